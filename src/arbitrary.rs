@@ -3,6 +3,7 @@
 
 pub mod glob;
 pub mod lang;
+pub mod order;
 pub mod plan;
 pub mod recover;
 pub mod run;

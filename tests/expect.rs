@@ -11,9 +11,11 @@ use vplan::arbitrary::config;
 use vplan::arbitrary::plan::{contract, plain_check, plain_contract, request};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::diagnostic::Diagnostics;
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::Place;
+use vplan::contract::CheckIndex;
 use vplan::contract::draft::{End, RiskLevel};
 use vplan::contract::expect::validate::validate_tests;
 use vplan::contract::expect::{Assertion, AssertionKind, Expect};
@@ -820,7 +822,7 @@ proptest! {
         let names = ["check-0".to_owned()];
         let Some(text) = write_expect("x", &request, &BTreeSet::new(), AssertionKind::Plan, &names) else { return Ok(()) };
         let mut contract = contract;
-        contract.checks[0].id = "check-0".to_owned();
+        contract.checks[CheckIndex::new(0)].id = "check-0".to_owned();
         let (changed, other): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with("  changed "));
         let mut shuffled: Vec<&str> = Vec::new();
         for (line, at) in changed.iter().zip(by.iter().cycle()) {

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use vplan::base::diagnostic::Severity;
+use vplan::base::index::Index as _;
 use vplan::base::origin::GitOrigin;
+use vplan::contract::CheckIndex;
 use vplan::contract::import as contract;
 use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
 use vplan::effect::repo::import as effect;
@@ -1034,7 +1036,7 @@ fn json_contracts_and_shipped_ones() {
             "deny"
         ]
     );
-    assert_eq!(contract.checks[0].dir.to_string(), "old");
+    assert_eq!(contract.checks[CheckIndex::new(0)].dir.to_string(), "old");
     assert!(
         contract
             .imports

@@ -5,6 +5,7 @@ use crate::base::canon::Digest;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
 use crate::base::span::SourceId;
@@ -12,7 +13,8 @@ use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::request::Assertion;
 use crate::contract::{
-    BUILT_IN_ROLES, Body, Check, Condition, Contract, Limits, Placement, Risk, Role, Sequence, Test,
+    BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
+    Placement, Risk, Role, Sequence, Test,
 };
 use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
@@ -105,7 +107,7 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
     Contract {
         path: "contracts/verify.vplan".to_owned(),
         digest: Digest::of(b"contract"),
-        checks,
+        checks: checks.into(),
         ..crate::plan::frame::without_contract()
     }
 }
@@ -301,7 +303,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                     picked.sort_unstable();
                     picked.dedup();
                     Placement {
-                        conditions: picked,
+                        conditions: picked.into_iter().map(ConditionIndex::new).collect(),
                         line: 10 * i + p + 1,
                         source: SourceId::default(),
                         is_use: p > 0,
@@ -334,9 +336,9 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                     && is_named(&needed)
                     && let Some(check) = built
                         .get_mut(needer)
-                        .filter(|c| c.named && !c.needs.contains(&needed))
+                        .filter(|c| c.named && !c.needs.contains(&CheckIndex::new(needed)))
                 {
-                    check.needs.push(needed);
+                    check.needs.push(CheckIndex::new(needed));
                 }
             }
             let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
@@ -349,8 +351,9 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                 members.sort_by_key(|i| position(*i));
                 members.dedup();
                 let size = members.len().div_ceil(groups.len()).max(1);
+                let members: Vec<CheckIndex> = members.into_iter().map(CheckIndex::new).collect();
                 Sequence {
-                    groups: members.chunks(size).map(<[usize]>::to_vec).collect(),
+                    groups: members.chunks(size).map(<[CheckIndex]>::to_vec).collect(),
                     line: 90,
                 }
             };
@@ -366,7 +369,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                 });
             let (max_checks, jobs, restricted) = limits;
             let mut contract = Contract {
-                conditions,
+                conditions: conditions.into(),
                 risks: risks.collect(),
                 sequences: sequences.into_iter().map(sequence).collect(),
                 limits: Limits {
@@ -542,10 +545,9 @@ pub fn compilation() -> impl Strategy<Value = Compilation> {
         .prop_map(|(contract, mut request, facts, only, skip)| {
             let checks = contract
                 .as_ref()
-                .map(|c| c.checks.as_slice())
-                .unwrap_or_default();
+                .map_or(Vec::new(), |c| c.checks.iter().collect());
             if let Some((pick, by_tag)) = only.filter(|_| !checks.is_empty()) {
-                let check = checks.get(pick.index(checks.len()));
+                let check = checks.get(pick.index(checks.len())).copied();
                 let tag = check
                     .and_then(|c| c.tags.first())
                     .filter(|_| by_tag)
@@ -557,7 +559,7 @@ pub fn compilation() -> impl Strategy<Value = Compilation> {
                     .collect();
             }
             if let Some(pick) = skip.filter(|_| !checks.is_empty()) {
-                let check = checks.get(pick.index(checks.len()));
+                let check = checks.get(pick.index(checks.len())).copied();
                 let waive = |c: &Check| Skip {
                     name: c.id.clone(),
                     reason: "known to be broken".to_owned(),

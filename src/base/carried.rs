@@ -56,33 +56,32 @@ impl Carried {
 }
 
 /// A list of commands, read as one shell would read it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// The commands that run: index, and the directory and exported variables of each.
-    pub commands: Vec<(usize, Carried)>,
-    /// The indices of each `cd` and `export` that was carried into the commands after it.
-    pub gone: Vec<usize>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The commands that run, with the directory and exported variables of each.
+    pub commands: Vec<(T, Carried)>,
+    /// Each `cd` and `export` that was carried into the commands after it.
+    pub gone: Vec<T>,
 }
 
 /// Carries each `cd` and `export` that is a command of its own into the commands after it. One with
 /// nothing after it is left as it is, as a text that is no command, and so is one that only a shell
-/// can follow.
-pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
-    let mut listed = Listed::default();
+/// can follow. Each command comes with what the result calls it by.
+pub fn listed<'a, T>(list: impl IntoIterator<Item = (T, &'a Command)>) -> Listed<T> {
+    let (commands, gone) = (Vec::new(), Vec::new());
+    let mut listed = Listed { commands, gone };
     let mut carried = Carried::default();
-    let mut waiting: Vec<(usize, Carried)> = Vec::new();
-    for (index, command) in list.into_iter().enumerate() {
+    let mut waiting: Vec<(T, Carried)> = Vec::new();
+    for (name, command) in list {
         let before = carried.clone();
         if let Command::Unsupported { unsupported, .. } = command
             && carried.follow_all(unsupported).is_some()
         {
-            waiting.push((index, before));
+            waiting.push((name, before));
             continue;
         }
-        listed
-            .gone
-            .extend(waiting.drain(..).map(|(index, _)| index));
-        listed.commands.push((index, before));
+        listed.gone.extend(waiting.drain(..).map(|(name, _)| name));
+        listed.commands.push((name, before));
     }
     listed.commands.extend(waiting);
     listed
@@ -156,7 +155,7 @@ mod tests {
             (&["cd d && a", "b"], "0@. 1@.", &[]),
         ] {
             let commands: Vec<Command> = list.iter().map(|text| command(text)).collect();
-            let got = listed(&commands);
+            let got = listed(commands.iter().enumerate());
             let shown = |(index, carried): &(usize, Carried)| {
                 let env: String = carried
                     .env

@@ -1,5 +1,6 @@
 //! The files of a change, each with its path and status.
 
+use super::index::at;
 use super::path::RepoPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,12 @@ impl ChangedFile {
     }
 }
 
+crate::index!(
+    ChangedIndex,
+    "changed file",
+    "Position of a file in its change set."
+);
+
 /// All changed files of a request: sorted bytewise, each path once. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<ChangedFile>")]
@@ -100,6 +107,12 @@ impl ChangeSet {
     #[must_use]
     pub fn files(&self) -> &[ChangedFile] {
         &self.0
+    }
+
+    /// Returns one of them.
+    #[must_use]
+    pub fn file(&self, index: ChangedIndex) -> &ChangedFile {
+        at(&self.0, index)
     }
 
     /// Whether nothing changed.

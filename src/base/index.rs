@@ -130,6 +130,12 @@ impl<I: Index, T> Dense<I, T> {
         numbered(&self.things)
     }
 
+    /// Returns all things in order, as a slice.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        &self.things
+    }
+
     /// Returns the vector without its type of index.
     #[must_use]
     pub fn into_vec(self) -> Vec<T> {
@@ -152,6 +158,33 @@ impl<I, T> FromIterator<T> for Dense<I, T> {
             things: things.into_iter().collect(),
             index: PhantomData,
         }
+    }
+}
+
+impl<I, T> From<Vec<T>> for Dense<I, T> {
+    fn from(things: Vec<T>) -> Self {
+        Self {
+            things,
+            index: PhantomData,
+        }
+    }
+}
+
+impl<I, T> IntoIterator for Dense<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.into_iter()
+    }
+}
+
+impl<'d, I: Index, T> IntoIterator for &'d mut Dense<I, T> {
+    type Item = &'d mut T;
+    type IntoIter = std::slice::IterMut<'d, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Types that all rooms share. Uses no other room.
 
+pub mod bits;
 pub mod canon;
 pub mod carried;
 pub mod change;
 pub mod command;
 pub mod diagnostic;
 pub mod glob;
+pub mod graph;
 pub mod index;
 pub mod inert;
 pub mod markup;

@@ -2,10 +2,11 @@
 
 use super::CheckIndex;
 use super::caps::Caps;
-use super::draft::{At, Draft};
+use super::draft::{At, Draft, PathsIndex};
 use super::resolve::Names;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::glob::Selection;
+use crate::base::index::Dense;
 use crate::base::source::Sources;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(super) struct Checker<'d> {
     pub(super) incomplete: bool,
     pub(super) names: Names<'d>,
     /// The checks' names, or the ids derived from their words.
-    pub(super) ids: Vec<String>,
+    pub(super) ids: Dense<CheckIndex, String>,
     pub(super) paths: Resolved,
     pub(super) sink: &'d mut Diagnostics,
 }
@@ -28,9 +29,9 @@ pub(super) struct Checker<'d> {
 /// The `paths` definitions, resolved; `None` for those with an error.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    pub(super) selections: Vec<Option<Arc<Selection>>>,
-    pub(super) used: BTreeSet<usize>,
+    pub(super) selections: Dense<PathsIndex, Option<Arc<Selection>>>,
+    pub(super) used: BTreeSet<PathsIndex>,
 }
 
-/// An index into the definitions, with the place that names it.
+/// A check, with the place that names it.
 pub(super) type Reference = At<CheckIndex>;

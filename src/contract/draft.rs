@@ -6,6 +6,7 @@
 
 use crate::base::canon::Digest;
 use crate::base::command::Command;
+use crate::base::index::{Dense, Index as _, at};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::span::{Place, SourceId};
@@ -43,7 +44,8 @@ pub struct Draft {
     /// `import` statements that are still to be resolved: `contract::import` puts what they bring
     /// into their place.
     pub imports: Vec<Import>,
-    /// The imports whose content is part of this draft.
+    /// The imports whose content is part of this draft; [`InclusionIndex`] counts the contract before
+    /// them.
     pub inclusions: Vec<Inclusion>,
     /// The other files that were read, in the order of their sources.
     pub imported: Vec<Imported>,
@@ -53,7 +55,7 @@ pub struct Draft {
     /// `paths` statements.
     pub paths: Vec<Paths>,
     /// The heads of all conditional blocks, in file order.
-    pub conditions: Vec<At<Condition>>,
+    pub conditions: Dense<ConditionIndex, At<Condition>>,
     /// Checks and uses, in file order.
     pub entries: Vec<CheckEntry>,
     /// `risk` statements.
@@ -78,6 +80,27 @@ pub struct Draft {
     pub expects: Vec<Expect>,
     /// `tests` statements, which only files of tests have.
     pub tests: Vec<At<String>>,
+}
+
+crate::index!(
+    ConditionIndex,
+    "condition of a contract",
+    "Position of a condition in its contract, and in the draft of that."
+);
+crate::index!(
+    InclusionIndex,
+    "use of a file",
+    "Number of a use of an imported file; the contract itself is the first."
+);
+crate::index!(
+    PathsIndex,
+    "named selection of a draft",
+    "Position of a `paths` statement in its draft."
+);
+
+impl InclusionIndex {
+    /// The contract itself, which nothing imports.
+    pub const CONTRACT: Self = Self(0);
 }
 
 /// `import STRING [as NAME] [at STRING]`
@@ -108,8 +131,7 @@ pub struct Extent {
     pub sequences: usize,
 }
 
-/// One use of an imported file. What it brought says which it was by the number of the inclusion,
-/// counted from 1; 0 is the contract itself.
+/// One use of an imported file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inclusion {
     /// The file.
@@ -122,6 +144,14 @@ pub struct Inclusion {
     pub roles: Vec<At<String>>,
     /// The `import` statements that lead to it, outermost first.
     pub chain: Vec<Place>,
+}
+
+impl Inclusion {
+    /// Returns the use of a file that something belongs to; none for the contract's own.
+    pub(super) fn of(all: &[Self], index: InclusionIndex) -> Option<&Self> {
+        let imported = index.position().checked_sub(1)?;
+        Some(at(all, InclusionIndex::new(imported)))
+    }
 }
 
 /// A file that was imported.
@@ -144,8 +174,8 @@ pub struct Paths {
     pub name: At<String>,
     /// The items.
     pub items: Vec<Sel>,
-    /// The [`Inclusion`] that brought it, from 1.
-    pub inclusion: usize,
+    /// The [`Inclusion`] that brought it, or the contract.
+    pub inclusion: InclusionIndex,
 }
 
 /// An item of a selection.
@@ -197,8 +227,8 @@ pub enum CheckEntry {
     Use {
         /// The names.
         names: Vec<At<String>>,
-        /// Indices into [`Draft::conditions`], outermost first.
-        conditions: Vec<usize>,
+        /// The conditions around it, outermost first.
+        conditions: Vec<ConditionIndex>,
         /// The `tier` block around it, which is an error.
         tier_block: Option<At<u8>>,
         /// The statement.
@@ -215,14 +245,14 @@ pub struct Check {
     pub verbs: Vec<At<Verb>>,
     /// Its settings in the order of the text; repetitions have not been looked for.
     pub settings: Vec<At<Setting>>,
-    /// Indices into [`Draft::conditions`], outermost first.
-    pub conditions: Vec<usize>,
+    /// The conditions around it, outermost first.
+    pub conditions: Vec<ConditionIndex>,
     /// The `tier` block around it.
     pub tier_block: Option<At<u8>>,
     /// The name, or the `run` of an anonymous one.
     pub place: Place,
-    /// The [`Inclusion`] that brought it, from 1.
-    pub inclusion: usize,
+    /// The [`Inclusion`] that brought it, or the contract.
+    pub inclusion: InclusionIndex,
 }
 
 /// A verb with its object.
@@ -323,8 +353,8 @@ pub struct Risk {
     pub tier: At<u8>,
     /// Which files.
     pub items: Vec<Sel>,
-    /// The [`Inclusion`] that brought it, from 1.
-    pub inclusion: usize,
+    /// The [`Inclusion`] that brought it, or the contract.
+    pub inclusion: InclusionIndex,
 }
 
 /// `sequence GROUP -> GROUP …`
@@ -334,8 +364,8 @@ pub struct Sequence {
     pub groups: Vec<At<Group>>,
     /// The statement.
     pub place: Place,
-    /// The [`Inclusion`] that brought it, from 1.
-    pub inclusion: usize,
+    /// The [`Inclusion`] that brought it, or the contract.
+    pub inclusion: InclusionIndex,
 }
 
 /// A group of a sequence.

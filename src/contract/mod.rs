@@ -4,7 +4,6 @@ mod body;
 pub mod caps;
 mod checker;
 pub mod condition;
-mod cycle;
 pub mod draft;
 pub mod error;
 pub mod expect;
@@ -16,9 +15,12 @@ mod selection;
 pub mod settings;
 pub mod validate;
 
+pub use draft::{ConditionIndex, InclusionIndex};
+
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
 use crate::base::glob::Selection;
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::setting::Settings;
 use crate::base::span::{Place, SourceId};
@@ -41,13 +43,13 @@ pub struct Contract {
     pub digest: Digest,
     /// The other files that it is made of, in the order in which they were read.
     pub imports: Vec<Imported>,
-    /// Of each use of an imported file, from 1, the number of the one that imports it; 0 is the
-    /// contract itself.
-    pub importers: Vec<usize>,
+    /// Of the contract and each use of an imported file, the use that imports it; none for the
+    /// contract.
+    pub importers: Dense<InclusionIndex, Option<InclusionIndex>>,
     /// The checks, in base order (the order of the file, an import's at its statement).
-    pub checks: Vec<Check>,
+    pub checks: Dense<CheckIndex, Check>,
     /// Conditions, shared by all checks inside the same block.
-    pub conditions: Vec<Condition>,
+    pub conditions: Dense<ConditionIndex, Condition>,
     /// The risk triggers, in file order.
     pub risks: Vec<Risk>,
     /// The `sequence` statements, in file order, `*` already expanded.
@@ -85,6 +87,11 @@ impl Contract {
         Digest::of_value(&(&self.digest, imports))
     }
 
+    /// The conditions around a check in one of its places, outermost first.
+    pub fn around(&self, placement: &Placement) -> impl Iterator<Item = &Condition> {
+        placement.conditions.iter().map(|c| &self.conditions[*c])
+    }
+
     /// The name of an imported file; none for the contract's own.
     #[must_use]
     pub fn imported(&self, source: SourceId) -> Option<&str> {
@@ -96,10 +103,16 @@ impl Contract {
     }
 }
 
-/// An index into [`Contract::checks`].
-pub type CheckIndex = usize;
-/// An index into [`Contract::conditions`].
-pub type ConditionIndex = usize;
+crate::index!(
+    CheckIndex,
+    "check of a contract",
+    "Position of a check in its contract."
+);
+crate::index!(
+    RiskIndex,
+    "trigger of a contract",
+    "Position of a `risk` trigger in its contract."
+);
 
 /// One obligation.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,9 +121,8 @@ pub struct Check {
     pub id: String,
     /// Whether it has a name of its own (anonymous ones may be merged).
     pub named: bool,
-    /// Which use of which file defines it: 0 is the contract itself, an import counts from 1 (see
-    /// `Contract::importers`).
-    pub inclusion: usize,
+    /// Which use of which file defines it.
+    pub inclusion: InclusionIndex,
     /// Where it is defined: its name, or its `run`.
     pub place: Place,
     /// Line of `place`, from 1.

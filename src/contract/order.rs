@@ -2,25 +2,29 @@
 //! request.
 
 use super::checker::{Checker, Reference};
-use super::cycle::Graph;
 use super::draft::{self, Group};
 use super::error::{
     CYCLE, SEQUENCE_AGAINST_TIERS, SEQUENCE_REPEATS, SEQUENCE_REST, SEQUENCE_SHORT, SEQUENCE_SIZE,
 };
 use super::resolve::line;
-use super::{CheckIndex, Sequence};
+use super::{CheckIndex, InclusionIndex, Sequence};
 use crate::base::diagnostic::Diagnostic;
+use crate::base::graph::{Graph, Node};
+use crate::base::index::Dense;
 use crate::base::span::Place;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The other constraints on the order: the tiers of the checks and their `needs`.
 pub(super) struct Edges<'e> {
-    pub(super) tiers: &'e [u8],
-    pub(super) needs: Vec<&'e [Reference]>,
+    pub(super) tiers: &'e Dense<CheckIndex, u8>,
+    pub(super) needs: Dense<CheckIndex, &'e [Reference]>,
 }
 
 /// The edges of a cycle that a message shows; a longer one is cut.
 const SHOWN_EDGES: usize = 20;
+
+/// The checks of each file and tier.
+type ByTier = BTreeMap<(InclusionIndex, u8), Vec<CheckIndex>>;
 
 /// A group of a sequence with its names looked up.
 enum ResolvedGroup {
@@ -35,10 +39,10 @@ impl Checker<'_> {
     /// checks of several tiers becomes one of its named checks and one for each of these tiers,
     /// in which `*` has that tier's checks: between tiers there is an order already.
     pub(super) fn order(&mut self, edges: &Edges<'_>) -> Vec<Sequence> {
-        let mut by_tier: BTreeMap<(usize, u8), Vec<CheckIndex>> = BTreeMap::new();
-        for (index, tier) in edges.tiers.iter().enumerate() {
-            let inclusion = self.names.defined.get(index).map_or(0, |c| c.inclusion);
-            by_tier.entry((inclusion, *tier)).or_default().push(index);
+        let mut by_tier = ByTier::new();
+        for (index, check) in self.names.defined.numbered() {
+            let key = (check.inclusion, edges.tiers[index]);
+            by_tier.entry(key).or_default().push(index);
         }
         let mut made: Vec<(Sequence, Place)> = Vec::new();
         let mut members = 0;
@@ -131,23 +135,15 @@ impl Checker<'_> {
         groups
     }
 
-    fn report_against_tiers(&mut self, groups: &[ResolvedGroup], tiers: &[u8]) {
-        let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
+    fn report_against_tiers(&mut self, groups: &[ResolvedGroup], tiers: &Dense<CheckIndex, u8>) {
         let mut last: Option<(u8, &Reference)> = None;
-        for names in groups.iter().filter_map(|g| {
-            if let ResolvedGroup::Names(names) = g {
-                Some(names)
-            } else {
-                None
-            }
-        }) {
+        for names in groups.iter().map(ResolvedGroup::names) {
             for name in names {
-                let Some((tier, earlier)) = last.filter(|(tier, _)| tier_of(name.value) < *tier)
-                else {
+                let own = tiers[name.value];
+                let Some((tier, earlier)) = last.filter(|(tier, _)| own < *tier) else {
                     continue;
                 };
-                let (id, before) = (self.id(name.value), self.id(earlier.value));
-                let own = tier_of(name.value);
+                let (id, before) = (&self.ids[name.value], &self.ids[earlier.value]);
                 self.sink.push(
                     Diagnostic::error(
                         SEQUENCE_AGAINST_TIERS,
@@ -162,7 +158,7 @@ impl Checker<'_> {
             }
             let highest = names
                 .iter()
-                .map(|n| (tier_of(n.value), n))
+                .map(|n| (tiers[n.value], n))
                 .max_by_key(|(tier, _)| *tier);
             if let Some((tier, name)) = highest
                 && last.is_none_or(|(before, _)| tier > before)
@@ -175,23 +171,24 @@ impl Checker<'_> {
     /// The graph of which check waits for which. A joint connects two groups of a sequence, so that
     /// it stays as large as the text.
     fn report_cycles(&mut self, sequences: &[(Sequence, Place)], edges: &Edges<'_>) {
+        let node = Graph::<CheckIndex>::node;
         let mut graph = Graph::new(edges.tiers.len());
-        let mut from_sequence: BTreeMap<usize, Place> = BTreeMap::new();
-        for (check, needs) in edges.needs.iter().enumerate() {
+        let mut from_sequence: BTreeMap<Node, Place> = BTreeMap::new();
+        for (check, needs) in edges.needs.numbered() {
             for need in *needs {
-                graph.edge(check, need.value);
+                graph.edge(node(check), node(need.value));
             }
         }
         for (sequence, place) in sequences {
-            let mut before: Option<usize> = None;
+            let mut before: Option<Node> = None;
             for (earlier, later) in sequence.groups.iter().zip(sequence.groups.iter().skip(1)) {
                 let joint = graph.joint();
                 from_sequence.insert(joint, *place);
                 for check in earlier {
-                    graph.edge(joint, *check);
+                    graph.edge(joint, node(*check));
                 }
                 for check in later {
-                    graph.edge(*check, joint);
+                    graph.edge(node(*check), joint);
                 }
                 if let Some(before) = before {
                     graph.edge(joint, before);
@@ -206,22 +203,23 @@ impl Checker<'_> {
 
     fn report_cycle(
         &mut self,
-        graph: &Graph,
-        cycle: &[usize],
-        from_sequence: &BTreeMap<usize, Place>,
+        graph: &Graph<CheckIndex>,
+        cycle: &[Node],
+        from_sequence: &BTreeMap<Node, Place>,
         edges: &Edges<'_>,
     ) {
         let mut chain: Vec<(String, Place)> = Vec::new();
-        let Some(first) = cycle.first().copied() else {
-            return;
-        };
-        let (mut from, mut joint) = (first, None);
-        for node in cycle.iter().skip(1).copied().chain([first]) {
-            if graph.is_joint(node) {
-                joint = from_sequence.get(&node).copied();
+        let (mut last, mut joint) = (None, None);
+        // The first is a check.
+        for node in cycle.iter().chain(cycle.first()) {
+            let Some(to) = graph.thing(*node) else {
+                joint = from_sequence.get(node).copied();
                 continue;
-            }
-            let (after, before) = (self.id(from), self.id(node));
+            };
+            let Some(from) = last.replace(to) else {
+                continue;
+            };
+            let (after, before) = (&self.ids[from], &self.ids[to]);
             match joint.take() {
                 Some(place) => chain.push((
                     format!(
@@ -231,13 +229,12 @@ impl Checker<'_> {
                     place,
                 )),
                 None => {
-                    let needs = edges.needs.get(from).copied().unwrap_or_default();
-                    let place = needs
+                    let place = edges.needs[from]
                         .iter()
-                        .find(|n| n.value == node)
+                        .find(|n| n.value == to)
                         .map(|n| n.place)
                         .unwrap_or_default();
-                    let what = if from == node {
+                    let what = if from == to {
                         "itself".to_owned()
                     } else {
                         format!("`{before}`")
@@ -251,7 +248,6 @@ impl Checker<'_> {
                     ));
                 }
             }
-            from = node;
         }
         let hidden = chain.len().saturating_sub(SHOWN_EDGES);
         let shown: Vec<&str> = chain
@@ -282,48 +278,31 @@ impl Checker<'_> {
         }
         self.sink.push(error.help("take one of these away"));
     }
+}
 
-    /// Returns the name of a check in a message.
-    fn id(&self, check: CheckIndex) -> String {
-        self.ids.get(check).cloned().unwrap_or_default()
+impl ResolvedGroup {
+    fn names(&self) -> &[Reference] {
+        match self {
+            ResolvedGroup::Names(names) => names,
+            ResolvedGroup::Rest => &[],
+        }
     }
 }
 
 /// Expands a sequence with `*`; returns itself without `*`.
 fn expand(
     groups: &[ResolvedGroup],
-    tiers: &[u8],
-    inclusion: usize,
-    by_tier: &BTreeMap<(usize, u8), Vec<CheckIndex>>,
+    tiers: &Dense<CheckIndex, u8>,
+    inclusion: InclusionIndex,
+    by_tier: &ByTier,
 ) -> Vec<Vec<Vec<CheckIndex>>> {
-    let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
-    let named: BTreeSet<CheckIndex> = groups
-        .iter()
-        .flat_map(|g| {
-            if let ResolvedGroup::Names(names) = g {
-                names.as_slice()
-            } else {
-                &[]
-            }
-        })
-        .map(|n| n.value)
-        .collect();
-    let named_tiers: BTreeSet<u8> = named.iter().map(|c| tier_of(*c)).collect();
+    let values = |group: &ResolvedGroup| group.names().iter().map(|n| n.value).collect::<Vec<_>>();
+    let named: BTreeSet<CheckIndex> = groups.iter().flat_map(values).collect();
+    let named_tiers: BTreeSet<u8> = named.iter().map(|c| tiers[*c]).collect();
     let has_rest = groups.iter().any(|g| matches!(g, ResolvedGroup::Rest));
     let mut all = Vec::new();
     if !has_rest || named_tiers.len() > 1 {
-        all.push(
-            groups
-                .iter()
-                .map(|g| {
-                    if let ResolvedGroup::Names(names) = g {
-                        names.iter().map(|n| n.value).collect()
-                    } else {
-                        Vec::new()
-                    }
-                })
-                .collect(),
-        );
+        all.push(groups.iter().map(values).collect());
     }
     for tier in named_tiers.iter().filter(|_| has_rest) {
         let rest = by_tier
@@ -337,7 +316,7 @@ fn expand(
             ResolvedGroup::Names(names) => names
                 .iter()
                 .map(|n| n.value)
-                .filter(|c| tier_of(*c) == *tier)
+                .filter(|c| tiers[*c] == *tier)
                 .collect(),
             ResolvedGroup::Rest => rest.clone(),
         });
@@ -357,23 +336,30 @@ fn expand(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::index::Index as _;
 
     #[test]
     fn what_a_star_stands_for() {
+        let check = |c: &usize| CheckIndex::new(*c);
         let names = |checks: &[usize]| {
-            ResolvedGroup::Names(
-                checks
-                    .iter()
-                    .map(|c| Reference::new(*c, Place::default()))
-                    .collect(),
-            )
+            let reference = |c| Reference::new(check(c), Place::default());
+            ResolvedGroup::Names(checks.iter().map(reference).collect())
         };
         // Checks 0 to 3 are of tier 0, 4 and 5 of tier 1, 6 is alone in tier 2.
-        let tiers = [0, 0, 0, 0, 1, 1, 2];
+        let tiers = [0, 0, 0, 0, 1, 1, 2].into_iter().collect();
         let by_tier = BTreeMap::from([
-            ((0, 0), vec![0, 1, 2, 3]),
-            ((0, 1), vec![4, 5]),
-            ((0, 2), vec![6]),
+            (
+                (InclusionIndex::CONTRACT, 0),
+                [0, 1, 2, 3].iter().map(check).collect(),
+            ),
+            (
+                (InclusionIndex::CONTRACT, 1),
+                [4, 5].iter().map(check).collect(),
+            ),
+            (
+                (InclusionIndex::CONTRACT, 2),
+                [6].iter().map(check).collect(),
+            ),
         ]);
         for (groups, want) in [
             (
@@ -395,7 +381,15 @@ mod tests {
             (vec![ResolvedGroup::Rest, names(&[6])], vec![]),
             (vec![names(&[0]), names(&[])], vec![]),
         ] {
-            assert_eq!(expand(&groups, &tiers, 0, &by_tier), want);
+            let group = |group: &Vec<usize>| group.iter().map(check).collect::<Vec<_>>();
+            let want: Vec<Vec<Vec<CheckIndex>>> = want
+                .iter()
+                .map(|groups: &Vec<Vec<usize>>| groups.iter().map(group).collect())
+                .collect();
+            assert_eq!(
+                expand(&groups, &tiers, InclusionIndex::CONTRACT, &by_tier),
+                want
+            );
         }
     }
 }

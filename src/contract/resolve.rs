@@ -1,27 +1,27 @@
 //! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
 use super::caps::Caps;
-use super::draft::{Check, CheckEntry, Draft, Inclusion};
+use super::draft::{At, Check, CheckEntry, Draft, Inclusion, PathsIndex};
 use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
-use super::{BUILT_IN_ROLES, CheckIndex};
+use super::{BUILT_IN_ROLES, CheckIndex, InclusionIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::index::{Dense, numbered};
 use crate::base::nearest::nearest_within;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
-use crate::contract::draft::At;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All names that a contract defines.
 #[derive(Debug)]
 pub(super) struct Names<'d> {
-    /// The definitions of checks, in file order; a [`CheckIndex`] is an index into them.
-    pub(super) defined: Vec<&'d Check>,
+    /// The definitions of checks, in file order.
+    pub(super) defined: Dense<CheckIndex, &'d Check>,
     /// Named checks; of two with one name the first.
     checks: BTreeMap<&'d str, CheckIndex>,
-    /// `paths` definitions, as indices into [`Draft::paths`].
-    pub(super) paths: BTreeMap<&'d str, usize>,
+    /// `paths` definitions; of two with one name the first.
+    pub(super) paths: BTreeMap<&'d str, PathsIndex>,
     /// The roles, built in ones included.
     pub(super) roles: BTreeSet<&'d str>,
     /// The uses of imported files, for messages.
@@ -59,7 +59,7 @@ impl<'d> Names<'d> {
         incomplete: bool,
         sink: &mut Diagnostics,
     ) -> Self {
-        let defined: Vec<&Check> = draft
+        let defined: Dense<CheckIndex, &Check> = draft
             .entries
             .iter()
             .filter_map(|e| {
@@ -78,35 +78,29 @@ impl<'d> Names<'d> {
         };
         let chains = draft.inclusions.as_slice();
         let named = defined
-            .iter()
-            .enumerate()
+            .numbered()
             .filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
         let checks = unique("check", named, name_bytes, chains, sink);
         let paths = unique(
             "named selection",
-            draft
-                .paths
-                .iter()
-                .enumerate()
-                .map(|(i, p)| (&p.name, i, p.inclusion)),
+            numbered(&draft.paths).map(|(i, p)| (&p.name, i, p.inclusion)),
             name_bytes,
             chains,
             sink,
         );
         let roles = unique(
             "role",
-            draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i, 0)),
+            draft
+                .roles
+                .iter()
+                .map(|r| (&r.name, (), InclusionIndex::CONTRACT)),
             name_bytes,
             chains,
             sink,
         );
         unique(
             "trigger",
-            draft
-                .risks
-                .iter()
-                .enumerate()
-                .map(|(i, r)| (&r.name, i, r.inclusion)),
+            draft.risks.iter().map(|r| (&r.name, (), r.inclusion)),
             name_bytes,
             chains,
             sink,
@@ -193,20 +187,15 @@ impl At<String> {
 }
 
 /// The first definition of each name; reports the later ones.
-fn unique<'d>(
+fn unique<'d, I>(
     what: &str,
-    names: impl Iterator<Item = (&'d At<String>, usize, usize)>,
+    names: impl Iterator<Item = (&'d At<String>, I, InclusionIndex)>,
     name_bytes: usize,
     inclusions: &[Inclusion],
     sink: &mut Diagnostics,
-) -> BTreeMap<&'d str, usize> {
-    let mut seen: BTreeMap<&str, (usize, Place, usize)> = BTreeMap::new();
-    let chain = |inclusion: usize| {
-        inclusion
-            .checked_sub(1)
-            .and_then(|i| inclusions.get(i))
-            .map_or(&[][..], |i| &i.chain)
-    };
+) -> BTreeMap<&'d str, I> {
+    let mut seen: BTreeMap<&str, (I, Place, InclusionIndex)> = BTreeMap::new();
+    let chain = |inclusion| Inclusion::of(inclusions, inclusion).map_or(&[][..], |i| &i.chain);
     for (name, index, inclusion) in names {
         if name.value.len() > name_bytes {
             let message = format!(
@@ -232,7 +221,7 @@ fn unique<'d>(
                 }
                 sink.push(error.help(if what == "role" {
                     "write all of it into one block"
-                } else if inclusion == 0 && *before == 0 {
+                } else if [inclusion, *before] == [InclusionIndex::CONTRACT; 2] {
                     "give one of them another name"
                 } else {
                     "import with `as NAME`: then the names begin with `NAME/`"
@@ -250,21 +239,17 @@ fn unique<'d>(
 
 /// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…,
 /// none of them a name that a check has.
-pub(super) fn derive_ids(names: &Names<'_>) -> Vec<String> {
+pub(super) fn derive_ids(names: &Names<'_>) -> Dense<CheckIndex, String> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
-    let mut ids = Vec::with_capacity(names.defined.len());
+    let mut ids = Dense::default();
     for check in &names.defined {
         if let Some(name) = &check.name {
             ids.push(name.value.clone());
             continue;
         }
-        let namespace = check
-            .inclusion
-            .checked_sub(1)
-            .and_then(|i| names.inclusions.get(i))
-            .map(|i| &i.namespace);
-        let base = namespace.map_or(String::new(), String::clone) + &base_id(check);
+        let used = Inclusion::of(names.inclusions, check.inclusion);
+        let base = used.map_or(String::new(), |used| used.namespace.clone()) + &base_id(check);
         let counter = next.entry(base.clone()).or_insert(1);
         let id = loop {
             let id = if *counter == 1 {
@@ -344,7 +329,7 @@ mod tests {
             conditions: Vec::new(),
             tier_block: None,
             place: Place::default(),
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         }))
     }
 
@@ -378,7 +363,7 @@ mod tests {
             "run",
             long.as_str(),
         ];
-        assert_eq!(ids, want);
+        assert_eq!(ids.into_vec(), want);
         assert!(sink.is_empty());
     }
 

@@ -1,15 +1,17 @@
 //! Validates the file lists of a draft: parses globs and replaces names by their definitions.
 
+use super::InclusionIndex;
 use super::caps::Caps;
 use super::checker::Checker;
-use super::cycle::Graph;
-use super::draft::{At, Sel, SelKind};
+use super::draft::{At, Paths, PathsIndex, Sel, SelKind};
 use super::error::{
     GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS,
 };
 use super::resolve::Names;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, GlobError, Item, ItemContent, Selection};
+use crate::base::graph::Graph;
+use crate::base::index::{Dense, at, numbered};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::{Place, Span};
 use crate::base::word::visible;
@@ -20,48 +22,38 @@ impl Checker<'_> {
     /// Resolves all `paths` definitions, those that others are made of first.
     pub(super) fn resolve_paths(&mut self) {
         let draft = self.draft;
+        let node = Graph::<PathsIndex>::node;
         let mut graph = Graph::new(draft.paths.len());
-        for (index, paths) in draft.paths.iter().enumerate() {
+        for (index, paths) in numbered(&draft.paths) {
             for item in &paths.items {
                 if let SelKind::Name(name) = &item.what.value
                     && let Some(to) = self.names.paths.get(name.as_str())
                 {
-                    graph.edge(index, *to);
+                    graph.edge(node(index), node(*to));
                     self.paths.used.insert(*to);
                 }
             }
         }
         for cycle in graph.shortest_cycles() {
-            self.report_paths_cycle(&cycle);
+            self.report_paths_cycle(cycle.into_iter().filter_map(|node| graph.thing(node)));
         }
-        self.paths.selections = vec![None; draft.paths.len()];
-        let mut sizes = vec![Size::default(); draft.paths.len()];
-        for index in graph.bottom_up() {
-            let Some(paths) = draft.paths.get(index) else {
-                continue;
-            };
+        self.paths.selections = Dense::filled(None, draft.paths.len());
+        let mut sizes = Dense::filled(Size::default(), draft.paths.len());
+        let order = graph.bottom_up();
+        for index in &order {
+            let paths = at(&draft.paths, *index);
             let size = self.size(&paths.items, &sizes);
-            if let Some(slot) = sizes.get_mut(index) {
-                *slot = size;
-            }
+            sizes[*index] = size;
             if size.depth > self.caps.paths_depth || size.globs > self.caps.paths_globs {
                 self.sink.push(too_large(&paths.name, size, &self.caps));
                 continue;
             }
-            let selection = self.selection(&paths.items);
-            if let Some(slot) = self.paths.selections.get_mut(index) {
-                *slot = selection.map(Arc::new);
-            }
+            self.paths.selections[*index] = self.selection(&paths.items).map(Arc::new);
         }
         // Definitions on a cycle, and those made of one, are not resolved, but their other faults
         // are.
-        let done: BTreeSet<usize> = graph.bottom_up().into_iter().collect();
-        for (_, paths) in draft
-            .paths
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !done.contains(index))
-        {
+        let done: BTreeSet<PathsIndex> = order.into_iter().collect();
+        for (_, paths) in numbered(&draft.paths).filter(|(index, _)| !done.contains(index)) {
             self.selection(&paths.items);
         }
     }
@@ -69,16 +61,13 @@ impl Checker<'_> {
     /// Warns of `paths` definitions that nothing referred to.
     pub(super) fn report_unused_paths(&mut self) {
         // A list that could not be read may have been the one that uses it.
-        for (index, paths) in self
-            .draft
-            .paths
-            .iter()
-            .enumerate()
-            .filter(|_| !self.incomplete)
-        {
+        for (index, paths) in numbered(&self.draft.paths).filter(|_| !self.incomplete) {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
             // What is imported may bring more than is used.
-            if first && paths.inclusion == 0 && !self.paths.used.contains(&index) {
+            if first
+                && paths.inclusion == InclusionIndex::CONTRACT
+                && !self.paths.used.contains(&index)
+            {
                 self.sink.push(
                     Diagnostic::warning(
                         UNUSED_PATHS,
@@ -184,7 +173,7 @@ impl Checker<'_> {
                     return None;
                 };
                 self.paths.used.insert(index);
-                let items = self.paths.selections.get(index).cloned().flatten()?;
+                let items = self.paths.selections[index].clone()?;
                 Some(ItemContent::Paths {
                     items,
                     name: name.clone(),
@@ -203,7 +192,7 @@ impl Checker<'_> {
         }
     }
 
-    fn size(&self, items: &[Sel], sizes: &[Size]) -> Size {
+    fn size(&self, items: &[Sel], sizes: &Dense<PathsIndex, Size>) -> Size {
         let mut sum = Size { depth: 1, globs: 0 };
         for item in items {
             let inner = match &item.what.value {
@@ -212,9 +201,7 @@ impl Checker<'_> {
                     .names
                     .paths
                     .get(name.as_str())
-                    .and_then(|i| sizes.get(*i))
-                    .copied()
-                    .unwrap_or_default(),
+                    .map_or(Size::default(), |i| sizes[*i]),
             };
             sum.depth = sum.depth.max(inner.depth.saturating_add(1));
             sum.globs = sum.globs.saturating_add(inner.globs);
@@ -222,29 +209,18 @@ impl Checker<'_> {
         sum
     }
 
-    fn report_paths_cycle(&mut self, cycle: &[usize]) {
-        let draft = self.draft;
-        let define = |index: usize| draft.paths.get(index);
-        let names: Vec<&str> = cycle
+    fn report_paths_cycle(&mut self, cycle: impl Iterator<Item = PathsIndex>) {
+        let cycle: Vec<&Paths> = cycle.map(|index| at(&self.draft.paths, index)).collect();
+        let chain: Vec<String> = cycle
             .iter()
-            .filter_map(|i| define(*i))
-            .map(|p| p.name.value.as_str())
+            .chain(cycle.first())
+            .map(|paths| format!("`{}`", paths.name.value))
             .collect();
-        let chain = names
-            .iter()
-            .chain(names.first())
-            .map(|n| format!("`{n}`"))
-            .collect::<Vec<_>>()
-            .join(" -> ");
         let mut error = Diagnostic::error(
             PATHS_CYCLE,
-            format!("paths that contain themselves: {chain}"),
+            format!("paths that contain themselves: {}", chain.join(" -> ")),
         );
-        for (position, index) in cycle.iter().enumerate() {
-            let next = cycle.get((position + 1) % cycle.len()).copied();
-            let Some((paths, next)) = define(*index).zip(next.and_then(define)) else {
-                continue;
-            };
+        for (paths, next) in cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first())) {
             let edge = paths
                 .items
                 .iter()

@@ -6,7 +6,7 @@ use super::error::{
     DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER,
     REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
-use super::{Body, Check};
+use super::{Body, Check, InclusionIndex};
 use crate::base::command::{Env, is_env_name};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::glob::Glob;
@@ -85,7 +85,7 @@ impl Values {
         let mut check = Check {
             id,
             named: false,
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
             place: Place::default(),
             line: 0,
             column: 0,

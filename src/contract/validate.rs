@@ -14,9 +14,12 @@ use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
 use super::settings::Values;
-use super::{Check, Condition, Contract, Placement, Test};
+use super::{
+    Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement, Test,
+};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::span::Place;
@@ -103,15 +106,13 @@ impl Checker<'_> {
         let draft = self.draft;
         let all =
             std::iter::once(&draft.defaults).chain(draft.inclusions.iter().map(|i| &i.defaults));
-        let defaults: Vec<Values> = all.map(|settings| self.read_defaults(settings)).collect();
+        let defaults: Dense<InclusionIndex, Values> =
+            all.map(|settings| self.read_defaults(settings)).collect();
         let placements = self.placements();
-        let mut values = Vec::with_capacity(self.names.defined.len());
-        for check in self.names.defined.clone() {
-            values.push(self.read_check(check));
-        }
-        let tiers: Vec<u8> = self
-            .names
-            .defined
+        let defined = self.names.defined.clone();
+        let values: Dense<CheckIndex, Values> =
+            defined.iter().map(|check| self.read_check(check)).collect();
+        let tiers: Dense<CheckIndex, u8> = defined
             .iter()
             .zip(&values)
             .map(|(check, own)| own.tier_in(check.tier_block.as_ref()))
@@ -140,10 +141,7 @@ impl Checker<'_> {
                 .into_iter()
                 .collect::<Option<_>>()
                 .unwrap_or_default(),
-            conditions: conditions
-                .into_iter()
-                .collect::<Option<_>>()
-                .unwrap_or_default(),
+            conditions: conditions.unwrap_or_default(),
             risks,
             sequences,
             roles,
@@ -180,12 +178,14 @@ impl Checker<'_> {
         }
     }
 
-    fn conditions(&mut self) -> Vec<Option<Condition>> {
+    fn conditions(&mut self) -> Option<Dense<ConditionIndex, Condition>> {
         let draft = self.draft;
         draft
             .conditions
             .iter()
             .map(|head| self.condition(head))
+            .collect::<Vec<_>>()
+            .into_iter()
             .collect()
     }
 
@@ -270,9 +270,9 @@ impl Checker<'_> {
     }
 
     /// Where each check applies: its definition, then each `use` of it in file order.
-    fn placements(&mut self) -> Vec<Vec<Placement>> {
-        let mut all: Vec<Vec<Placement>> = Vec::with_capacity(self.names.defined.len());
-        for check in self.names.defined.clone() {
+    fn placements(&mut self) -> Dense<CheckIndex, Vec<Placement>> {
+        let mut all = Dense::default();
+        for check in &self.names.defined.clone() {
             self.report_changed_in_none(check, &check.conditions, None);
             let conditions = check.conditions.clone();
             let (line, source) = (line(self.sources, check.place), check.place.source);
@@ -305,19 +305,14 @@ impl Checker<'_> {
                 let Some(index) = self.names.check(name, self.sink) else {
                     continue;
                 };
-                if let Some(check) = self.names.defined.get(index).copied() {
-                    self.report_changed_in_none(check, conditions, Some(name.place));
-                }
-                if let Some(list) = all.get_mut(index) {
-                    let line = line(self.sources, *place);
-                    let source = place.source;
-                    list.push(Placement {
-                        conditions: conditions.clone(),
-                        line,
-                        source,
-                        is_use: true,
-                    });
-                }
+                let check = self.names.defined[index];
+                self.report_changed_in_none(check, conditions, Some(name.place));
+                all[index].push(Placement {
+                    conditions: conditions.clone(),
+                    line: line(self.sources, *place),
+                    source: place.source,
+                    is_use: true,
+                });
             }
         }
         all
@@ -327,7 +322,7 @@ impl Checker<'_> {
     fn report_changed_in_none(
         &mut self,
         check: &draft::Check,
-        conditions: &[usize],
+        conditions: &[ConditionIndex],
         used: Option<Place>,
     ) {
         let changed = check
@@ -336,7 +331,7 @@ impl Checker<'_> {
             .find(|v| matches!(&v.value, draft::Verb::Command(_, c) if c.has_changed()));
         let none = conditions
             .iter()
-            .filter_map(|c| self.draft.conditions.get(*c))
+            .map(|c| &self.draft.conditions[*c])
             .find(|c| matches!(c.value, draft::Condition::ChangedNone(_)));
         let (Some(verb), Some(none)) = (changed, none) else {
             return;
@@ -364,15 +359,15 @@ impl Checker<'_> {
     /// Puts the checks together. `None` for those with an error.
     fn checks(
         &mut self,
-        values: Vec<Values>,
-        placements: Vec<Vec<Placement>>,
-        tiers: &[u8],
-        defaults: &[Values],
+        values: Dense<CheckIndex, Values>,
+        placements: Dense<CheckIndex, Vec<Placement>>,
+        tiers: &Dense<CheckIndex, u8>,
+        defaults: &Dense<InclusionIndex, Values>,
     ) -> Vec<Option<Check>> {
         let ids = std::mem::take(&mut self.ids);
         let defined = self.names.defined.clone();
         let parts = defined
-            .into_iter()
+            .iter()
             .zip(ids)
             .zip(values.into_iter().zip(placements))
             .zip(tiers);
@@ -381,13 +376,7 @@ impl Checker<'_> {
                 let (kind, body, assignments) = self.body(check)?;
                 let position = self.sources.position(check.place);
                 let named = check.name.is_some();
-                let none = Values::default();
-                let mut made = own.into_check(
-                    id,
-                    kind,
-                    body,
-                    defaults.get(check.inclusion).unwrap_or(&none),
-                );
+                let mut made = own.into_check(id, kind, body, &defaults[check.inclusion]);
                 made.env.extend(assignments);
                 Some(Check {
                     named,
@@ -404,22 +393,22 @@ impl Checker<'_> {
     }
 }
 
-/// Of each use of a file, which one imports it: the one that the same `import` statements lead to,
-/// but for the last.
-fn importers(inclusions: &[draft::Inclusion]) -> Vec<usize> {
-    let numbers: BTreeMap<&[Place], usize> = inclusions
-        .iter()
-        .enumerate()
-        .map(|(i, used)| (used.chain.as_slice(), i + 1))
+/// Of the contract and each use of a file, which one imports it: the one that the same `import`
+/// statements lead to, but for the last.
+fn importers(inclusions: &[draft::Inclusion]) -> Dense<InclusionIndex, Option<InclusionIndex>> {
+    let own = std::iter::once([].as_slice());
+    let chains: Dense<InclusionIndex, &[Place]> = own
+        .chain(inclusions.iter().map(|used| used.chain.as_slice()))
         .collect();
-    let importer = |used: &draft::Inclusion| {
-        let chain = used
-            .chain
-            .split_last()
-            .map_or(&[][..], |(_, before)| before);
-        numbers.get(chain).copied().unwrap_or(0)
+    let by_chain: BTreeMap<&[Place], InclusionIndex> = chains
+        .numbered()
+        .map(|(index, chain)| (*chain, index))
+        .collect();
+    let importer = |chain: &&[Place]| {
+        let (_, before) = chain.split_last()?;
+        by_chain.get(before).copied()
     };
-    inclusions.iter().map(importer).collect()
+    chains.iter().map(importer).collect()
 }
 
 #[cfg(test)]
@@ -453,7 +442,7 @@ mod tests {
             conditions: Vec::new(),
             tier_block: None,
             place: Place::default(),
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         }))
     }
 
@@ -559,7 +548,7 @@ mod tests {
         };
         let checks = |names: &[&str]| names.iter().map(|n| check(n, vec![])).collect::<Vec<_>>();
         let paths = |name: &str, items: &[&str]| draft::Paths {
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
             name: at(name.to_owned()),
             items: items
                 .iter()
@@ -584,7 +573,7 @@ mod tests {
                 at(draft::Group::Rest),
             ],
             place: Place::default(),
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         };
         let errors = |draft: Draft| {
             let unused = |code: &&str| *code != "unused_paths";
@@ -679,7 +668,7 @@ mod tests {
             sequences: vec![draft::Sequence {
                 groups,
                 place: Place::default(),
-                inclusion: 0,
+                inclusion: InclusionIndex::CONTRACT,
             }],
             ..Draft::default()
         };
@@ -688,7 +677,7 @@ mod tests {
         draft.sequences = vec![draft::Sequence {
             groups: ends.to_vec(),
             place: Place::default(),
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         }];
         assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
     }

@@ -34,6 +34,7 @@ use crate::base::span::Place;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::check::request::Assertion;
+use crate::contract::InclusionIndex;
 use crate::contract::draft::{
     At, Check, CheckEntry, Gate, Group, Limit, Sequence, Setting, Verb, Written,
 };
@@ -408,7 +409,7 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
     Sequence {
         groups: names.iter().map(group).chain(rest).collect(),
         place,
-        inclusion: 0,
+        inclusion: InclusionIndex::CONTRACT,
     }
 }
 
@@ -902,7 +903,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         .draft
         .entries
         .push(CheckEntry::Check(Box::new(Check {
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
             name: Some(At::new(name.clone(), place)),
             verbs: vec![At::new(verb, node.place)],
             settings: settings.into_iter().map(|s| At::new(s, place)).collect(),

@@ -12,12 +12,13 @@ use super::print::{Comments, print};
 use super::tree::{self, Node};
 use super::{acode_yaml, ralph_tui, runr_json};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::index::Dense;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::visible;
 use crate::contract::draft::Draft;
 use crate::contract::validate::validate;
-use crate::contract::{Contract, Placement};
+use crate::contract::{Condition, Contract};
 use builder::Builder;
 
 /// A value of another type than its key has.
@@ -326,25 +327,18 @@ fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();
     plain.path.clear();
     plain.digest = crate::base::canon::Digest::of(b"");
-    plain.conditions.clear();
+    plain.conditions = Dense::default();
     for check in &mut plain.checks {
         (check.place, check.line, check.column) = (Place::default(), 0, 0);
         for placement in &mut check.placements {
-            let first = plain.conditions.len();
-            let tests = placement
-                .conditions
-                .iter()
-                .filter_map(|c| contract.conditions.get(*c))
-                .cloned();
-            plain
-                .conditions
-                .extend(tests.map(|c| crate::contract::Condition { line: 0, ..c }));
-            *placement = Placement {
-                conditions: (first..plain.conditions.len()).collect(),
-                line: 0,
-                source: placement.source,
-                is_use: placement.is_use,
-            };
+            for index in &mut placement.conditions {
+                let condition = contract.conditions[*index].clone();
+                *index = plain.conditions.push(Condition {
+                    line: 0,
+                    ..condition
+                });
+            }
+            placement.line = 0;
         }
     }
     plain.risks.iter_mut().for_each(|r| r.line = 0);

@@ -8,6 +8,7 @@ use crate::base::unit::show_duration;
 use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::file::show;
+use crate::contract::ConditionIndex;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Recover, Scope, Sel, SelKind,
     Setting, Verb, Written,
@@ -127,7 +128,7 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
 /// A block around entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
-    Condition(usize),
+    Condition(ConditionIndex),
     Tier(u8),
 }
 
@@ -243,10 +244,7 @@ impl Printer {
             for around_it in wanted.iter().skip(shared) {
                 let head = match around_it {
                     Around::Tier(n) => format!("tier {n}"),
-                    Around::Condition(i) => draft
-                        .conditions
-                        .get(*i)
-                        .map_or_else(String::new, |c| head(&c.value)),
+                    Around::Condition(i) => head(&draft.conditions[*i].value),
                 };
                 self.open(&head);
             }

@@ -23,6 +23,7 @@ use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
 use crate::base::setting::Row;
 use crate::base::span::Place;
+use crate::contract::InclusionIndex;
 use crate::contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
 use std::collections::BTreeSet;
 
@@ -239,7 +240,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
         name: At::new(wanted, name.place),
         tier,
         items,
-        inclusion: 0,
+        inclusion: InclusionIndex::CONTRACT,
     });
 }
 
@@ -290,7 +291,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
         builder.draft.paths.push(Paths {
             name: At::new(name.clone(), *place),
             items: all,
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         });
         items.push(Sel {
             not: false,
@@ -437,7 +438,7 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 builder.draft.paths.push(Paths {
                     name: At::new(name.clone(), *place),
                     items: all,
-                    inclusion: 0,
+                    inclusion: InclusionIndex::CONTRACT,
                 });
                 items.push(Sel {
                     not: false,
@@ -480,7 +481,7 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
         builder.draft.paths.push(Paths {
             name: At::new(name.clone(), place),
             items: plain,
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         });
         items.insert(
             0,

@@ -16,6 +16,7 @@ use crate::check::Kind;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb, Written,
 };
+use crate::contract::{ConditionIndex, InclusionIndex};
 use crate::lang::command::parse_command;
 use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
@@ -240,16 +241,14 @@ impl<'s> Lowering<'s, '_> {
         }
     }
 
-    fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[usize]) {
+    fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[ConditionIndex]) {
         let texts = self.strings(what, list);
         let commands: Vec<_> = texts
             .iter()
             .map(|text| parse_command(&text.value))
             .collect();
-        for (index, carried) in listed(&commands).commands {
-            let (Some(text), Some(command)) = (texts.get(index), commands.get(index)) else {
-                continue;
-            };
+        let named = texts.iter().zip(&commands).map(|both| (both, both.1));
+        for ((text, command), carried) in listed(named).commands {
             let place = self.place(text.range);
             let verb = At::new(Verb::Command(Kind::Run, command.clone()), place);
             self.draft.entries.push(CheckEntry::Check(Box::new(Check {
@@ -262,14 +261,13 @@ impl<'s> Lowering<'s, '_> {
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 place,
-                inclusion: 0,
+                inclusion: InclusionIndex::CONTRACT,
             })));
         }
     }
 
-    fn condition(&mut self, condition: Condition, place: Place) -> usize {
-        self.draft.conditions.push(At::new(condition, place));
-        self.draft.conditions.len() - 1
+    fn condition(&mut self, condition: Condition, place: Place) -> ConditionIndex {
+        self.draft.conditions.push(At::new(condition, place))
     }
 
     fn sel(&self, literal: &StringLit<'_>) -> Sel {
@@ -508,6 +506,8 @@ pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
 mod tests {
     use super::*;
     use crate::base::command::Command;
+    use crate::base::index::Index as _;
+    use crate::contract::CheckIndex;
     use crate::contract::validate::validate;
 
     fn lowered(text: &str) -> (Draft, Diagnostics, Sources) {
@@ -615,10 +615,14 @@ mod tests {
         );
         assert_eq!(sink, Diagnostics::default());
         let contract = validate(&draft, &sources, &mut sink).unwrap();
+        let around = |c: &crate::contract::Check| -> Vec<usize> {
+            let conditions = c.placements[0].conditions.iter();
+            conditions.map(|i| i.position()).collect()
+        };
         let shape: Vec<(&str, Vec<usize>, usize)> = contract
             .checks
             .iter()
-            .map(|c| (c.id.as_str(), c.placements[0].conditions.clone(), c.line))
+            .map(|c| (c.id.as_str(), around(c), c.line))
             .collect();
         assert_eq!(
             shape,
@@ -631,12 +635,13 @@ mod tests {
             ]
         );
         assert!(contract.checks.iter().all(|c| !c.named));
-        assert!(contract.checks[0].env.contains_key("CI"));
-        let crate::contract::Body::Command(unsupported) = &contract.checks[1].body else {
+        assert!(contract.checks[CheckIndex::new(0)].env.contains_key("CI"));
+        let crate::contract::Body::Command(unsupported) = &contract.checks[CheckIndex::new(1)].body
+        else {
             panic!()
         };
         assert!(matches!(unsupported, Command::Unsupported { text, .. } if text == "a && b"));
-        let Condition::ChangedAny(items) = &draft.conditions[2].value else {
+        let Condition::ChangedAny(items) = &draft.conditions[ConditionIndex::new(2)].value else {
             panic!()
         };
         assert_eq!(

@@ -10,6 +10,7 @@ use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
     Risk, Role, Scope, Sel, Sequence, Setting, Verb,
 };
+use crate::contract::{ConditionIndex, InclusionIndex};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::format::digest;
 use crate::lang::parse::{Caps, parse};
@@ -53,13 +54,18 @@ impl Lowering<'_> {
 
     /// Lowers the statements of the top level or of a group. Recursion is bounded by the cap on
     /// nesting.
-    fn entries(&mut self, nodes: &[Node<'_>], around: &mut Vec<usize>, tier: Option<At<u8>>) {
+    fn entries(
+        &mut self,
+        nodes: &[Node<'_>],
+        around: &mut Vec<ConditionIndex>,
+        tier: Option<At<u8>>,
+    ) {
         for node in nodes {
             self.entry(node, around, tier.clone());
         }
     }
 
-    fn entry(&mut self, node: &Node<'_>, around: &mut Vec<usize>, tier: Option<At<u8>>) {
+    fn entry(&mut self, node: &Node<'_>, around: &mut Vec<ConditionIndex>, tier: Option<At<u8>>) {
         match node.statement.keyword {
             Keyword::Check | Keyword::RunAnonymous => return self.check(node, around, tier),
             Keyword::Use => {
@@ -88,13 +94,11 @@ impl Lowering<'_> {
             _ => {}
         }
         if let Some(condition) = self.condition(node) {
-            let index = self.draft.conditions.len();
             // The head of a broken condition may be empty; its block is read all the same.
             let empty = node.broken && node.values().next().is_none();
             if !empty {
                 let condition = self.at(condition, node.span);
-                self.draft.conditions.push(condition);
-                around.push(index);
+                around.push(self.draft.conditions.push(condition));
             }
             self.entries(
                 node.body.as_ref().map_or(&[][..], |b| &b.nodes),
@@ -138,7 +142,7 @@ impl Lowering<'_> {
                     self.draft.paths.push(Paths {
                         name,
                         items,
-                        inclusion: 0,
+                        inclusion: InclusionIndex::CONTRACT,
                     });
                 }
             }
@@ -149,7 +153,7 @@ impl Lowering<'_> {
                 self.draft.sequences.push(Sequence {
                     groups,
                     place,
-                    inclusion: 0,
+                    inclusion: InclusionIndex::CONTRACT,
                 });
             }
             Keyword::Role => self.role(node),
@@ -234,7 +238,7 @@ impl Lowering<'_> {
             .extend(default.map(|d| At::new(d, place)));
     }
 
-    fn check(&mut self, node: &Node<'_>, around: &mut Vec<usize>, tier: Option<At<u8>>) {
+    fn check(&mut self, node: &Node<'_>, around: &mut Vec<ConditionIndex>, tier: Option<At<u8>>) {
         let named = node.statement.keyword == Keyword::Check;
         let name = if named { self.values.word(node) } else { None };
         if named && name.is_none() {
@@ -286,7 +290,7 @@ impl Lowering<'_> {
             conditions,
             tier_block: tier.clone(),
             place,
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
         };
         self.draft.entries.push(CheckEntry::Check(Box::new(check)));
         for line in inner {
@@ -381,7 +385,7 @@ impl Lowering<'_> {
                 name,
                 tier,
                 items,
-                inclusion: 0,
+                inclusion: InclusionIndex::CONTRACT,
             });
         }
     }
@@ -447,6 +451,7 @@ impl Lowering<'_> {
 mod tests {
     use super::*;
     use crate::base::command::{Command, Piece};
+    use crate::base::index::Index as _;
     use crate::base::setting::Row;
     use crate::base::source::Source;
     use crate::base::word::Word;
@@ -549,7 +554,7 @@ limits {
                 unit.conditions.as_slice(),
                 unit.tier_block.as_ref().map(|t| t.value)
             ),
-            (&[0][..], Some(1))
+            (&[ConditionIndex::new(0)][..], Some(1))
         );
         assert_eq!(unit.settings.len(), 3);
         assert_eq!(
@@ -561,7 +566,7 @@ limits {
         );
         assert_eq!(
             (names[0].value.as_str(), conditions.as_slice(), tier_block),
-            ("lint", &[0, 1][..], &None)
+            ("lint", &[0, 1].map(ConditionIndex::new)[..], &None)
         );
         let Verb::File { path, assertions } = &bundle.verbs[0].value else {
             panic!("{bundle:?}")

@@ -4,7 +4,7 @@
 use super::{Origin, Step};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
-use crate::contract::{Check, Contract, Test};
+use crate::contract::{Check, Condition, Contract, Test};
 
 /// Whether a step is about a file. A step that the contract does not know is about every file.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bo
 
 /// Returns for each placement of a check the selections of the conditions around it.
 fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> {
-    let selection = |index: &usize| match &contract.conditions.get(*index)?.test {
+    let selection = |condition: &'a Condition| match &condition.test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             Some(s)
         }
@@ -37,7 +37,7 @@ fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> 
     check
         .placements
         .iter()
-        .map(|p| p.conditions.iter().filter_map(selection).collect())
+        .map(|p| contract.around(p).filter_map(selection).collect())
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! Expands `{changed}` to arguments of a command.
 
 use super::facts::{FactAnswer, Facts, Question};
-use crate::base::change::{ChangeSet, Status};
+use crate::base::change::{ChangeSet, ChangedFile, ChangedIndex, Status};
 use crate::base::command::Piece;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -35,11 +35,19 @@ impl<'a> Existing<'a> {
             .any(|f| f.status != Status::Deleted)
     }
 
-    /// Returns the arguments for some of the changed files, given by index in byte order: those
-    /// that exist below `dir`, relative to it.
-    pub fn arguments(&self, files: impl Iterator<Item = usize>, dir: &RepoPath) -> Vec<Word> {
-        let argument = |index: usize| {
-            let file = self.changes.files().get(index)?;
+    /// Returns the arguments for some of the changed files, given in byte order: those that exist
+    /// below `dir`, relative to it.
+    pub fn arguments(&self, files: &[ChangedIndex], dir: &RepoPath) -> Vec<Word> {
+        let files = files.iter().map(|index| self.changes.file(*index));
+        self.existing(files, dir)
+    }
+
+    fn existing<'f>(
+        &self,
+        files: impl Iterator<Item = &'f ChangedFile>,
+        dir: &RepoPath,
+    ) -> Vec<Word> {
+        let argument = |file: &ChangedFile| {
             let gone =
                 file.status == Status::Deleted || self.missing.contains(file.path.as_bytes());
             let name = file.path.below(dir).filter(|_| !gone)?;
@@ -53,7 +61,7 @@ impl<'a> Existing<'a> {
 
     /// Returns all changed files below `dir`.
     pub fn all(&self, dir: &RepoPath) -> Vec<Word> {
-        self.arguments(0..self.changes.len(), dir)
+        self.existing(self.changes.files().iter(), dir)
     }
 }
 
@@ -103,7 +111,6 @@ pub(super) fn batches(pieces: &[Piece], files: &[Word]) -> Vec<Vec<Word>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::change::ChangedFile;
 
     #[test]
     fn arguments() {

@@ -6,16 +6,19 @@ use super::error::{self, PlanError};
 use super::facts::{Fact, Facts, Question};
 use super::frame::{note, without_contract};
 use super::merge::Listed;
-use super::order::{Constraints, Effects, Preparing, artifact_bundles, order};
+use super::order::{
+    Constraints, Effects, NodeIndex, Ordered, Preparing, artifact_bundles, order, positions,
+};
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use crate::base::carried::Carried;
 use crate::base::command::Command;
+use crate::base::index::Dense;
 use crate::base::matching::{Matcher, SHOWN};
 use crate::base::setting::Row;
 use crate::base::word::{Word, visible};
-use crate::contract::{Body, Check, Contract, Role};
+use crate::contract::{Body, Check, CheckIndex, Contract, Placement, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reason of a check that the request names, and of one that it does not name.
@@ -114,7 +117,7 @@ pub(super) fn assemble(
         .roles
         .get(role)
         .filter(|r| !r.only.is_empty());
-    let mut fates: Vec<Inclusion> = Vec::with_capacity(input.contract.checks.len());
+    let mut fates = Fates::default();
     for check in &input.contract.checks {
         let reached = tiers.iter().any(|t| t.tier == check.tier);
         fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
@@ -163,46 +166,46 @@ pub(super) fn assemble(
     // Thousands of reasons have been copied to where they belong.
     drop(judged);
 
-    let mut members: Vec<PlanNode> = Vec::new();
+    let mut members: Dense<NodeIndex, PlanNode> = Dense::default();
     let mut omitted = Vec::new();
-    let mut node_of_check: Vec<Option<usize>> = vec![None; input.contract.checks.len()];
+    let mut node_of_check: NodeOfCheck = Dense::filled(None, input.contract.checks.len());
     let (explicit, inferred): (Vec<_>, Vec<_>) = chosen
         .into_iter()
         .partition(|(o, _)| *o == Origin::Explicit);
     for (_, outcome) in explicit {
-        outcome.map_or_else(|out| omitted.push(out), |member| members.push(member));
+        match outcome {
+            Ok(member) => _ = members.push(member),
+            Err(out) => omitted.push(out),
+        }
     }
     let alone = members.len();
-    for (index, (check, fate)) in input.contract.checks.iter().zip(fates).enumerate() {
+    for ((index, check), fate) in input.contract.checks.numbered().zip(fates) {
         match fate {
             Inclusion::Included(chosen) => {
-                if let Some(slot) = node_of_check.get_mut(index) {
-                    *slot = Some(members.len());
-                }
-                members.push(input.member(check, chosen)?);
+                node_of_check[index] = Some(members.push(input.member(check, chosen)?));
             }
             Inclusion::Omitted(out) => omitted.push(*out),
             Inclusion::Duplicate | Inclusion::Unreported => {}
         }
     }
     for (_, outcome) in inferred {
-        outcome.map_or_else(|out| omitted.push(out), |member| members.push(member));
+        match outcome {
+            Ok(member) => _ = members.push(member),
+            Err(out) => omitted.push(out),
+        }
     }
     for (index, target) in represented {
-        let node = node_of_check.get(target).copied().flatten();
-        if let Some(slot) = node_of_check.get_mut(index) {
-            *slot = node;
-        }
+        node_of_check[index] = node_of_check[target];
     }
     plan.omitted = omitted;
     plan.tiers = tiers;
-    let mut own = 0..alone;
+    let mut own = members.indices().take(alone);
     let place = |listed: &Listed| match listed {
         Listed::Alone => own.next(),
-        Listed::Check(index) => node_of_check.get(*index).copied().flatten(),
+        Listed::Check(index) => node_of_check[*index],
     };
     let mut listed = BTreeSet::new();
-    let list: Vec<usize> = list
+    let list: Vec<NodeIndex> = list
         .iter()
         .filter_map(place)
         .filter(|node| listed.insert(*node))
@@ -218,9 +221,15 @@ pub(super) struct Input<'a> {
     pub request: &'a Request,
 }
 
+/// The decision on each check of a contract.
+pub(super) type Fates<'a> = Dense<CheckIndex, Inclusion<'a>>;
+
+/// The node of each check that is in the plan.
+type NodeOfCheck = Dense<CheckIndex, Option<NodeIndex>>;
+
 /// The decision on a contract's check.
-pub(super) enum Inclusion {
-    Included(Chosen),
+pub(super) enum Inclusion<'a> {
+    Included(Chosen<'a>),
     Omitted(Box<Omitted>),
     /// It is the same work as an earlier check.
     Duplicate,
@@ -230,8 +239,8 @@ pub(super) enum Inclusion {
 
 /// A contract's check that is part of the plan.
 #[derive(Default)]
-pub(super) struct Chosen {
-    pub placements: Vec<usize>,
+pub(super) struct Chosen<'a> {
+    pub placements: Vec<&'a Placement>,
     pub reasons: Vec<Reason>,
     pub tier: u8,
     /// The files for `{changed}`.
@@ -256,17 +265,23 @@ pub(super) struct PlanNode<'a> {
     pub steps: Vec<Step>,
 }
 
+impl Inclusion<'_> {
+    pub fn is_in(&self) -> bool {
+        matches!(self, Inclusion::Included(_))
+    }
+}
+
 impl<'a> Input<'a> {
     /// Decides about a check: by names, conditions, tier, role, `--only`, `--skip`, in this order.
     fn fate(
         &self,
-        check: &Check,
+        check: &'a Check,
         judged: &Judged,
         reached: bool,
         role: &str,
         restriction: Option<&Role>,
         asked: &mut BTreeSet<Question>,
-    ) -> Inclusion {
+    ) -> Inclusion<'a> {
         let out = |omitted: Omitted| Inclusion::Omitted(Box::new(self.defined(check, omitted)));
         if !self.request.names.is_empty() {
             let named = self.is_named(&check.id, &check.tags);
@@ -280,7 +295,7 @@ impl<'a> Input<'a> {
             return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
                 Some(omitted) => out(omitted),
                 None => Inclusion::Included(Chosen {
-                    placements: (0..check.placements.len()).collect(),
+                    placements: check.placements.iter().collect(),
                     reasons: vec![Reason {
                         condition: NAMED.to_owned(),
                         ..Reason::default()
@@ -367,20 +382,12 @@ impl<'a> Input<'a> {
     }
 
     /// Whether anything that may be in the plan has `{changed}`.
-    fn wants_changed(&self, fates: &[Inclusion], commands: &[RequestedCommand]) -> bool {
-        let mut seen = vec![false; fates.len()];
-        let mut stack: Vec<usize> = fates
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| matches!(f, Inclusion::Included(_)))
-            .map(|(i, _)| i)
-            .collect();
+    fn wants_changed(&self, fates: &Fates<'_>, commands: &[RequestedCommand]) -> bool {
+        let mut seen = Dense::filled(false, fates.len());
+        let mut stack: Vec<CheckIndex> = fates.indices().filter(|i| fates[*i].is_in()).collect();
         while let Some(index) = stack.pop() {
-            let (Some(flag), Some(check)) = (seen.get_mut(index), self.contract.checks.get(index))
-            else {
-                continue;
-            };
-            if !std::mem::replace(flag, true) {
+            let check = &self.contract.checks[index];
+            if !std::mem::replace(&mut seen[index], true) {
                 if has_changed(check) {
                     return true;
                 }
@@ -393,7 +400,7 @@ impl<'a> Input<'a> {
     fn leave_out_unchanged(
         &self,
         check: &Check,
-        fate: &mut Inclusion,
+        fate: &mut Inclusion<'_>,
         judged: &Judged,
         existing: &Existing,
     ) {
@@ -401,8 +408,8 @@ impl<'a> Input<'a> {
             return;
         };
         if has_changed(check) {
-            let files = judged.changed(check, &chosen.placements, &self.request.changed);
-            chosen.files = existing.arguments(files.into_iter(), &check.dir);
+            let files = judged.changed(&chosen.placements, &self.request.changed);
+            chosen.files = existing.arguments(&files, &check.dir);
             if chosen.files.is_empty() {
                 *fate = Inclusion::Omitted(Box::new(self.defined(check, no_file_left(&check.id))));
             }
@@ -412,25 +419,19 @@ impl<'a> Input<'a> {
     /// Adds needed checks, and lowers their tiers to those of the checks that need them.
     fn close(
         &self,
-        fates: &mut [Inclusion],
+        fates: &mut Fates<'a>,
         judged: &Judged,
         existing: &Existing,
     ) -> Result<(), PlanError> {
         let checks = &self.contract.checks;
         let waived: BTreeSet<&str> = self.request.skip.iter().map(|s| s.name.as_str()).collect();
-        let is_in =
-            |fates: &[Inclusion], i: usize| matches!(fates.get(i), Some(Inclusion::Included(_)));
-        let mut needers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        let mut queue: Vec<usize> = (0..fates.len()).filter(|i| is_in(fates, *i)).collect();
+        let mut needers: BTreeMap<CheckIndex, Vec<CheckIndex>> = BTreeMap::new();
+        let mut queue: Vec<CheckIndex> = fates.indices().filter(|i| fates[*i].is_in()).collect();
         let mut brought = BTreeSet::new();
         while let Some(index) = queue.pop() {
-            let Some(check) = checks.get(index) else {
-                continue;
-            };
+            let check = &checks[index];
             for need in &check.needs {
-                let Some(needed) = checks.get(*need) else {
-                    continue;
-                };
+                let needed = &checks[*need];
                 if waived.contains(needed.id.as_str()) {
                     let message =
                         format!("`{}` cannot be skipped: `{}` needs it", needed.id, check.id);
@@ -438,36 +439,31 @@ impl<'a> Input<'a> {
                     return Err(PlanError::new(error::SKIPPED_NEED, message, Some(help)));
                 }
                 needers.entry(*need).or_default().push(index);
-                if is_in(fates, *need) || brought.contains(need) {
+                if fates[*need].is_in() || brought.contains(need) {
                     continue;
                 }
                 let mut fate = Inclusion::Included(Chosen {
-                    placements: vec![0],
+                    placements: needed.placements.iter().take(1).collect(),
                     tier: needed.tier,
                     ..Chosen::default()
                 });
                 self.leave_out_unchanged(needed, &mut fate, judged, existing);
-                let left = matches!(fate, Inclusion::Included(_));
-                if let Some(slot) = fates.get_mut(*need) {
-                    *slot = fate;
-                }
-                if left {
+                if fate.is_in() {
                     brought.insert(*need);
                     queue.push(*need);
                 }
+                fates[*need] = fate;
             }
         }
-        for need in brought {
-            let Some(Inclusion::Included(chosen)) = fates.get_mut(need) else {
+        for (need, mut by) in needers.into_iter().filter(|(n, _)| brought.contains(n)) {
+            let Inclusion::Included(chosen) = &mut fates[need] else {
                 continue;
             };
-            let mut by = needers.get(&need).cloned().unwrap_or_default();
             by.sort_unstable();
             let names = by
                 .iter()
                 .take(SHOWN)
-                .filter_map(|i| checks.get(*i))
-                .map(|c| c.id.clone())
+                .map(|i| checks[*i].id.clone())
                 .collect();
             let count = (by.len() > SHOWN).then_some(by.len() as u64);
             let reason = Reason {
@@ -481,19 +477,10 @@ impl<'a> Input<'a> {
         // From the lowest tier up, so that each check is lowered once.
         for low in 0..=2_u8 {
             let at = |f: &Inclusion| matches!(f, Inclusion::Included(chosen) if chosen.tier == low);
-            let mut stack: Vec<usize> = fates
-                .iter()
-                .enumerate()
-                .filter(|(_, f)| at(f))
-                .map(|(i, _)| i)
-                .collect();
+            let mut stack: Vec<CheckIndex> = fates.indices().filter(|i| at(&fates[*i])).collect();
             while let Some(index) = stack.pop() {
-                for need in checks
-                    .get(index)
-                    .map(|c| c.needs.as_slice())
-                    .unwrap_or_default()
-                {
-                    if let Some(Inclusion::Included(chosen)) = fates.get_mut(*need)
+                for need in &checks[index].needs {
+                    if let Inclusion::Included(chosen) = &mut fates[*need]
                         && chosen.tier > low
                     {
                         chosen.tier = low;
@@ -506,7 +493,7 @@ impl<'a> Input<'a> {
     }
 
     /// Creates the node with the steps of a check.
-    fn member(&self, check: &'a Check, chosen: Chosen) -> Result<PlanNode<'a>, PlanError> {
+    fn member(&self, check: &'a Check, chosen: Chosen<'_>) -> Result<PlanNode<'a>, PlanError> {
         let file = self
             .contract
             .imported(check.place.source)
@@ -539,7 +526,11 @@ impl<'a> Input<'a> {
     }
 
     /// Returns which nodes prepare which others. Plans of version 1 have no such order.
-    fn preparing(&self, members: &[PlanNode], (list, alone): (Vec<usize>, usize)) -> Preparing {
+    fn preparing(
+        &self,
+        members: &Dense<NodeIndex, PlanNode>,
+        (list, alone): (Vec<NodeIndex>, usize),
+    ) -> Preparing {
         if self.request.in_version_1 {
             return Preparing::default();
         }
@@ -558,26 +549,20 @@ impl<'a> Input<'a> {
     fn arrange(
         &self,
         plan: &mut Plan,
-        mut members: Vec<PlanNode>,
-        node_of_check: &[Option<usize>],
-        list: (Vec<usize>, usize),
+        mut members: Dense<NodeIndex, PlanNode>,
+        node_of_check: &NodeOfCheck,
+        list: (Vec<NodeIndex>, usize),
     ) {
-        let node = |check: &usize| node_of_check.get(*check).copied().flatten();
-        let needs = |m: &PlanNode| {
-            m.check
-                .map(|c| c.needs.iter().filter_map(node).collect())
-                .unwrap_or_default()
+        let nodes = |checks: &[CheckIndex]| -> Vec<NodeIndex> {
+            checks.iter().filter_map(|c| node_of_check[*c]).collect()
         };
-        let needs: Vec<Vec<usize>> = members.iter().map(needs).collect();
-        let group = |group: &Vec<usize>| {
-            group
-                .iter()
-                .filter_map(node)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect()
+        let of_check = |m: &PlanNode| m.check.map_or(Vec::new(), |c| nodes(&c.needs));
+        let needs: Dense<NodeIndex, Vec<NodeIndex>> = members.iter().map(of_check).collect();
+        let group = |group: &Vec<CheckIndex>| {
+            let each_once: BTreeSet<NodeIndex> = nodes(group).into_iter().collect();
+            each_once.into_iter().collect()
         };
-        let effects: Vec<Effects> = members
+        let effects: Dense<NodeIndex, Effects> = members
             .iter()
             .map(|m| {
                 m.check.map_or(Effects::default(), |c| Effects {
@@ -589,12 +574,8 @@ impl<'a> Input<'a> {
             .collect();
         let with = |of: &dyn Fn(&Step) -> bool| {
             let holds = |m: &PlanNode| m.steps.first().is_some_and(of);
-            members
-                .iter()
-                .enumerate()
-                .filter(|(_, m)| holds(m))
-                .map(|(n, _)| n)
-                .collect::<Vec<_>>()
+            let nodes = members.numbered().filter(|(_, m)| holds(m));
+            nodes.map(|(n, _)| n).collect::<Vec<_>>()
         };
         let constraints = Constraints {
             tiers: members
@@ -602,8 +583,7 @@ impl<'a> Input<'a> {
                 .map(|m| m.steps.first().map_or(0, |s| s.tier))
                 .collect(),
             needs: needs
-                .iter()
-                .enumerate()
+                .numbered()
                 .flat_map(|(later, all)| all.iter().map(move |n| (*n, later)))
                 .collect(),
             sequences: self
@@ -619,25 +599,8 @@ impl<'a> Input<'a> {
             full: self.request.in_version_1,
         };
         let ordered = order(&constraints);
-        let ids: Vec<Vec<String>> = members
-            .iter()
-            .map(|m| m.steps.iter().map(|s| s.id.clone()).collect())
-            .collect();
-        let names = |nodes: &[usize]| {
-            nodes
-                .iter()
-                .filter_map(|n| ids.get(*n))
-                .flatten()
-                .cloned()
-                .collect::<Vec<_>>()
-        };
         for (a, b) in &ordered.against_tiers {
-            let name = |n: &usize| {
-                members
-                    .get(*n)
-                    .and_then(|m| m.check)
-                    .map_or("", |c| c.id.as_str())
-            };
+            let name = |n: &NodeIndex| members[*n].check.map_or("", |c| c.id.as_str());
             let message = format!(
                 "a sequence puts `{}` before `{}`, but an earlier tier needs the latter",
                 visible(name(a).as_bytes()),
@@ -645,27 +608,38 @@ impl<'a> Input<'a> {
             );
             plan.notes.push(note("sequence-gives-way", message));
         }
-        plan.steps
-            .reserve_exact(members.iter().map(|m| m.steps.len()).sum());
+        self.put_in_order(plan, &mut members, &needs, &ordered);
+    }
+
+    /// Moves the steps into the plan, each with its predecessors.
+    fn put_in_order(
+        &self,
+        plan: &mut Plan,
+        members: &mut Dense<NodeIndex, PlanNode>,
+        needs: &Dense<NodeIndex, Vec<NodeIndex>>,
+        ordered: &Ordered,
+    ) {
+        let ids: Dense<NodeIndex, Vec<String>> = members
+            .iter()
+            .map(|m| m.steps.iter().map(|s| s.id.clone()).collect())
+            .collect();
+        let names = |nodes: &[NodeIndex]| {
+            let ids = nodes.iter().flat_map(|n| &ids[*n]);
+            ids.cloned().collect::<Vec<String>>()
+        };
+        plan.steps.reserve_exact(ids.iter().map(Vec::len).sum());
         let definitions = Definitions::new(&self.request.changed);
-        let mut places = vec![0; members.len()];
-        for (place, node) in ordered.order.iter().enumerate() {
-            places.get_mut(*node).into_iter().for_each(|p| *p = place);
-        }
-        for at in &ordered.order {
-            let [strong, weak] = [&ordered.after, &ordered.prepared_by]
-                .map(|lists| lists.get(*at).map_or(&[][..], Vec::as_slice));
-            let place = |node: &usize| places.get(*node).copied().unwrap_or(0);
-            let mut after = [strong, weak].concat();
+        let places = positions(&ordered.order);
+        for node in &ordered.order {
+            let place = |node: &NodeIndex| places[*node];
+            let (strong, weak) = (&ordered.after[*node], &ordered.prepared_by[*node]);
+            let mut after = [strong.as_slice(), weak].concat();
             after.sort_by_key(place);
-            let mut needed: Vec<usize> = needs.get(*at).cloned().unwrap_or_default();
-            needed.retain(|n| place(n) < place(at));
+            let mut needed = needs[*node].clone();
+            needed.retain(|n| place(n) < place(node));
             needed.sort_by_key(place);
             needed.dedup();
-            let Some(member) = members.get_mut(*at) else {
-                continue;
-            };
-            for mut step in std::mem::take(&mut member.steps) {
+            for mut step in std::mem::take(&mut members[*node].steps) {
                 step.after = names(&after);
                 step.needs = names(&needed);
                 step.prepared_by = names(weak);

@@ -12,14 +12,15 @@ use super::facts::{Certainty, FactAnswer, Facts, Question};
 use super::request::{Boundary, Request, Risk};
 use super::select::{ConditionResults, matcher};
 use super::{Plan, Step};
+use crate::base::index::Dense;
 use crate::base::matching::Matcher;
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::contract::draft::{End, RiskLevel};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::contract::{Contract, Test};
-use coverage::Touched;
+use crate::contract::{CheckIndex, ConditionIndex, Contract, Test};
+use coverage::{Around, Touched};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most files and reasons that a sentence names.
@@ -80,9 +81,9 @@ pub struct Examiner<'c> {
     contract: &'c Contract,
     /// Every path of a `whenExists` or a `whenAbsent`.
     asked: Vec<&'c RepoPath>,
-    index: BTreeMap<&'c str, usize>,
+    index: BTreeMap<&'c str, CheckIndex>,
     /// For each condition, the conditions around it.
-    around: Vec<Vec<usize>>,
+    around: Around,
     matcher: Matcher<'c>,
 }
 
@@ -126,16 +127,12 @@ impl<'c> Examiner<'c> {
             _ => None,
         });
         let asked: BTreeSet<&RepoPath> = paths.flatten().collect();
-        let mut around = vec![Vec::new(); contract.conditions.len()];
-        let mut known = vec![false; contract.conditions.len()];
+        let mut around: Dense<_, Option<Vec<ConditionIndex>>> =
+            Dense::filled(None, contract.conditions.len());
         for placement in contract.checks.iter().flat_map(|c| &c.placements) {
             for (depth, condition) in placement.conditions.iter().enumerate() {
-                if let Some(flag) = known.get_mut(*condition)
-                    && !std::mem::replace(flag, true)
-                    && let Some(list) = around.get_mut(*condition)
-                {
-                    *list = placement.conditions.iter().take(depth).copied().collect();
-                }
+                let before = || placement.conditions.iter().take(depth).copied().collect();
+                around[*condition].get_or_insert_with(before);
             }
         }
         Self {
@@ -143,11 +140,10 @@ impl<'c> Examiner<'c> {
             asked: asked.into_iter().collect(),
             index: contract
                 .checks
-                .iter()
-                .enumerate()
+                .numbered()
                 .map(|(i, c)| (c.id.as_str(), i))
                 .collect(),
-            around,
+            around: around.into_iter().map(Option::unwrap_or_default).collect(),
             matcher: matcher(contract),
         }
     }

@@ -8,6 +8,7 @@ use super::{ContractRef, Note, Origin, Plan, Policy, canonical, step};
 use crate::base::canon::Digest;
 use crate::base::carried::{Carried, listed};
 use crate::base::command::Command;
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Open;
 use crate::base::word::visible;
@@ -51,11 +52,7 @@ impl<'a> Input<'a> {
         let mut taken: BTreeSet<String> =
             self.contract.checks.iter().map(|c| c.id.clone()).collect();
         let mut commands: Vec<RequestedCommand> = Vec::new();
-        let explicit = &self.request.explicit;
-        let list = listed(explicit).commands.into_iter();
-        for (command, carried) in
-            list.filter_map(|(index, carried)| Some((explicit.get(index)?, carried)))
-        {
+        for (command, carried) in listed(request.explicit.iter().map(|c| (c, c))).commands {
             // A repetition is merged later; it must not use up an id.
             let same = |a: &&RequestedCommand| a.command == command && a.carried == carried;
             let id = match commands.iter().find(same) {
@@ -256,18 +253,15 @@ impl<'a> Input<'a> {
         let gone = if off {
             Vec::new()
         } else {
-            listed(&self.request.explicit).gone
+            listed(self.request.explicit.iter().map(|c| (c, c))).gone
         };
-        let carried = gone
-            .into_iter()
-            .filter_map(|index| self.request.explicit.get(index))
-            .map(|command| {
-                let text = visible(command.to_text().as_bytes());
-                note(
-                    "carried",
-                    format!("`{text}` is carried into the commands after it"),
-                )
-            });
+        let carried = gone.into_iter().map(|command| {
+            let text = visible(command.to_text().as_bytes());
+            note(
+                "carried",
+                format!("`{text}` is carried into the commands after it"),
+            )
+        });
         let Some(contract) = self.declared else {
             let without = (!off).then(|| note("no-contract", "there is no contract".to_owned()));
             return without.into_iter().chain(carried).collect();
@@ -329,9 +323,9 @@ pub fn without_contract() -> Contract {
         digest: Digest::of(b""),
         base: None,
         imports: Vec::new(),
-        importers: Vec::new(),
-        checks: Vec::new(),
-        conditions: Vec::new(),
+        importers: [None].into_iter().collect(),
+        checks: Dense::default(),
+        conditions: Dense::default(),
         risks: Vec::new(),
         sequences: Vec::new(),
         roles: BUILT_IN_ROLES

@@ -2,13 +2,14 @@
 
 use super::changed::Existing;
 use super::compile::{
-    Inclusion, Input, PlanNode, RequestedCommand, no_file_left, omitted, outside_role, unnamed,
+    Fates, Inclusion, Input, PlanNode, RequestedCommand, no_file_left, omitted, outside_role,
+    unnamed,
 };
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
 use crate::base::word::Word;
-use crate::contract::Role;
+use crate::contract::{CheckIndex, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The result for a command of the request.
@@ -17,35 +18,26 @@ pub(super) enum Listed {
     /// The next step of its own.
     Alone,
     /// Another name for this check.
-    Check(usize),
+    Check(CheckIndex),
 }
 
 impl<'a> Input<'a> {
     /// Merges equal anonymous checks into the first of them; the result names which became which.
-    pub fn merge_anonymous(&self, fates: &mut [Inclusion]) -> Vec<(usize, usize)> {
-        let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
+    pub fn merge_anonymous(&self, fates: &mut Fates<'_>) -> Vec<(CheckIndex, CheckIndex)> {
+        let mut first: BTreeMap<Identity, CheckIndex> = BTreeMap::new();
         let mut merged = Vec::new();
-        for (index, check) in self
-            .contract
-            .checks
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| !c.named)
-        {
-            let (Some(Inclusion::Included(_)), Some(identity)) =
-                (fates.get(index), identity_of_check(check))
-            else {
+        let anonymous = self.contract.checks.numbered().filter(|(_, c)| !c.named);
+        for (index, check) in anonymous {
+            let Some(identity) = identity_of_check(check).filter(|_| fates[index].is_in()) else {
                 continue;
             };
             let target = *first.entry(identity).or_insert(index);
             if target == index {
                 continue;
             }
-            let old = fates
-                .get_mut(index)
-                .map(|fate| std::mem::replace(fate, Inclusion::Duplicate));
-            if let (Some(Inclusion::Included(from)), Some(Inclusion::Included(into))) =
-                (old, fates.get_mut(target))
+            let old = std::mem::replace(&mut fates[index], Inclusion::Duplicate);
+            if let (Inclusion::Included(from), Inclusion::Included(into)) =
+                (old, &mut fates[target])
             {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
@@ -70,23 +62,23 @@ impl<'a> Input<'a> {
     pub fn choose_commands(
         &self,
         commands: &[RequestedCommand<'a>],
-        fates: &mut [Inclusion],
+        fates: &mut Fates<'_>,
         role: &str,
         restriction: Option<&Role>,
         existing: &Existing,
         list: &mut Vec<Listed>,
     ) -> Vec<(Origin, Result<PlanNode<'a>, Omitted>)> {
-        let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
+        let mut in_plan: BTreeMap<Identity, CheckIndex> = BTreeMap::new();
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
         if !commands.is_empty() {
-            for (index, check) in self.contract.checks.iter().enumerate() {
+            for (index, check) in self.contract.checks.numbered() {
                 let Some(identity) = identity_of_check(check) else {
                     continue;
                 };
                 if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
                     allowed.insert(identity.clone());
                 }
-                if matches!(fates.get(index), Some(Inclusion::Included(_))) {
+                if fates[index].is_in() {
                     in_plan.entry(identity).or_insert(index);
                 }
             }
@@ -119,12 +111,11 @@ impl<'a> Input<'a> {
                 condition: condition.to_owned(),
                 ..Reason::default()
             };
-            if let Some((index, Inclusion::Included(check))) = in_plan
-                .get(&identity)
-                .and_then(|i| Some((*i, fates.get_mut(*i)?)))
+            if let Some(index) = in_plan.get(&identity)
+                && let Inclusion::Included(check) = &mut fates[*index]
             {
                 if *origin == Origin::Explicit {
-                    list.push(Listed::Check(index));
+                    list.push(Listed::Check(*index));
                 }
                 add_reasons(&mut check.reasons, vec![reason]);
                 continue;

@@ -1,11 +1,10 @@
 //! Orders the steps, and records why one comes before another.
 //!
-//! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready
+//! Nodes are in base order. By tier first, then topologically; of the nodes that are ready
 //! the first goes first. The constraints, the stronger first: tiers, `sequence`, `needs`, `writes`,
 //! artifact settings, preparation. Each gives way to those before it.
 
 mod artifacts;
-mod graph;
 mod preparing;
 mod reduced;
 mod witness;
@@ -16,31 +15,42 @@ pub use preparing::Preparing;
 pub use witness::{Why, Witness, why, witness};
 
 use super::Plan;
-use graph::Graph;
+use crate::base::graph;
+use crate::base::index::{Dense, Index as _, numbered};
 use std::collections::{BTreeMap, BTreeSet};
+
+crate::index!(
+    NodeIndex,
+    "node of a plan",
+    "Position of a node, the steps of one check or command, in base order."
+);
+crate::index!(Place, "place in an order", "Position in an order.");
+
+/// The graph of which node comes before which.
+type Graph = graph::Graph<NodeIndex>;
 
 /// A constraint: every one of `before` runs before every one of `after`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
     /// Nodes, ascending.
-    pub before: Vec<usize>,
+    pub before: Vec<NodeIndex>,
     /// Nodes, ascending.
-    pub after: Vec<usize>,
+    pub after: Vec<NodeIndex>,
 }
 
 /// The constraints on an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     /// The tier of each node; its length is the number of nodes.
-    pub tiers: Vec<u8>,
+    pub tiers: Dense<NodeIndex, u8>,
     /// Pairs (needed, needer).
-    pub needs: Vec<(usize, usize)>,
+    pub needs: Vec<(NodeIndex, NodeIndex)>,
     /// The groups of each `sequence`, absent members left out.
-    pub sequences: Vec<Vec<Vec<usize>>>,
+    pub sequences: Vec<Vec<Vec<NodeIndex>>>,
     /// Nodes with `writes`, ascending.
-    pub writers: Vec<usize>,
+    pub writers: Vec<NodeIndex>,
     /// Nodes that are `setup`.
-    pub setup: BTreeSet<usize>,
+    pub setup: BTreeSet<NodeIndex>,
     /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
     pub artifacts: Vec<Bundle>,
     /// The constraints of preparation: they give way to all others.
@@ -54,15 +64,39 @@ pub struct Constraints {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ordered {
     /// All nodes, each once.
-    pub order: Vec<usize>,
+    pub order: Vec<NodeIndex>,
     /// The direct predecessors of each node by constraints, in the order of `order`.
-    pub after: Vec<Vec<usize>>,
+    pub after: Dense<NodeIndex, Vec<NodeIndex>>,
     /// The predecessors that each node waits for only because they prepare, in the order of
     /// `order`.
-    pub prepared_by: Vec<Vec<usize>>,
+    pub prepared_by: Dense<NodeIndex, Vec<NodeIndex>>,
     /// (before, after) of sequences that the tiers contradict; one witness for each pair of
     /// groups.
-    pub against_tiers: Vec<(usize, usize)>,
+    pub against_tiers: Vec<(NodeIndex, NodeIndex)>,
+}
+
+impl Bundle {
+    fn add_to(&self, graph: &mut Graph) {
+        graph.bundle(&self.before, &self.after);
+    }
+
+    /// Whether it orders anything.
+    fn is_effective(&self) -> bool {
+        !self.before.is_empty() && !self.after.is_empty()
+    }
+}
+
+/// Returns the nodes of a graph by tier, then topologically, ties by index. Total also with a
+/// cycle, which no validated contract has.
+fn sorted(graph: &Graph, tiers: &Dense<NodeIndex, u8>) -> Vec<NodeIndex> {
+    graph.sort(|node| tiers[node])
+}
+
+/// Returns the place of each node in an order of all of them.
+pub(super) fn positions(order: &[NodeIndex]) -> Dense<NodeIndex, Place> {
+    let mut places = Dense::filled(Place::new(0), order.len());
+    numbered(order).for_each(|(place, node)| places[*node] = place);
+    places
 }
 
 /// The most pairs that are examined one by one.
@@ -74,9 +108,9 @@ pub fn order(constraints: &Constraints) -> Ordered {
     let mut against_tiers = Vec::new();
     let mut graph = Graph::new(constraints.tiers.len());
     let mut strong = Vec::new();
+    let tiers = &constraints.tiers;
     for (needed, needer) in &constraints.needs {
-        if constraints.tiers.get(*needed) <= constraints.tiers.get(*needer) {
-            graph.edge(*needed, *needer);
+        if tiers[*needed] <= tiers[*needer] {
             strong.push(Bundle {
                 before: vec![*needed],
                 after: vec![*needer],
@@ -84,19 +118,13 @@ pub fn order(constraints: &Constraints) -> Ordered {
         }
     }
     for groups in &constraints.sequences {
-        for bundle in sequence_bundles(groups, &constraints.tiers, &mut against_tiers) {
-            graph.bundle(&bundle);
-            strong.push(bundle);
-        }
+        strong.extend(sequence_bundles(groups, tiers, &mut against_tiers));
     }
+    strong.iter().for_each(|bundle| bundle.add_to(&mut graph));
     strong.extend(writers::add(&mut graph, constraints));
-    strong.extend(artifacts::add(
-        &mut graph,
-        &constraints.tiers,
-        &constraints.artifacts,
-    ));
+    strong.extend(artifacts::add(&mut graph, tiers, &constraints.artifacts));
     let weak = preparing::add(&mut graph, constraints);
-    let order = graph.sort(&constraints.tiers);
+    let order = sorted(&graph, tiers);
     let (after, prepared_by) = reduced::predecessors(&order, [&strong, &weak], constraints.full);
     Ordered {
         order,
@@ -109,12 +137,12 @@ pub fn order(constraints: &Constraints) -> Ordered {
 /// Makes one bundle for each two neighbouring groups that are present; those against the tiers are
 /// removed.
 fn sequence_bundles(
-    groups: &[Vec<usize>],
-    tiers: &[u8],
-    lost: &mut Vec<(usize, usize)>,
+    groups: &[Vec<NodeIndex>],
+    tiers: &Dense<NodeIndex, u8>,
+    lost: &mut Vec<(NodeIndex, NodeIndex)>,
 ) -> Vec<Bundle> {
-    let present: Vec<&Vec<usize>> = groups.iter().filter(|g| !g.is_empty()).collect();
-    let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
+    let present: Vec<&Vec<NodeIndex>> = groups.iter().filter(|g| !g.is_empty()).collect();
+    let tier = |node: &NodeIndex| tiers[*node];
     let ranges: Vec<(u8, u8)> = present
         .iter()
         .map(|g| {
@@ -134,21 +162,21 @@ fn sequence_bundles(
         let reach = if ascending { 1 } else { present.len() };
         for after in present.iter().skip(i + 1).take(reach) {
             for low in 0..=2_u8 {
-                let from: Vec<usize> = before.iter().filter(|n| tier(n) == low).copied().collect();
-                let (to, against): (Vec<usize>, Vec<usize>) =
+                let from: Vec<NodeIndex> =
+                    before.iter().filter(|n| tier(n) == low).copied().collect();
+                let (to, against): (Vec<NodeIndex>, Vec<NodeIndex>) =
                     after.iter().partition(|n| tier(n) >= low);
                 if let (Some(a), Some(b)) = (from.first(), against.first()) {
                     lost.push((*a, *b));
                 }
-                if !from.is_empty() && !to.is_empty() {
-                    bundles.push(Bundle {
-                        before: from,
-                        after: to,
-                    });
-                }
+                bundles.push(Bundle {
+                    before: from,
+                    after: to,
+                });
             }
         }
     }
+    bundles.retain(Bundle::is_effective);
     bundles
 }
 
@@ -228,7 +256,8 @@ fn waits(before: &BTreeMap<&str, &[String]>, step: &super::Step, id: &str) -> bo
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::arbitrary::order::{Bundle, Constraints, Ordered, Preparing, order};
+    use std::collections::BTreeSet;
 
     fn ordered(constraints: Constraints) -> Vec<usize> {
         order(&constraints).order

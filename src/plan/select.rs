@@ -3,13 +3,17 @@
 
 use super::Reason;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::base::change::ChangeSet;
+use crate::base::change::{ChangeSet, ChangedIndex};
 use crate::base::glob::{Item, ItemContent, Selection};
+use crate::base::index::{Dense, Index as _};
 use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::{and_more, visible};
-use crate::contract::{Check, Condition, Contract, Placement, Risk, Test};
+use crate::contract::{
+    Check, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Test,
+};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The most items of a list that a sentence names before it counts the rest.
@@ -21,11 +25,11 @@ const FILES_TRIED: usize = 4_096;
 /// The results of all conditions and triggers of a contract.
 pub(super) struct Judged<'a> {
     contract: &'a Contract,
-    answers: Vec<Judgement>,
+    answers: Dense<ConditionIndex, Judgement>,
     /// The changed files that each trigger selects.
     of_triggers: Vec<Selected>,
     /// Whether a changed file pulled each trigger.
-    pub pulled: Vec<bool>,
+    pub pulled: Dense<RiskIndex, bool>,
     /// Whether there are reasons.
     pub tells: bool,
 }
@@ -43,9 +47,9 @@ struct Judgement {
 }
 
 /// The decision on one check.
-pub(super) enum Choice {
+pub(super) enum Choice<'c> {
     /// It is selected through these placements.
-    Yes(Vec<usize>, Vec<Reason>),
+    Yes(Vec<&'c Placement>, Vec<Reason>),
     /// It is not selected: for people, and for machines.
     No(String, Vec<Reason>),
 }
@@ -74,7 +78,7 @@ pub(super) fn judge<'a>(
     let pulled = of_triggers.iter().map(|m| m.all.count > 0).collect();
     let tells = prepared.is_none();
     let names = if tells {
-        Names::look_up(&contract.conditions, &of_conditions, changes)
+        Names::look_up(contract.conditions.iter().zip(&of_conditions), changes)
     } else {
         Names::default()
     };
@@ -168,9 +172,9 @@ fn holds(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ConditionResults {
     /// Whether each condition holds; `None` while facts are missing.
-    pub holds: Vec<Option<bool>>,
+    pub holds: Dense<ConditionIndex, Option<bool>>,
     /// Whether a changed file pulled each trigger.
-    pub pulled: Vec<bool>,
+    pub pulled: Dense<RiskIndex, bool>,
 }
 
 impl Judged<'_> {
@@ -205,7 +209,7 @@ impl Judged<'_> {
         };
         let conditions: Vec<Condition> = risks.iter().map(condition).collect();
         let selected: Vec<Option<Selected>> = selected.into_iter().map(Some).collect();
-        let names = Names::look_up(&conditions, &selected, changes);
+        let names = Names::look_up(conditions.iter().zip(&selected), changes);
         let judged =
             conditions
                 .iter()
@@ -234,12 +238,12 @@ impl Judged<'_> {
 
     /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are
     /// known or not; while one is missing the answer is not valid.
-    pub fn choose(&self, check: &Check, asked: &mut BTreeSet<Question>) -> Choice {
+    pub fn choose<'c>(&self, check: &'c Check, asked: &mut BTreeSet<Question>) -> Choice<'c> {
         let mut yes = Vec::new();
         let mut reasons = Vec::new();
-        for (i, placement) in check.placements.iter().enumerate() {
+        for placement in &check.placements {
             if self.failing(placement, asked).is_empty() {
-                yes.push(i);
+                yes.push(placement);
                 if placement.is_use {
                     reasons.push(Reason {
                         condition: "use".to_owned(),
@@ -253,10 +257,7 @@ impl Judged<'_> {
                         ..Reason::default()
                     });
                 }
-                let answers = placement
-                    .conditions
-                    .iter()
-                    .filter_map(|c| self.answers.get(*c));
+                let answers = placement.conditions.iter().map(|c| &self.answers[*c]);
                 reasons.extend(answers.flat_map(|a| a.reasons.iter().cloned()));
             }
         }
@@ -270,17 +271,11 @@ impl Judged<'_> {
         let mut sentences = Vec::new();
         for placement in &check.placements {
             let failing = self.failing(placement, asked);
-            if let Some(answer) = failing.first().and_then(|c| self.answers.get(*c)) {
-                sentences.push(answer.denial.clone());
-            }
+            let first = failing.first();
+            sentences.extend(first.map(|c| self.answers[*c].denial.clone()));
             for condition in failing {
                 if told.insert(condition) {
-                    reasons.extend(
-                        self.answers
-                            .get(condition)
-                            .into_iter()
-                            .flat_map(|a| a.reasons.iter().cloned()),
-                    );
+                    reasons.extend_from_slice(&self.answers[condition].reasons);
                 }
             }
         }
@@ -295,24 +290,23 @@ impl Judged<'_> {
 
     /// Returns the conditions of a placement that do not hold. Facts are requested only where all
     /// others hold.
-    fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
-        let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
-        let paths = |c: &usize| match test(c) {
-            Some(Test::Exists(paths) | Test::Absent(paths)) => Some(paths),
+    fn failing(
+        &self,
+        placement: &Placement,
+        asked: &mut BTreeSet<Question>,
+    ) -> Vec<ConditionIndex> {
+        let paths = |c: &ConditionIndex| match &self.contract.conditions[*c].test {
+            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
             _ => None,
         };
-        let fails = |c: &&usize| {
-            self.answers
-                .get(**c)
-                .is_some_and(|a| a.holds == Some(false))
-        };
-        let (exist, other): (Vec<usize>, Vec<usize>) = placement
+        let fails = |c: &ConditionIndex| self.answers[*c].holds == Some(false);
+        let (mut exist, mut other): (Vec<ConditionIndex>, Vec<ConditionIndex>) = placement
             .conditions
             .iter()
             .partition(|c| paths(c).is_some());
-        let failing: Vec<usize> = other.iter().filter(fails).copied().collect();
-        if !failing.is_empty() {
-            return failing;
+        other.retain(fails);
+        if !other.is_empty() {
+            return other;
         }
         asked.extend(
             exist
@@ -321,41 +315,35 @@ impl Judged<'_> {
                 .flatten()
                 .map(|p| Question::Exists(p.clone())),
         );
-        exist.iter().filter(fails).copied().collect()
+        exist.retain(fails);
+        exist
     }
 
     /// Returns the indices of the changed files that every selection around these placements
     /// selects, ascending: the candidates for `{changed}`.
-    pub fn changed(&self, check: &Check, placements: &[usize], changes: &ChangeSet) -> Vec<usize> {
-        let files = changes.files();
+    pub fn changed(&self, placements: &[&Placement], changes: &ChangeSet) -> Vec<ChangedIndex> {
         let mut found = BTreeSet::new();
-        for placement in placements.iter().filter_map(|p| check.placements.get(*p)) {
+        for placement in placements {
             let around: Vec<(&Selection, &Hits)> = placement
                 .conditions
                 .iter()
                 .filter_map(|c| {
-                    let selection = narrowing(&self.contract.conditions.get(*c)?.test)?;
-                    Some((selection, &self.answers.get(*c)?.hits))
+                    let selection = narrowing(&self.contract.conditions[*c].test)?;
+                    Some((selection, &self.answers[*c].hits))
                 })
                 .collect();
-            let keep = |i: &usize| {
-                files
-                    .get(*i)
-                    .is_some_and(|f| around.iter().all(|(s, _)| s.selects(&f.path)))
+            let keep = |i: &ChangedIndex| {
+                let path = &changes.file(*i).path;
+                around.iter().all(|(s, _)| s.selects(path))
             };
             match around.iter().min_by_key(|(_, hits)| hits.count) {
-                None => found.extend(0..files.len()),
+                None => found.extend((0..changes.len()).map(ChangedIndex::new)),
                 Some((_, hits)) if hits.count <= hits.first.len() as u64 => {
-                    found.extend(
-                        hits.first
-                            .iter()
-                            .filter_map(|i| usize::try_from(*i).ok())
-                            .filter(keep),
-                    );
+                    found.extend(hits.first.iter().map(index_of_hit).filter(keep));
                 }
                 Some((selection, _)) => {
-                    for (from, to) in ranges(selection, changes) {
-                        found.extend((from..to).filter(keep));
+                    for range in ranges(selection, changes) {
+                        found.extend(range.map(ChangedIndex::new).filter(keep));
                     }
                 }
             }
@@ -380,9 +368,14 @@ fn narrowing(test: &Test) -> Option<&Selection> {
     }
 }
 
+/// Returns which changed file a hit is.
+fn index_of_hit(hit: &u32) -> ChangedIndex {
+    ChangedIndex::new(*hit as usize)
+}
+
 /// Returns ranges of the change set, ascending and disjoint, outside of which the selection selects
 /// nothing, by the literal prefixes of its globs.
-fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
+fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<Range<usize>> {
     fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
         for item in selection.items.iter().filter(|i| !i.not) {
             match &item.what {
@@ -399,22 +392,20 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
     let mut all = Vec::new();
     prefixes(selection, &mut all);
     let files = changes.files();
-    let mut found: Vec<(usize, usize)> = all
+    let mut found: Vec<Range<usize>> = all
         .iter()
         .map(|prefix| {
-            let from = files.partition_point(|f| f.path.as_bytes() < *prefix);
-            let len = files
-                .get(from..)
-                .unwrap_or_default()
-                .partition_point(|f| f.path.as_bytes().starts_with(prefix));
-            (from, from + len)
+            let before = |path: &[u8]| path < *prefix;
+            let from = files.partition_point(|f| before(f.path.as_bytes()));
+            let inside = |path: &[u8]| before(path) || path.starts_with(prefix);
+            from..files.partition_point(|f| inside(f.path.as_bytes()))
         })
         .collect();
-    found.sort_unstable();
+    found.sort_unstable_by_key(|range| (range.start, range.end));
     let mut end = 0;
     for range in &mut found {
-        range.0 = range.0.max(end);
-        end = end.max(range.1);
+        range.start = range.start.max(end);
+        end = end.max(range.end);
     }
     found
 }
@@ -436,18 +427,8 @@ fn judge_one(
         names,
         ..Reason::default()
     };
-    let path = |i: u32| {
-        usize::try_from(i)
-            .ok()
-            .and_then(|i| changes.files().get(i))
-            .map(|f| f.path.clone())
-    };
-    let paths = |hits: &Hits| {
-        hits.first
-            .iter()
-            .filter_map(|i| path(*i))
-            .collect::<Vec<RepoPath>>()
-    };
+    let path = |hit: &u32| changes.file(index_of_hit(hit)).path.clone();
+    let paths = |hits: &Hits| hits.first.iter().map(path).collect::<Vec<RepoPath>>();
     let positive = |s: &Selection| names.reasons(s, &selected, &about(Vec::new()), &paths);
     let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
         matched,
@@ -537,7 +518,7 @@ fn judge_one(
             }
         }
         Test::ChangedNone(s) => {
-            let first = selected.all.first.first().and_then(|i| path(*i));
+            let first = selected.all.first.first().map(path);
             let denial = first.map_or(String::new(), |file| {
                 format!(
                     "changed file `{file}` is selected by {keyword} {}",
@@ -623,14 +604,15 @@ struct Names {
 }
 
 impl Names {
-    fn look_up(
-        conditions: &[Condition],
-        selected: &[Option<Selected>],
+    fn look_up<'c>(
+        conditions: impl Iterator<Item = (&'c Condition, &'c Option<Selected>)>,
         changes: &ChangeSet,
     ) -> Self {
-        let mut keys: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+        let mut known = BTreeSet::new();
+        // Each key with the number of its lists.
+        let mut keys: Vec<((usize, usize), usize)> = Vec::new();
         let mut lists: Vec<Arc<Selection>> = Vec::new();
-        for (condition, selected) in conditions.iter().zip(selected) {
+        for (condition, selected) in conditions {
             let (Some(selection), Some(selected)) = (selection(&condition.test), selected) else {
                 continue;
             };
@@ -638,22 +620,22 @@ impl Names {
                 let ItemContent::Paths { items, .. } = &item.what else {
                     continue;
                 };
-                if item.not || hits.count == 0 || keys.contains_key(&key(selection, items)) {
+                if item.not || hits.count == 0 || !known.insert(key(selection, items)) {
                     continue;
                 }
-                let from = lists.len();
+                let before = lists.len();
                 flatten(items, &exclusions(selection), &mut lists);
-                keys.insert(key(selection, items), (from, lists.len()));
+                keys.push((key(selection, items), lists.len() - before));
             }
         }
         let answers = match_all(
             &lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
             changes,
         );
-        let all: Vec<Flat> = lists.into_iter().zip(answers).collect();
+        let mut all = lists.into_iter().zip(answers);
         let found = keys
             .into_iter()
-            .map(|(key, (from, to))| (key, all.get(from..to).unwrap_or_default().to_vec()));
+            .map(|(key, count)| (key, all.by_ref().take(count).collect()));
         Self {
             found: found.collect(),
         }

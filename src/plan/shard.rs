@@ -6,7 +6,7 @@
 //! slow together. Batches of a check are steps of their own and may part. It depends on the
 //! plan alone: every machine that has the plan knows all shares.
 
-use super::{Plan, Step, digest};
+use super::{Plan, Step, StepIndex, digest};
 use crate::base::glob::overlap::overlaps;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,99 +71,73 @@ pub struct Share {
 /// follow one of them (a cleanup belongs where the mess is).
 #[must_use]
 pub fn share(plan: &Plan, shard: Shard) -> Share {
-    let steps = &plan.steps;
-    let index: BTreeMap<&str, usize> = steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.as_str(), i))
-        .collect();
-    let at = |id: &String| index.get(id.as_str()).copied();
+    let positions = plan.positions();
+    let at = |id: &String| positions.get(id.as_str()).copied();
     // An `always` step after others goes where they go; `setup` goes everywhere.
     let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
-    let needers = steps.iter().filter(|s| !follows(s));
-    let needed: BTreeSet<usize> = needers
+    let needers = plan.steps.iter().filter(|s| !follows(s));
+    let needed: BTreeSet<StepIndex> = needers
         .flat_map(|s| s.needs.iter().filter_map(at))
         .collect();
-    let dealt: Vec<usize> = steps
-        .iter()
-        .enumerate()
-        .filter(|(i, s)| !follows(s) && !needed.contains(i))
-        .map(|(i, _)| i)
-        .collect();
+    let with = |of: &dyn Fn(StepIndex, &Step) -> bool| -> Vec<StepIndex> {
+        let found = plan.numbered_steps().filter(|(i, s)| of(*i, s));
+        found.map(|(i, _)| i).collect()
+    };
+    let dealt = with(&|i, s| !follows(s) && !needed.contains(&i));
     let count = usize::try_from(shard.count).unwrap_or(usize::MAX).max(1);
     let own = usize::try_from(shard.index)
         .unwrap_or(usize::MAX)
         .saturating_sub(1);
-    let mut mine: BTreeSet<usize> = dealt.iter().skip(own).step_by(count).copied().collect();
+    let mut mine: BTreeSet<StepIndex> = dealt.iter().skip(own).step_by(count).copied().collect();
     if !mine.is_empty() || (dealt.is_empty() && own == 0) {
-        mine.extend(
-            steps
-                .iter()
-                .enumerate()
-                .filter(|(_, s)| s.setup)
-                .map(|(i, _)| i),
-        );
+        mine.extend(with(&|_, s| s.setup));
     }
-    let before = |own: usize| {
+    let before = |own: StepIndex| {
         let mut found = BTreeSet::new();
         let mut open = vec![own];
-        while let Some(step) = open.pop().and_then(|i| steps.get(i)) {
-            open.extend(step.bound_to().filter_map(at).filter(|i| found.insert(*i)));
+        while let Some(next) = open.pop() {
+            let bound = plan.step(next).bound_to().filter_map(at);
+            open.extend(bound.filter(|i| found.insert(*i)));
         }
         found
     };
-    let brings = |own: usize, step: &Step| {
-        let produces = |other: &usize| {
-            let producer = steps
-                .get(*other)
-                .map(|s| s.produces.as_slice())
-                .unwrap_or_default();
-            producer
-                .iter()
-                .any(|made| step.requires.iter().any(|wanted| overlaps(made, wanted)))
+    let brings = |own: StepIndex| {
+        let step = plan.step(own);
+        let produces = |other: &StepIndex| {
+            let meets = |made| step.requires.iter().any(|wanted| overlaps(made, wanted));
+            plan.step(*other).produces.iter().any(meets)
         };
-        let mut all: BTreeSet<usize> = step.needs.iter().filter_map(at).collect();
+        let mut all: BTreeSet<StepIndex> = step.needs.iter().filter_map(at).collect();
         if !step.requires.is_empty() {
             all.extend(before(own).into_iter().filter(produces));
         }
         all
     };
-    let mut open: Vec<usize> = mine.iter().copied().collect();
+    let mut open: Vec<StepIndex> = mine.iter().copied().collect();
     loop {
-        while let Some((own, step)) = open.pop().and_then(|i| Some((i, steps.get(i)?))) {
-            open.extend(brings(own, step).into_iter().filter(|i| mine.insert(*i)));
+        while let Some(own) = open.pop() {
+            open.extend(brings(own).into_iter().filter(|i| mine.insert(*i)));
         }
-        let behind =
-            |own: usize, s: &Step| s.always && before(own).iter().any(|i| mine.contains(i));
-        let always: Vec<usize> = steps
-            .iter()
-            .enumerate()
-            .filter(|(i, s)| !mine.contains(i) && behind(*i, s))
-            .map(|(i, _)| i)
-            .collect();
+        let behind = |own| before(own).iter().any(|i| mine.contains(i));
+        let always = with(&|i, s| !mine.contains(&i) && s.always && behind(i));
         if always.is_empty() {
             break;
         }
         mine.extend(&always);
         open = always;
     }
-    let ids: BTreeSet<&str> = mine
-        .iter()
-        .filter_map(|i| steps.get(*i))
-        .map(|s| s.id.as_str())
-        .collect();
-    let is_mine = |id: &String| ids.contains(id.as_str());
-    let (here, elsewhere): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|s| is_mine(&s.id));
+    let (here, elsewhere): (Vec<_>, Vec<_>) =
+        plan.numbered_steps().partition(|(i, _)| mine.contains(i));
     let here = here
         .into_iter()
-        .map(|s| inherit(s, &is_mine, &index, steps));
+        .map(|(_, s)| inherit(s, &mine, &positions, plan));
     let plan = digest::seal(Plan {
         steps: here.collect(),
         ..plan.clone()
     });
     Share {
         plan,
-        elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect(),
+        elsewhere: elsewhere.into_iter().map(|(_, s)| s.id.clone()).collect(),
     }
 }
 
@@ -171,22 +145,24 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
 /// that it waits for.
 fn inherit(
     step: &Step,
-    is_there: &impl Fn(&String) -> bool,
-    index: &BTreeMap<&str, usize>,
-    steps: &[Step],
+    mine: &BTreeSet<StepIndex>,
+    positions: &BTreeMap<&str, StepIndex>,
+    plan: &Plan,
 ) -> Step {
+    let at = |id: &String| positions.get(id.as_str()).copied();
+    let is_there = |id: &String| at(id).is_some_and(|i| mine.contains(&i));
     if step.after.iter().all(is_there) {
         return step.clone();
     }
-    let at = |id: &String| index.get(id.as_str()).copied();
-    let reach = |from: &mut dyn Iterator<Item = usize>, only_bound: bool| {
+    let reach = |from: &mut dyn Iterator<Item = StepIndex>, only_bound: bool| {
         let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        let mut open: Vec<usize> = from.collect();
-        while let Some((place, here)) = open.pop().and_then(|i| Some((i, steps.get(i)?))) {
+        let mut open: Vec<StepIndex> = from.collect();
+        while let Some(place) = open.pop() {
+            let here = plan.step(place);
             if !seen.insert(place) {
                 continue;
             }
-            if is_there(&here.id) {
+            if mine.contains(&place) {
                 found.insert(place);
             } else if only_bound {
                 open.extend(here.bound_to().filter_map(at));
@@ -198,10 +174,9 @@ fn inherit(
     };
     let bound = reach(&mut step.bound_to().filter_map(at), true);
     let all = reach(&mut step.after.iter().filter_map(at), false);
-    let names = |places: &mut dyn Iterator<Item = &usize>| {
+    let names = |places: &mut dyn Iterator<Item = &StepIndex>| {
         places
-            .filter_map(|i| steps.get(*i))
-            .map(|s| s.id.clone())
+            .map(|i| plan.step(*i).id.clone())
             .collect::<Vec<String>>()
     };
     let prepared_by = names(&mut all.difference(&bound));

@@ -2,15 +2,16 @@
 
 use super::request::{Boundary, Request, Risk};
 use super::{Note, Tier};
+use crate::base::index::Dense;
 use crate::base::word::visible;
-use crate::contract;
+use crate::contract::{self, RiskIndex};
 
 /// Returns the reached tiers, ascending, and a remark for each trigger that was lowered. `pulled`:
 /// whether a changed file pulled each trigger.
 #[must_use]
 pub fn reach(
     risks: &[contract::Risk],
-    pulled: &[bool],
+    pulled: &Dense<RiskIndex, bool>,
     request: &Request,
 ) -> (Vec<Tier>, Vec<Note>) {
     let fired = || {
@@ -130,7 +131,7 @@ mod tests {
                 ],
             ),
         ] {
-            let (tiers, notes) = reach(&risks, &pulled, &request);
+            let (tiers, notes) = reach(&risks, &pulled.into_iter().collect(), &request);
             let got: Vec<(u8, String)> = tiers
                 .iter()
                 .map(|t| (t.tier, t.reasons.join(",")))

@@ -10,9 +10,10 @@ use vplan::arbitrary::glob::{globs_of, selections};
 use vplan::arbitrary::plan::{Compilation, changes, command, compilation, varied};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::glob::{Item, Selection};
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::check::Kind;
-use vplan::contract::{Body, Contract, Risk, Role, Test};
+use vplan::contract::{Body, CheckIndex, Contract, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::document::to_json;
 use vplan::plan::frame::without_contract;
@@ -214,7 +215,7 @@ proptest! {
 
     #[test]
     fn always_rules_always((mut contract, c) in plain_compilations(), at in any::<prop::sample::Index>(), none in any::<bool>()) {
-        let check = at.index(contract.checks.len());
+        let check = CheckIndex::new(at.index(contract.checks.len()));
         let check = &mut contract.checks[check];
         check.tier = 0;
         check.placements.truncate(1);

@@ -13,10 +13,11 @@ use vplan::arbitrary::plan::{
 };
 use vplan::base::glob::automaton::{Limits, Region, atoms};
 use vplan::base::glob::{Glob, Item, ItemContent, Selection};
+use vplan::base::index::{Dense, Index as _};
 use vplan::base::path::RepoPath;
 use vplan::base::setting::{Row, Value};
 use vplan::base::source::Sources;
-use vplan::contract::{Contract, Placement, Risk, Role, Test};
+use vplan::contract::{CheckIndex, ConditionIndex, Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
 use vplan::plan::diff::request::{PlannedSide, as_of, asks_nothing, weaker};
@@ -101,7 +102,7 @@ proptest! {
     fn diff_refl_empty(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
         prop_assert_eq!(&diff(&contract, &contract).differences, &vec![]);
         let count = contract.checks.len();
-        let swapped = swap(contract.clone(), a.index(count), b.index(count));
+        let swapped = swap(contract.clone(), CheckIndex::new(a.index(count)), CheckIndex::new(b.index(count)));
         let found = diff(&contract, &swapped);
         prop_assert!(found.differences.iter().all(|d| d.class == Class::Cosmetic), "{found:?}");
     }
@@ -109,7 +110,7 @@ proptest! {
     #[test]
     fn diff_detects_removed_gate(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
         let mut old = contract;
-        let index = at.index(old.checks.len());
+        let index = CheckIndex::new(at.index(old.checks.len()));
         let check = &mut old.checks[index];
         check.named = true;
         check.id = "always".to_owned();
@@ -123,12 +124,12 @@ proptest! {
         old.checks.iter_mut().for_each(|c| c.needs.retain(|n| *n != index));
         let mut new = old.clone();
         if narrow {
-            new.conditions.push(vplan::contract::Condition {
+            let added = new.conditions.push(vplan::contract::Condition {
                 source: Default::default(),
                 line: 1,
                 test: Test::ChangedAny(alone(&Glob::parse("src/**").unwrap())),
             });
-            new.checks[index].placements[0].conditions = vec![new.conditions.len() - 1];
+            new.checks[index].placements[0].conditions = vec![added];
         } else {
             new = drop_check(new, index);
         }
@@ -145,7 +146,7 @@ proptest! {
     #[test]
     fn diff_antisymmetric(contract in contract(), at in any::<prop::sample::Index>()) {
         let mut old = contract;
-        let index = at.index(old.checks.len());
+        let index = CheckIndex::new(at.index(old.checks.len()));
         let check = &mut old.checks[index];
         (check.named, check.tier) = (true, 0);
         check.settings.remove(&Row::Severity);
@@ -178,8 +179,8 @@ fn diff(old: &Contract, new: &Contract) -> ContractDiff {
 }
 
 /// Renumbers the checks: `to` says where each goes, none that it goes away.
-fn renumber(mut contract: Contract, to: &[Option<usize>]) -> Contract {
-    let mut moved: Vec<(usize, vplan::contract::Check)> = contract
+fn renumber(mut contract: Contract, to: &Dense<CheckIndex, Option<CheckIndex>>) -> Contract {
+    let mut moved: Vec<(CheckIndex, vplan::contract::Check)> = contract
         .checks
         .into_iter()
         .zip(to)
@@ -187,7 +188,7 @@ fn renumber(mut contract: Contract, to: &[Option<usize>]) -> Contract {
         .collect();
     moved.sort_by_key(|(to, _)| *to);
     contract.checks = moved.into_iter().map(|(_, c)| c).collect();
-    let map = |list: &mut Vec<usize>| *list = list.iter().filter_map(|i| to[*i]).collect();
+    let map = |list: &mut Vec<CheckIndex>| *list = list.iter().filter_map(|i| to[*i]).collect();
     contract.checks.iter_mut().for_each(|c| map(&mut c.needs));
     contract
         .sequences
@@ -197,15 +198,20 @@ fn renumber(mut contract: Contract, to: &[Option<usize>]) -> Contract {
     contract
 }
 
-fn drop_check(contract: Contract, index: usize) -> Contract {
-    let to: Vec<Option<usize>> = (0..contract.checks.len())
-        .map(|i| (i != index).then_some(if i > index { i - 1 } else { i }))
+fn drop_check(contract: Contract, index: CheckIndex) -> Contract {
+    let earlier = |i: CheckIndex| CheckIndex::new(i.position() - usize::from(i > index));
+    let to = contract
+        .checks
+        .indices()
+        .map(|i| (i != index).then(|| earlier(i)))
         .collect();
     renumber(contract, &to)
 }
 
-fn swap(contract: Contract, a: usize, b: usize) -> Contract {
-    let to: Vec<Option<usize>> = (0..contract.checks.len())
+fn swap(contract: Contract, a: CheckIndex, b: CheckIndex) -> Contract {
+    let to = contract
+        .checks
+        .indices()
         .map(|i| {
             Some(if i == a {
                 b
@@ -257,9 +263,9 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
 
 /// Applies a change; some widen, some narrow, some say the same in other words.
 fn apply(mut contract: Contract, edit: &Edit) -> Contract {
-    let index = edit.at.index(contract.checks.len());
-    let picked = edit.other.index(contract.conditions.len());
-    let here = edit.at.index(contract.conditions.len());
+    let index = CheckIndex::new(edit.at.index(contract.checks.len()));
+    let picked = ConditionIndex::new(edit.other.index(contract.conditions.len()));
+    let here = ConditionIndex::new(edit.at.index(contract.conditions.len()));
     match edit.kind {
         0 => return drop_check(contract, index),
         1 => contract.conditions[here] = edit.condition.clone(),
@@ -354,7 +360,7 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         }
         19 => contract.checks[index].tags = vec!["docs-safe".to_owned()],
         20 => {
-            let swapped = edit.other.index(contract.checks.len());
+            let swapped = CheckIndex::new(edit.other.index(contract.checks.len()));
             return swap(contract, index, swapped);
         }
         // The opposite of what was asked, of the same paths.

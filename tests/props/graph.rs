@@ -5,7 +5,7 @@ use super::text::{Told, told};
 use crate::reference::graph::{closed, is_cyclic, nothing, sorted};
 use proptest::prelude::*;
 use vplan::arbitrary::config;
-use vplan::plan::order::order;
+use vplan::arbitrary::order::order;
 
 /// Checks `c0`, `c1`, … each of which needs some, and may need itself.
 fn needing(count: usize, edges: &[(usize, usize)]) -> String {

@@ -11,6 +11,7 @@ use vplan::arbitrary::lang::{
 use vplan::base::canon::Digest;
 use vplan::base::command::{Command, Piece, to_text};
 use vplan::base::diagnostic::Diagnostics;
+use vplan::base::index::Index as _;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
 use vplan::base::word::Word;
@@ -69,7 +70,7 @@ proptest! {
                 CheckEntry::Check(check) => &check.conditions,
                 CheckEntry::Use { conditions, .. } => conditions,
             };
-            prop_assert!(conditions.iter().all(|c| *c < draft.conditions.len()));
+            prop_assert!(conditions.iter().all(|c| c.position() < draft.conditions.len()));
             if let CheckEntry::Check(check) = entry
                 && !check.verbs.is_empty()
             {

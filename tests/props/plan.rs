@@ -5,12 +5,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{changes_like, globs_of, selections};
+use vplan::arbitrary::order::{Bundle, Constraints, Preparing, order};
 use vplan::arbitrary::plan::{Compilation, changes, compilation, condition, facts, plan};
 use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
+use vplan::base::index::Index as _;
 use vplan::base::word::is_unsafe_to_show;
 use vplan::contract::condition::holds;
-use vplan::contract::{Body, Check, Contract, Test};
+use vplan::contract::{Body, Check, CheckIndex, ConditionIndex, Contract, Test};
 use vplan::plan::digest::{digest, seal};
 use vplan::plan::document::{canonical, from_json, to_json, to_json_pretty};
 use vplan::plan::explain::Options;
@@ -20,9 +22,9 @@ use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Certainty, FactAnswer, Question};
 use vplan::plan::imply::{contradicts, implies};
-use vplan::plan::order::{Bundle, Constraints, Preparing, Witness, check_order, order, witness};
+use vplan::plan::order::{Witness, check_order, witness};
 use vplan::plan::request::Selector;
-use vplan::plan::{Origin, Plan};
+use vplan::plan::{Origin, Plan, StepIndex};
 
 /// A compilation in which every check has a name, so that none is merged into another.
 fn named() -> impl Strategy<Value = (Contract, Compilation)> {
@@ -60,7 +62,7 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
     let known = |p: &_| {
         c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&FactAnswer::Word(Certainty::Yes))
     };
-    let condition = |i: &usize| match &contract.conditions[*i].test {
+    let condition = |i: &ConditionIndex| match &contract.conditions[*i].test {
         test @ Test::Absent(_) => holds(test, role, &c.request.changed, known),
         test => holds(test, role, &c.request.changed, exists),
     };
@@ -123,15 +125,14 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
             && !c.request.skip.iter().any(|s| s.name == check.id)
             && left(check)
     };
-    let mut chosen: BTreeSet<usize> = (0..contract.checks.len())
-        .filter(|i| selected(&contract.checks[*i]))
-        .collect();
+    let all = contract.checks.indices();
+    let mut chosen: BTreeSet<CheckIndex> = all.filter(|i| selected(&contract.checks[*i])).collect();
     loop {
         let needs = chosen
             .iter()
             .flat_map(|i| contract.checks[*i].needs.clone())
             .filter(|n| left(&contract.checks[*n]));
-        let more: BTreeSet<usize> = needs.chain(chosen.iter().copied()).collect();
+        let more: BTreeSet<CheckIndex> = needs.chain(chosen.iter().copied()).collect();
         if more == chosen {
             return chosen
                 .into_iter()
@@ -465,10 +466,9 @@ proptest! {
     #[test]
     fn the_order_of_checks_does_not_change_the_set_of_steps(c in compilation(), seed in any::<u64>()) {
         let (Some(want), Some(contract)) = (c.plan(), c.contract.clone()) else { return Ok(()) };
-        let n = contract.checks.len();
-        let mut new_order: Vec<usize> = (0..n).collect();
-        new_order.sort_by_key(|i| (seed.rotate_left(u32::try_from(*i * 7).unwrap())) % 97);
-        let place = |old: usize| new_order.iter().position(|o| *o == old).unwrap();
+        let mut new_order: Vec<CheckIndex> = contract.checks.indices().collect();
+        new_order.sort_by_key(|i| (seed.rotate_left(u32::try_from(i.position() * 7).unwrap())) % 97);
+        let place = |old: CheckIndex| CheckIndex::new(new_order.iter().position(|o| *o == old).unwrap());
         let mut moved = contract.clone();
         moved.checks = new_order.iter().map(|i| contract.checks[*i].clone()).collect();
         moved.checks.iter_mut().for_each(|check| check.needs.iter_mut().for_each(|n| *n = place(*n)));
@@ -625,9 +625,9 @@ proptest! {
         // `needs` and sequences hold between all that is there.
         let at: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.check(), i)).collect();
         let gives_way = plan.notes.iter().any(|n| n.kind == "sequence-gives-way");
-        for (i, check) in contract.checks.iter().enumerate() {
+        for check in &contract.checks {
             for need in &check.needs {
-                let pair = (at.get(contract.checks[*need].id.as_str()), at.get(contract.checks[i].id.as_str()));
+                let pair = (at.get(contract.checks[*need].id.as_str()), at.get(check.id.as_str()));
                 prop_assert!(!matches!(pair, (Some(a), Some(b)) if a > b));
             }
         }
@@ -712,11 +712,11 @@ proptest! {
         let distance = distances(&p);
         for (i, row) in distance.iter().enumerate() {
             for (j, d) in row.iter().enumerate() {
-                match (witness(&p, i, j), *d) {
+                match (witness(&p, StepIndex::new(i), StepIndex::new(j)), *d) {
                     (Witness::Chain(chain), Some(d)) => {
                         prop_assert_eq!(chain.len(), d);
-                        prop_assert_eq!(chain[0].0, i);
-                        let mut nodes: Vec<usize> = chain.iter().map(|(node, _)| *node).collect();
+                        prop_assert_eq!(chain[0].0.position(), i);
+                        let mut nodes: Vec<usize> = chain.iter().map(|(node, _)| node.position()).collect();
                         nodes.push(j);
                         for pair in nodes.windows(2) {
                             prop_assert!(p.steps[pair[1]].after.contains(&p.steps[pair[0]].id));

@@ -8,7 +8,7 @@ use vplan::base::change::Status;
 use vplan::base::command::{Command, Env, Piece};
 use vplan::base::setting::Row;
 use vplan::check::Kind;
-use vplan::contract::{Body, Check, Contract, Placement, Test};
+use vplan::contract::{Body, Check, CheckIndex, Contract, Placement, Test};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector};
 use vplan::plan::{Origin, Plan};
@@ -56,13 +56,13 @@ struct Node {
     tier: u8,
     origin: &'static str,
     argv: Option<Vec<Vec<u8>>>,
-    check: Option<usize>,
+    check: Option<CheckIndex>,
 }
 
 /// What a command of the list became.
 enum Listed {
     Alone(String),
-    Check(usize),
+    Check(CheckIndex),
 }
 
 struct World<'a> {
@@ -102,8 +102,8 @@ pub fn right(
 
     // Which checks are in, and through which places.
     let checks = &contract.checks;
-    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (i, check) in checks.iter().enumerate() {
+    let mut places: BTreeMap<CheckIndex, Vec<usize>> = BTreeMap::new();
+    for (i, check) in checks.numbered() {
         let holding: Vec<usize> = (0..check.placements.len())
             .filter(|p| world.place_holds(&check.placements[*p]))
             .collect();
@@ -117,7 +117,7 @@ pub fn right(
     }
     // With what they need; a waiver of that does not fit.
     loop {
-        let wanted: BTreeSet<usize> = places
+        let wanted: BTreeSet<CheckIndex> = places
             .keys()
             .flat_map(|i| checks[*i].needs.clone())
             .collect();
@@ -127,7 +127,7 @@ pub fn right(
         {
             return None;
         }
-        let more: Vec<usize> = wanted
+        let more: Vec<CheckIndex> = wanted
             .into_iter()
             .filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0]))
             .collect();
@@ -136,7 +136,7 @@ pub fn right(
         }
         places.extend(more.into_iter().map(|i| (i, vec![0])));
     }
-    let mut tier: BTreeMap<usize, u8> = places.keys().map(|i| (*i, checks[*i].tier)).collect();
+    let mut tier: BTreeMap<CheckIndex, u8> = places.keys().map(|i| (*i, checks[*i].tier)).collect();
     for _ in checks {
         for i in places.keys() {
             for need in &checks[*i].needs {
@@ -147,10 +147,10 @@ pub fn right(
         }
     }
     // Equal anonymous ones are the first of them.
-    let mut stands_for: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut files: BTreeMap<usize, BTreeSet<(Vec<u8>, Vec<u8>)>> = BTreeMap::new();
+    let mut stands_for: BTreeMap<CheckIndex, CheckIndex> = BTreeMap::new();
+    let mut files: BTreeMap<CheckIndex, BTreeSet<(Vec<u8>, Vec<u8>)>> = BTreeMap::new();
     for (i, through) in &places {
-        let is_same = |j: &&usize| {
+        let is_same = |j: &&CheckIndex| {
             !checks[*i].named
                 && !checks[**j].named
                 && work(&checks[*i]).is_some()
@@ -224,7 +224,7 @@ pub fn right(
             omitted.push(id);
         }
     }
-    for (i, check) in checks.iter().enumerate() {
+    for (i, check) in checks.numbered() {
         match stands_for.get(&i) {
             None => omitted.push(check.id.clone()),
             Some(first) if *first == i => {
@@ -476,10 +476,10 @@ impl World<'_> {
     fn ordered(
         &self,
         nodes: Vec<Node>,
-        stands_for: &BTreeMap<usize, usize>,
+        stands_for: &BTreeMap<CheckIndex, CheckIndex>,
         list: &[Listed],
     ) -> Vec<RightStep> {
-        let node_of = |check: &usize| {
+        let node_of = |check: &CheckIndex| {
             let first = stands_for.get(check)?;
             nodes.iter().position(|n| n.check == Some(*first))
         };

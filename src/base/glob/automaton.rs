@@ -10,8 +10,9 @@ pub(super) mod machine;
 mod search;
 
 use super::{Glob, Item, ItemContent, Selection};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use machine::Machine;
+use machine::{GlobIndex, Machine};
 use std::collections::BTreeMap;
 
 /// A set of paths.
@@ -19,9 +20,8 @@ use std::collections::BTreeMap;
 pub enum Region<'a> {
     /// The paths that a selection selects.
     Selected(&'a Selection),
-    /// The paths that one positive item of a list selects and the list does not exclude: the item's
-    /// index.
-    Item(&'a Selection, usize),
+    /// The paths that one positive item of a list selects and the list does not exclude.
+    Item(&'a Selection, &'a Item),
     /// The paths below a directory.
     Below(&'a RepoPath),
 }
@@ -32,15 +32,9 @@ impl Region<'_> {
     pub fn holds(&self, path: &RepoPath) -> bool {
         match self {
             Region::Selected(selection) => selection.selects(path),
-            Region::Item(selection, index) => {
-                selection
-                    .items
-                    .get(*index)
-                    .is_some_and(|item| item.selects(path))
-                    && !selection
-                        .items
-                        .iter()
-                        .any(|item| item.not && item.selects(path))
+            Region::Item(selection, item) => {
+                let excluded = |item: &Item| item.not && item.selects(path);
+                item.selects(path) && !selection.items.iter().any(excluded)
             }
             Region::Below(dir) => path.below(dir).is_some(),
         }
@@ -93,8 +87,8 @@ pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
 /// Every distinct glob, once.
 #[derive(Default)]
 struct Globs<'a> {
-    all: Vec<Source<'a>>,
-    known: BTreeMap<&'a str, usize>,
+    all: Dense<GlobIndex, Source<'a>>,
+    known: BTreeMap<&'a str, GlobIndex>,
 }
 
 enum Source<'a> {
@@ -106,16 +100,16 @@ enum Source<'a> {
 /// A region as a formula over globs.
 enum Set {
     All,
-    Glob(usize),
+    Glob(GlobIndex),
     /// Paths in some of the first and in none of the second.
     But(Vec<Set>, Vec<Set>),
 }
 
 impl Set {
-    fn holds(&self, accepted: &[bool]) -> bool {
+    fn holds(&self, accepted: &Dense<GlobIndex, bool>) -> bool {
         match self {
             Set::All => true,
-            Set::Glob(index) => accepted.get(*index).copied().unwrap_or(false),
+            Set::Glob(index) => accepted[*index],
             Set::But(some, none) => {
                 some.iter().any(|s| s.holds(accepted)) && !none.iter().any(|s| s.holds(accepted))
             }
@@ -123,7 +117,7 @@ impl Set {
     }
 
     /// Evaluates the formula as far as the known globs decide it.
-    fn fate(&self, of: &[Option<bool>]) -> Option<bool> {
+    fn fate(&self, of: &Dense<GlobIndex, Option<bool>>) -> Option<bool> {
         let any = |sets: &[Set]| {
             let mut certain = Some(false);
             for set in sets {
@@ -137,7 +131,7 @@ impl Set {
         };
         match self {
             Set::All => Some(true),
-            Set::Glob(index) => of.get(*index).copied().flatten(),
+            Set::Glob(index) => of[*index],
             Set::But(some, none) => match (any(some), any(none)) {
                 (Some(false), _) | (_, Some(true)) => Some(false),
                 (Some(true), Some(false)) => Some(true),
@@ -147,13 +141,10 @@ impl Set {
     }
 
     /// Marks the globs that the formula depends on.
-    fn mark(&self, asked: &mut [bool]) {
+    fn mark(&self, asked: &mut Dense<GlobIndex, bool>) {
         match self {
             Set::All => {}
-            Set::Glob(index) => asked
-                .get_mut(*index)
-                .into_iter()
-                .for_each(|slot| *slot = true),
+            Set::Glob(index) => asked[*index] = true,
             Set::But(some, none) => some.iter().chain(none).for_each(|set| set.mark(asked)),
         }
     }
@@ -162,7 +153,7 @@ impl Set {
 impl<'a> Globs<'a> {
     fn machine(&self, most: usize) -> Option<Machine<'a>> {
         let mut machine = Machine::default();
-        for (index, source) in self.all.iter().enumerate() {
+        for (index, source) in self.all.numbered() {
             match source {
                 Source::Glob(glob) => machine.add_glob(glob, index, most)?,
                 Source::Below(dir) => machine.add_below(dir, index, most)?,
@@ -175,20 +166,11 @@ impl<'a> Globs<'a> {
     fn region(&mut self, region: &Region<'a>) -> Set {
         match region {
             Region::Selected(selection) => self.selection(selection),
-            Region::Item(selection, index) => {
-                let some = selection
-                    .items
-                    .get(*index)
-                    .map(|item| self.item(item))
-                    .into_iter()
-                    .collect();
-                Set::But(some, self.items(selection, true))
+            Region::Item(selection, item) => {
+                Set::But(vec![self.item(item)], self.items(selection, true))
             }
             Region::Below(dir) if dir.is_root() => Set::All,
-            Region::Below(dir) => {
-                self.all.push(Source::Below(dir));
-                Set::Glob(self.all.len() - 1)
-            }
+            Region::Below(dir) => Set::Glob(self.all.push(Source::Below(dir))),
         }
     }
 
@@ -209,12 +191,8 @@ impl<'a> Globs<'a> {
         match &item.what {
             ItemContent::Paths { items, .. } => self.selection(items),
             ItemContent::Glob(glob) => {
-                let next = self.all.len();
-                let index = *self.known.entry(glob.text()).or_insert(next);
-                if index == next {
-                    self.all.push(Source::Glob(glob));
-                }
-                Set::Glob(index)
+                let add = || self.all.push(Source::Glob(glob));
+                Set::Glob(*self.known.entry(glob.text()).or_insert_with(add))
             }
         }
     }
@@ -332,8 +310,8 @@ mod tests {
         let list = selection(&["src/**", "lib/**", "!**/*.md"]);
         let dir = RepoPath::parse(b"src/[a]").unwrap();
         let regions = [
-            Region::Item(&list, 0),
-            Region::Item(&list, 1),
+            Region::Item(&list, &list.items[0]),
+            Region::Item(&list, &list.items[1]),
             Region::Below(&dir),
             Region::Selected(&list),
         ];

@@ -2,8 +2,10 @@
 //! path has, where it errs towards yes.
 
 use super::Glob;
-use super::automaton::machine::{Machine, Node, Token};
+use super::automaton::machine::{Machine, Node, NodeIndex, Token};
 use super::pattern::{Class, Part, Pattern, Segment};
+use crate::base::bits::Bits;
+use crate::base::index::{Dense, Index as _, at, numbered};
 use std::collections::BTreeMap;
 
 /// Whether both globs select some path.
@@ -15,84 +17,64 @@ pub fn overlaps(a: &Glob, b: &Glob) -> bool {
         .any(|a| b.alternatives().iter().any(|b| both(a, b)))
 }
 
+crate::index!(ShapeIndex, "glob", "Position of a glob in its list.");
+crate::index!(RowIndex, "row", "Position of a row.");
+
 /// Returns which globs of `a` overlap with which of `b`, as groups: each of the first list with
-/// each of the second, indices ascending. Every overlapping pair is in one group, and no other pair
-/// is in any. Thousands that meet thousands are a few groups where they meet the same.
+/// each of the second, both in the order of their lists. Every overlapping pair is in one group, and
+/// no other pair is in any. Thousands that meet thousands are a few groups where they meet the same.
+/// Globs come with what the groups call them by.
 #[must_use]
-pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
+pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec<Group<'l, A, B>> {
     // Globs of `a` that overlap with the same ones are one row …
-    let mut rows: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-    let index = Index::new(b);
-    for (i, shape) in a.iter().enumerate() {
-        let row = index.meeting(shape);
+    let mut rows: BTreeMap<Vec<ShapeIndex>, Vec<ShapeIndex>> = BTreeMap::new();
+    let near = Near::new(b);
+    for (i, (shape, _)) in numbered(a) {
+        let row = near.meeting(shape);
         if !row.is_empty() {
             rows.entry(row).or_default().push(i);
         }
     }
     // … and those of `b` in the same rows one column. The shorter of both is returned.
-    let mut columns: Vec<Vec<usize>> = vec![Vec::new(); b.len()];
-    for (number, row) in rows.keys().enumerate() {
-        for j in row {
-            columns
-                .get_mut(*j)
-                .into_iter()
-                .for_each(|column| column.push(number));
-        }
+    let rows: Dense<RowIndex, (Vec<ShapeIndex>, Vec<ShapeIndex>)> = rows.into_iter().collect();
+    let mut columns: Dense<ShapeIndex, Vec<RowIndex>> = Dense::filled(Vec::new(), b.len());
+    for (number, (row, _)) in rows.numbered() {
+        row.iter().for_each(|j| columns[*j].push(number));
     }
-    let mut by_column: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-    for (j, column) in columns
-        .into_iter()
-        .enumerate()
-        .filter(|(_, column)| !column.is_empty())
-    {
+    let mut by_column: BTreeMap<&Vec<RowIndex>, Vec<ShapeIndex>> = BTreeMap::new();
+    for (j, column) in columns.numbered().filter(|(_, column)| !column.is_empty()) {
         by_column.entry(column).or_default().push(j);
     }
-    let members: Vec<&Vec<usize>> = rows.values().collect();
-    let of = |column: &Vec<usize>| {
-        let mut all: Vec<usize> = column
-            .iter()
-            .filter_map(|number| members.get(*number))
-            .copied()
-            .flatten()
-            .copied()
-            .collect();
-        all.sort_unstable();
-        all
-    };
-    let size = |column: &Vec<usize>| {
-        column
-            .iter()
-            .filter_map(|number| members.get(*number))
-            .map(|is| is.len())
-            .sum::<usize>()
-    };
-    let in_columns: usize = by_column
-        .iter()
-        .map(|(column, js)| size(column) + js.len())
-        .sum();
-    if in_columns < rows.iter().map(|(row, is)| row.len() + is.len()).sum() {
-        return by_column
-            .iter()
-            .map(|(column, js)| (of(column), js.clone()))
-            .collect();
+    let size = |column: &[RowIndex]| column.iter().map(|r| rows[*r].1.len()).sum::<usize>();
+    let in_columns = by_column.iter().map(|(column, js)| size(column) + js.len());
+    let in_rows = rows.iter().map(|(row, is)| row.len() + is.len());
+    let of_a = |is: &[ShapeIndex]| is.iter().map(|i| &at(a, *i).1).collect();
+    let of_b = |js: &[ShapeIndex]| js.iter().map(|j| &at(b, *j).1).collect();
+    if in_columns.sum::<usize>() >= in_rows.sum() {
+        return rows.iter().map(|(row, is)| (of_a(is), of_b(row))).collect();
     }
-    rows.into_iter().map(|(row, is)| (is, row)).collect()
+    let together = |(column, js): (&Vec<RowIndex>, Vec<ShapeIndex>)| {
+        let mut is: Vec<ShapeIndex> = column.iter().flat_map(|r| &rows[*r].1).copied().collect();
+        is.sort_unstable();
+        (of_a(&is), of_b(&js))
+    };
+    by_column.into_iter().map(together).collect()
 }
 
-/// Indices of globs, each of which overlaps with each of others.
-pub type Group = (Vec<usize>, Vec<usize>);
+/// Globs, each of which overlaps with each of others.
+pub type Group<'l, A, B> = (Vec<&'l A>, Vec<&'l B>);
 
 /// Globs, by the directories that they name in full, so that thousands of globs for as many
 /// directories are not compared with each other.
-struct Index<'i, 'g> {
-    shapes: &'i [Shape<'g>],
-    by_directory: BTreeMap<Vec<u8>, Vec<usize>>,
+struct Near<'i, 'g, T> {
+    shapes: &'i [(Shape<'g>, T)],
+    by_directory: BTreeMap<Vec<u8>, Vec<ShapeIndex>>,
 }
 
-impl<'i, 'g> Index<'i, 'g> {
-    fn new(shapes: &'i [Shape<'g>]) -> Self {
-        let mut by_directory: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for (i, shape) in shapes.iter().enumerate() {
+impl<'i, 'g, T> Near<'i, 'g, T> {
+    fn new(shapes: &'i [(Shape<'g>, T)]) -> Self {
+        let mut by_directory: BTreeMap<Vec<u8>, Vec<ShapeIndex>> = BTreeMap::new();
+        for (i, (shape, _)) in numbered(shapes) {
             for directory in shape.directories() {
                 by_directory.entry(directory).or_default().push(i);
             }
@@ -104,7 +86,7 @@ impl<'i, 'g> Index<'i, 'g> {
     }
 
     /// Returns those that overlap with a glob, ascending.
-    fn meeting(&self, shape: &Shape<'_>) -> Vec<usize> {
+    fn meeting(&self, shape: &Shape<'_>) -> Vec<ShapeIndex> {
         let mut near = Vec::new();
         for directory in shape.directories() {
             // Those in a directory above, or in this one …
@@ -131,11 +113,7 @@ impl<'i, 'g> Index<'i, 'g> {
         }
         near.sort_unstable();
         near.dedup();
-        near.retain(|j| {
-            self.shapes
-                .get(*j)
-                .is_some_and(|other| shape.overlaps(other))
-        });
+        near.retain(|j| shape.overlaps(&at(self.shapes, *j).0));
         near
     }
 }
@@ -232,31 +210,31 @@ fn tail(pattern: &Pattern) -> &[u8] {
     }
 }
 
+crate::index!(
+    PairIndex,
+    "pair of states",
+    "Number of a pair of states of two automata."
+);
+
 /// Whether two automata accept the same path: a walk over pairs of nodes.
 fn meet(a: &Machine, b: &Machine) -> bool {
-    let mut seen = vec![0_u64; (a.nodes.len() * b.nodes.len()).div_ceil(64)];
-    let mut is_new = |i: u32, j: u32| {
-        let (Ok(i), Ok(j)) = (usize::try_from(i), usize::try_from(j)) else {
-            return false;
-        };
-        let (at, bit) = (
-            (i * b.nodes.len() + j) / 64,
-            1 << ((i * b.nodes.len() + j) % 64),
-        );
-        seen.get_mut(at)
-            .is_some_and(|word| std::mem::replace(word, *word | bit) & bit == 0)
+    let mut seen: Bits<PairIndex> = Bits::none(a.nodes.len() * b.nodes.len());
+    let mut is_new = |i: NodeIndex, j: NodeIndex| {
+        let pair = PairIndex::new(i.position() * b.nodes.len() + j.position());
+        !seen.has(pair) && {
+            seen.set(pair);
+            true
+        }
     };
     let mut open = Vec::new();
-    let mut reach = |open: &mut Vec<(u32, u32)>, from: &[u32], to: &[u32]| {
+    let mut reach = |open: &mut Vec<_>, from: &[NodeIndex], to: &[NodeIndex]| {
         for i in from {
             open.extend(to.iter().map(|j| (*i, *j)).filter(|(i, j)| is_new(*i, *j)));
         }
     };
     reach(&mut open, &a.start, &b.start);
     while let Some((i, j)) = open.pop() {
-        let (Some(x), Some(y)) = (a.node(i), b.node(j)) else {
-            continue;
-        };
+        let (x, y) = (&a.nodes[i], &b.nodes[j]);
         if x.accepts.is_some() && y.accepts.is_some() {
             return true;
         }
@@ -290,10 +268,7 @@ fn takes<'a>(machine: &Machine<'a>, token: Token) -> Takes<'a> {
     match token {
         Token::Any => Takes::Any,
         Token::Char(c) => Takes::Char(c),
-        Token::Class(index) => machine
-            .classes
-            .get(index)
-            .map_or(Takes::Any, |class| Takes::Class(class)),
+        Token::Class(index) => Takes::Class(machine.classes[index]),
     }
 }
 
@@ -375,7 +350,7 @@ mod tests {
             assert_eq!(overlaps(&glob(b), &glob(a)), want, "{b} {a}");
             let (a, b) = (glob(a), glob(b));
             assert_eq!(
-                groups(&[Shape::new(&a)], &[Shape::new(&b)]).len(),
+                groups(&[(Shape::new(&a), ())], &[(Shape::new(&b), ())]).len(),
                 usize::from(want),
                 "{a:?} {b:?}"
             );
@@ -396,15 +371,18 @@ mod tests {
             "{dist,dist/a}/x",
         ];
         let globs: Vec<Glob> = texts.iter().map(|t| glob(t)).collect();
-        let all: Vec<Shape> = globs.iter().map(Shape::new).collect();
+        let all: Vec<(Shape, usize)> = globs.iter().map(Shape::new).zip(0..).collect();
         let want: Vec<(usize, usize)> = (0..all.len())
             .flat_map(|i| (0..all.len()).map(move |j| (i, j)))
-            .filter(|(i, j)| all[*i].overlaps(&all[*j]))
+            .filter(|(i, j)| all[*i].0.overlaps(&all[*j].0))
             .collect();
         let told = groups(&all, &all);
         let mut got: Vec<(usize, usize)> = told
             .iter()
-            .flat_map(|(a, b)| a.iter().flat_map(move |i| b.iter().map(move |j| (*i, *j))))
+            .flat_map(|(a, b)| {
+                a.iter()
+                    .flat_map(move |i| b.iter().map(move |j| (**i, **j)))
+            })
             .collect();
         got.sort_unstable();
         assert_eq!(got, want, "each once");
@@ -414,12 +392,18 @@ mod tests {
     fn what_meets_the_same_is_one_group() {
         let many =
             |what: fn(usize) -> String| (0..50).map(what).map(|t| glob(&t)).collect::<Vec<Glob>>();
-        fn shapes(globs: &[Glob]) -> Vec<Shape<'_>> {
-            globs.iter().map(Shape::new).collect()
+        fn shapes(globs: &[Glob]) -> Vec<(Shape<'_>, usize)> {
+            globs.iter().map(Shape::new).zip(0..).collect()
+        }
+        fn told(a: &[Glob], b: &[Glob]) -> Vec<(Vec<usize>, Vec<usize>)> {
+            let plain = |list: Vec<&usize>| list.into_iter().copied().collect::<Vec<_>>();
+            let (a, b) = (shapes(a), shapes(b));
+            let told = groups(&a, &b).into_iter();
+            told.map(|(is, js)| (plain(is), plain(js))).collect()
         }
         let (made, asked) = (many(|i| format!("g/p{i}*")), many(|i| format!("g/*r{i}")));
         let all = || (0..50).collect::<Vec<usize>>();
-        assert_eq!(groups(&shapes(&made), &shapes(&asked)), [(all(), all())]);
+        assert_eq!(told(&made, &asked), [(all(), all())]);
         // Each overlaps with its own and with the one that matches all: columns are shorter than
         // rows.
         let made = many(|i| format!("g/{i}/**"));
@@ -427,7 +411,7 @@ mod tests {
             .into_iter()
             .chain(many(|i| format!("**/r{i}")))
             .collect();
-        let told = groups(&shapes(&made), &shapes(&asked));
+        let told = told(&made, &asked);
         assert_eq!(told.len(), 51, "{told:?}");
         assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
     }

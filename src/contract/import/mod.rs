@@ -6,11 +6,13 @@
 mod scope;
 pub mod source;
 
-use super::draft::{CheckEntry, Draft, Extent, Import, Imported, Paths, Risk, Sequence};
+use super::InclusionIndex;
+use super::draft::{CheckEntry, Draft, Extent, Import, Imported};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::index::{Dense, Index as _};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
@@ -85,14 +87,25 @@ pub struct File {
     pub source: SourceId,
     /// How long it is.
     pub bytes: usize,
-    /// For each of its imports the file, as an index; `None` for those that could not be read.
-    pub imports: Vec<Option<usize>>,
+    /// For each of its imports the file; `None` for those that could not be read.
+    pub imports: Vec<Option<FileIndex>>,
+}
+
+crate::index!(
+    FileIndex,
+    "file of a contract",
+    "Number of a file that was read; the contract itself is the first."
+);
+
+impl FileIndex {
+    /// The contract itself.
+    pub const CONTRACT: Self = Self(0);
 }
 
 /// Puts the content of all files into the first, the contract. Files are in the order of their
 /// sources. `None` when the result would be too large, which is reported to the sink.
 pub fn expand(
-    mut files: Vec<File>,
+    mut files: Dense<FileIndex, File>,
     caps: &Caps,
     sources: &Sources,
     sink: &mut Diagnostics,
@@ -107,21 +120,23 @@ pub fn expand(
         files: &files,
         caps,
         sink,
-        uses: vec![Use {
-            file: 0,
-            scope: Scope::default(),
-            chain: Vec::new(),
-        }],
+        uses: Dense::default(),
         pieces: Vec::new(),
         placed: BTreeSet::new(),
         told: BTreeSet::new(),
         absent: Vec::new(),
         followed: 0,
         bytes: 0,
-        checks: files.first().map_or(0, checks),
+        checks: checks(&files[FileIndex::CONTRACT]),
         first_too_many: None,
     };
-    walk.follow(0, 0)?;
+    let own = Use {
+        file: FileIndex::CONTRACT,
+        scope: Scope::default(),
+        chain: Vec::new(),
+    };
+    let own = walk.uses.push(own);
+    walk.follow(own, 0)?;
     if let Some(place) = walk.first_too_many {
         let message = format!(
             "the contract has {} checks, {} are the most",
@@ -146,10 +161,7 @@ pub fn expand(
         digest: file.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
     });
     let imported = imported.collect();
-    let main = files
-        .first_mut()
-        .map(|f| std::mem::take(&mut f.draft))
-        .unwrap_or_default();
+    let main = std::mem::take(&mut files[FileIndex::CONTRACT].draft);
     Some(Draft {
         imported,
         absent,
@@ -160,27 +172,27 @@ pub fn expand(
 
 /// One use of a file.
 struct Use {
-    file: usize,
+    file: FileIndex,
     scope: Scope,
     chain: Vec<Place>,
 }
 
 /// A part of a file, between two of its imports, for one use of it.
 struct Piece {
-    of: usize,
+    of: InclusionIndex,
     from: Extent,
     to: Extent,
 }
 
 /// Walks all files as they import each other, and notes which part of which comes when.
 struct Walk<'w> {
-    files: &'w [File],
+    files: &'w Dense<FileIndex, File>,
     caps: &'w Caps,
     sink: &'w mut Diagnostics,
-    uses: Vec<Use>,
+    uses: Dense<InclusionIndex, Use>,
     pieces: Vec<Piece>,
     /// The same file with the same `as` and `at` counts once.
-    placed: BTreeSet<(usize, String, RepoPath)>,
+    placed: BTreeSet<(FileIndex, String, RepoPath)>,
     /// The imports that a message was about; in a file that is used twice they come by twice.
     told: BTreeSet<Place>,
     absent: Vec<String>,
@@ -192,9 +204,9 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     /// Recursion is bounded by the cap on depth. `None` when there is too much.
-    fn follow(&mut self, of: usize, depth: usize) -> Option<()> {
+    fn follow(&mut self, of: InclusionIndex, depth: usize) -> Option<()> {
         let files = self.files;
-        let file = files.get(self.uses.get(of)?.file)?;
+        let file = &files[self.uses[of].file];
         let mut from = Extent::default();
         for (import, target) in file.draft.imports.iter().zip(&file.imports) {
             self.pieces.push(Piece {
@@ -215,7 +227,7 @@ impl Walk<'_> {
                 );
                 return None;
             }
-            let (namespace, dir) = self.scope(of, import)?;
+            let (namespace, dir) = self.scope(of, import);
             let Some(target) = *target else {
                 self.absent.push(namespace);
                 continue;
@@ -231,7 +243,7 @@ impl Walk<'_> {
             if !self.placed.insert((target, namespace.clone(), dir.clone())) {
                 continue;
             }
-            let brought = files.get(target)?;
+            let brought = &files[target];
             self.bytes = self.bytes.saturating_add(brought.bytes);
             if self.bytes > self.caps.bytes {
                 let most = show_size(self.caps.bytes as u64);
@@ -248,9 +260,9 @@ impl Walk<'_> {
             if self.checks > self.caps.checks {
                 self.first_too_many.get_or_insert(import.place);
             }
-            let mut chain = self.uses.get(of)?.chain.clone();
+            let mut chain = self.uses[of].chain.clone();
             chain.push(import.place);
-            let next = self.uses.len();
+            let next = InclusionIndex::new(self.uses.len());
             self.uses.push(Use {
                 file: target,
                 scope: Scope::new(namespace, dir, next),
@@ -267,8 +279,8 @@ impl Walk<'_> {
     }
 
     /// The namespace and the directory of what an import brings.
-    fn scope(&mut self, of: usize, import: &Import) -> Option<(String, RepoPath)> {
-        let around = &self.uses.get(of)?.scope;
+    fn scope(&mut self, of: InclusionIndex, import: &Import) -> (String, RepoPath) {
+        let around = &self.uses[of].scope;
         let alias = import
             .alias
             .as_ref()
@@ -276,7 +288,7 @@ impl Walk<'_> {
         let namespace = format!("{}{alias}", around.namespace);
         let mut dir = around.dir.clone();
         let Some(below) = &import.below else {
-            return Some((namespace, dir));
+            return (namespace, dir);
         };
         let first = self.told.insert(below.place);
         match RepoPath::parse(below.value.as_bytes()) {
@@ -299,7 +311,7 @@ impl Walk<'_> {
                 .push(bad_directory(&below.value, fault).at(below.place)),
             Err(_) => {}
         }
-        Some((namespace, dir))
+        (namespace, dir)
     }
 }
 
@@ -367,140 +379,135 @@ fn extent(draft: &Draft) -> Extent {
 }
 
 /// Piece by piece: what is the contract's own is moved, what is imported is copied into its scope.
-fn put_together(mut main: Draft, files: &[File], uses: Vec<Use>, pieces: &[Piece]) -> Draft {
+fn put_together(
+    mut main: Draft,
+    files: &Dense<FileIndex, File>,
+    mut uses: Dense<InclusionIndex, Use>,
+    pieces: &[Piece],
+) -> Draft {
     let (mut entries, mut paths, mut risks, mut sequences) = (
         std::mem::take(&mut main.entries).into_iter(),
         std::mem::take(&mut main.paths).into_iter(),
         std::mem::take(&mut main.risks).into_iter(),
         std::mem::take(&mut main.sequences).into_iter(),
     );
-    let mut uses = uses;
-    let mut begun = vec![false; uses.len()];
-    for piece in pieces {
-        let (from, to) = (&piece.from, &piece.to);
-        if piece.of == 0 {
-            main.entries.extend(
-                entries
-                    .by_ref()
-                    .take(to.entries.saturating_sub(from.entries)),
-            );
+    let mut begun = Dense::filled(false, uses.len());
+    for Piece { of, from, to } in pieces {
+        if *of == InclusionIndex::CONTRACT {
+            let part = entries.by_ref().take(to.entries - from.entries);
+            main.entries.extend(part);
             main.paths
-                .extend(paths.by_ref().take(to.paths.saturating_sub(from.paths)));
+                .extend(paths.by_ref().take(to.paths - from.paths));
             main.risks
-                .extend(risks.by_ref().take(to.risks.saturating_sub(from.risks)));
-            main.sequences.extend(
-                sequences
-                    .by_ref()
-                    .take(to.sequences.saturating_sub(from.sequences)),
-            );
+                .extend(risks.by_ref().take(to.risks - from.risks));
+            let part = sequences.by_ref().take(to.sequences - from.sequences);
+            main.sequences.extend(part);
             continue;
         }
-        let (Some(used), Some(begun)) = (uses.get_mut(piece.of), begun.get_mut(piece.of)) else {
-            continue;
-        };
-        let Some(file) = files.get(used.file) else {
-            continue;
-        };
-        let (draft, scope) = (&file.draft, &mut used.scope);
-        if !std::mem::replace(begun, true) {
+        let draft = &files[uses[*of].file].draft;
+        let scope = &mut uses[*of].scope;
+        if !std::mem::replace(&mut begun[*of], true) {
             scope.conditions = main.conditions.len();
-            main.conditions
-                .extend(draft.conditions.iter().map(|c| scope.condition(c)));
+            for condition in &draft.conditions {
+                main.conditions.push(scope.condition(condition));
+            }
         }
-        let part = draft
-            .entries
-            .get(from.entries..to.entries)
-            .unwrap_or_default();
-        main.entries
-            .extend(part.iter().map(|e: &CheckEntry| scope.entry(e)));
-        let part = draft.paths.get(from.paths..to.paths).unwrap_or_default();
-        main.paths
-            .extend(part.iter().map(|p: &Paths| scope.paths(p)));
-        let part = draft.risks.get(from.risks..to.risks).unwrap_or_default();
-        main.risks.extend(part.iter().map(|r: &Risk| scope.risk(r)));
+        let part = draft.entries.iter().take(to.entries).skip(from.entries);
+        main.entries.extend(part.map(|e| scope.entry(e)));
+        let part = draft.paths.iter().take(to.paths).skip(from.paths);
+        main.paths.extend(part.map(|p| scope.paths(p)));
+        let part = draft.risks.iter().take(to.risks).skip(from.risks);
+        main.risks.extend(part.map(|r| scope.risk(r)));
         let part = draft
             .sequences
-            .get(from.sequences..to.sequences)
-            .unwrap_or_default();
-        main.sequences
-            .extend(part.iter().map(|s: &Sequence| scope.sequence(s)));
+            .iter()
+            .take(to.sequences)
+            .skip(from.sequences);
+        main.sequences.extend(part.map(|s| scope.sequence(s)));
     }
     let inclusion = |used: Use| {
-        files
-            .get(used.file)
-            .map(|file| used.scope.inclusion(file.source, &file.draft, used.chain))
+        let file = &files[used.file];
+        used.scope.inclusion(file.source, &file.draft, used.chain)
     };
-    main.inclusions = uses.into_iter().skip(1).filter_map(inclusion).collect();
+    main.inclusions = uses.into_iter().skip(1).map(inclusion).collect();
     main
 }
 
 /// Reports files that import each other, and cuts the import that closes each circle.
-fn cut_cycles(files: &mut [File], sources: &Sources, sink: &mut Diagnostics) {
-    let mut closing = Vec::new();
-    let mut done = vec![false; files.len()];
-    let mut stack: Vec<(usize, usize)> = vec![(0, 0)];
-    while let Some((file, next)) = stack.last_mut() {
-        let (file, at) = (*file, *next);
-        *next += 1;
-        let Some(target) = files.get(file).and_then(|f| f.imports.get(at)) else {
-            if let Some(done) = done.get_mut(file) {
-                *done = true;
-            }
-            stack.pop();
-            continue;
-        };
-        let Some(target) = *target else { continue };
-        if let Some(first) = stack.iter().position(|(on, _)| *on == target) {
-            sink.push(circle(
-                files,
-                stack.get(first..).unwrap_or_default(),
-                sources,
-            ));
-            closing.push((file, at));
-        } else if !done.get(target).copied().unwrap_or(true) {
-            stack.push((target, 0));
-        }
-    }
-    for (file, at) in closing {
-        if let Some(slot) = files.get_mut(file).and_then(|f| f.imports.get_mut(at)) {
-            *slot = None;
-        }
+fn cut_cycles(files: &mut Dense<FileIndex, File>, sources: &Sources, sink: &mut Diagnostics) {
+    let mut search = Search {
+        files,
+        sources,
+        sink,
+        done: Dense::filled(false, files.len()),
+        chain: Vec::new(),
+        closing: Vec::new(),
+    };
+    search.file(FileIndex::CONTRACT);
+    for (file, closing) in search.closing {
+        let imports = files[file].imports.iter_mut().enumerate();
+        imports
+            .filter(|(at, _)| *at == closing)
+            .for_each(|(_, import)| *import = None);
     }
 }
 
-/// The message about a circle. Each entry of the chain is a file and the number behind that of the
-/// import it was left by.
-fn circle(files: &[File], chain: &[(usize, usize)], sources: &Sources) -> Diagnostic {
-    let name = |file: usize| {
-        files
-            .get(file)
-            .map_or(String::new(), |f| visible(f.name.as_bytes()))
-    };
+/// A search for files that import each other.
+struct Search<'s> {
+    files: &'s Dense<FileIndex, File>,
+    sources: &'s Sources,
+    sink: &'s mut Diagnostics,
+    done: Dense<FileIndex, bool>,
+    /// The files on the way, each with the import by which it was left.
+    chain: Vec<(FileIndex, &'s Import)>,
+    /// The files with an import that closes a circle, and its number.
+    closing: Vec<(FileIndex, usize)>,
+}
+
+impl Search<'_> {
+    /// Recursion is bounded by the number of files.
+    fn file(&mut self, index: FileIndex) {
+        let files = self.files;
+        let file = &files[index];
+        for (at, (import, target)) in file.draft.imports.iter().zip(&file.imports).enumerate() {
+            let Some(target) = *target else { continue };
+            self.chain.push((index, import));
+            if let Some(first) = self.chain.iter().position(|(on, _)| *on == target) {
+                let chain: Vec<_> = self.chain.iter().skip(first).copied().collect();
+                self.sink.push(circle(files, &chain, self.sources));
+                self.closing.push((index, at));
+            } else if !self.done[target] {
+                self.file(target);
+            }
+            self.chain.pop();
+        }
+        self.done[index] = true;
+    }
+}
+
+/// The message about a circle of files, each with the import by which it was left.
+fn circle(
+    files: &Dense<FileIndex, File>,
+    chain: &[(FileIndex, &Import)],
+    sources: &Sources,
+) -> Diagnostic {
+    let name = |file: &FileIndex| visible(files[*file].name.as_bytes());
     let names: Vec<String> = chain
         .iter()
         .chain(chain.first())
-        .map(|(file, _)| format!("`{}`", name(*file)))
+        .map(|(file, _)| format!("`{}`", name(file)))
         .collect();
     let message = match chain {
-        [(file, _)] => format!("`{}` imports itself", name(*file)),
+        [(file, _)] => format!("`{}` imports itself", name(file)),
         _ => format!("files that import each other: {}", names.join(" -> ")),
     };
     let mut error = Diagnostic::error(IMPORT_CYCLE, message);
-    let next = chain.iter().skip(1).chain(chain.first());
-    let edges: Vec<_> = chain.iter().zip(next).collect();
-    for ((file, next), (target, _)) in edges.iter().rev() {
-        let import = next
-            .checked_sub(1)
-            .and_then(|at| files.get(*file)?.draft.imports.get(at));
-        let Some(import) = import else { continue };
+    let edges: Vec<_> = chain.iter().zip(names.iter().skip(1)).collect();
+    for ((file, import), target) in edges.iter().rev() {
         let line = sources.position(import.place).line;
         error = error.label(
             import.source.place,
-            format!(
-                "`{}` imports `{}` in line {line}",
-                name(*file),
-                name(*target)
-            ),
+            format!("`{}` imports {target} in line {line}", name(file)),
         );
     }
     error.help("take one of these imports away; what both files need can stand in a third")

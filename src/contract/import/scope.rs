@@ -1,6 +1,7 @@
 //! Rewrites the content of an imported file for its directory and namespace.
 
 use crate::base::glob::{Glob, escape};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
@@ -8,6 +9,7 @@ use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
     Setting, Verb, Written,
 };
+use crate::contract::{ConditionIndex, InclusionIndex};
 
 /// Where the content of a file is put.
 #[derive(Clone, Debug)]
@@ -18,20 +20,20 @@ pub(super) struct Scope {
     pub(super) dir: RepoPath,
     /// The same in front of a glob: `apps/web/`, or nothing.
     prefix: String,
-    /// Its number, from 1.
-    inclusion: usize,
-    /// Where its conditions begin.
+    /// Its number.
+    inclusion: InclusionIndex,
+    /// How many conditions come before its own.
     pub(super) conditions: usize,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self::new(String::new(), RepoPath::root(), 0)
+        Self::new(String::new(), RepoPath::root(), InclusionIndex::CONTRACT)
     }
 }
 
 impl Scope {
-    pub(super) fn new(namespace: String, dir: RepoPath, inclusion: usize) -> Self {
+    pub(super) fn new(namespace: String, dir: RepoPath, inclusion: InclusionIndex) -> Self {
         let prefix = match std::str::from_utf8(dir.as_bytes()) {
             Ok(text) if !dir.is_root() => escape(text) + "/",
             _ => String::new(),
@@ -175,7 +177,10 @@ impl Scope {
     }
 
     pub(super) fn entry(&self, entry: &CheckEntry) -> CheckEntry {
-        let moved = |conditions: &[usize]| conditions.iter().map(|c| c + self.conditions).collect();
+        let moved = |conditions: &[ConditionIndex]| {
+            let moved = |c: &ConditionIndex| ConditionIndex::new(self.conditions + c.position());
+            conditions.iter().map(moved).collect()
+        };
         match entry {
             CheckEntry::Check(check) => CheckEntry::Check(Box::new(Check {
                 name: check.name.as_ref().map(|n| self.name(n)),
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn globs_and_paths_below_a_directory() {
         let dir = RepoPath::parse(b"apps/[id]").unwrap();
-        let scope = Scope::new("web/".to_owned(), dir, 1);
+        let scope = Scope::new("web/".to_owned(), dir, InclusionIndex::new(1));
         let glob = |text: &str| Sel {
             not: true,
             what: at(SelKind::Glob(text.to_owned())),

@@ -5,6 +5,7 @@
 //! where and how often its content is inserted.
 
 use crate::base::diagnostic::{Code, Diagnostics};
+use crate::base::index::Dense;
 use crate::base::origin::GitOrigin;
 use crate::base::path::RepoPath;
 use crate::base::source::{Source as Text, Sources};
@@ -13,7 +14,7 @@ use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::draft::{Draft, Import};
 use crate::contract::import::source::{ImportFault, Source};
-use crate::contract::import::{Caps, File, expand, too_deep, too_many_files};
+use crate::contract::import::{Caps, File, FileIndex, expand, too_deep, too_many_files};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
@@ -74,7 +75,7 @@ pub(in crate::effect) fn follow(
     sink: &mut Diagnostics,
 ) -> Followed {
     let caps = Caps::default();
-    let known = BTreeMap::from([(Source::Local(path.clone()), Ok(0))]);
+    let known = BTreeMap::from([(Source::Local(path.clone()), Ok(FileIndex::CONTRACT))]);
     let first = File {
         draft: main,
         name: path.to_string(),
@@ -87,13 +88,13 @@ pub(in crate::effect) fn follow(
         beneath: None,
         sources,
         sink,
-        files: vec![first],
+        files: [first].into_iter().collect(),
         known,
         origins: Vec::new(),
         unpinned: 0,
         full: false,
     };
-    reader.imports_of(0, &Source::Local(path.clone()), 0);
+    reader.imports_of(FileIndex::CONTRACT, &Source::Local(path.clone()), 0);
     let Reader {
         files,
         origins,
@@ -119,9 +120,9 @@ struct Reader<'a, 's> {
     beneath: Option<Beneath>,
     sources: &'s mut Sources,
     sink: &'s mut Diagnostics,
-    files: Vec<File>,
+    files: Dense<FileIndex, File>,
     /// The source of each file, or why it is none. A fault is reported at every import of it.
-    known: BTreeMap<Source, Result<usize, (ImportFault, bool)>>,
+    known: BTreeMap<Source, Result<FileIndex, (ImportFault, bool)>>,
     origins: Vec<GitOrigin>,
     unpinned: usize,
     /// Whether the cap on files was reached, and reported.
@@ -130,22 +131,15 @@ struct Reader<'a, 's> {
 
 impl Reader<'_, '_> {
     /// Follows the imports of a file. Recursion is bounded by the cap on depth.
-    fn imports_of(&mut self, file: usize, source: &Source, depth: usize) {
-        let imports: Vec<Import> = self
-            .files
-            .get(file)
-            .map(|f| f.draft.imports.clone())
-            .unwrap_or_default();
-        for import in &imports {
+    fn imports_of(&mut self, file: FileIndex, source: &Source, depth: usize) {
+        for import in &self.files[file].draft.imports.clone() {
             let target = self.target(import, source, depth);
-            if let Some(file) = self.files.get_mut(file) {
-                file.imports.push(target);
-            }
+            self.files[file].imports.push(target);
         }
     }
 
     /// Returns the file that an import names, and reads it if it was not read before.
-    fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<usize> {
+    fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<FileIndex> {
         let place = import.source.place;
         let source = match Source::parse(&import.source.value, importer) {
             Ok(source) => source,
@@ -192,8 +186,7 @@ impl Reader<'_, '_> {
         } else {
             None
         };
-        let index = self.files.len();
-        self.files.push(File {
+        let index = self.files.push(File {
             draft,
             name,
             path,

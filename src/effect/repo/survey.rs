@@ -100,11 +100,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
 fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
     let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
     check.placements.iter().any(|placement| {
-        let mut conditions = placement
-            .conditions
-            .iter()
-            .filter_map(|i| contract.conditions.get(*i));
-        !conditions.any(|c| match &c.test {
+        !contract.around(placement).any(|c| match &c.test {
             Test::Exists(paths) => paths.iter().any(absent),
             Test::Absent(paths) => !paths.iter().all(absent),
             _ => false,

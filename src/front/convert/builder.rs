@@ -11,6 +11,7 @@ use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::{Word, is_unsafe_to_show, visible};
 use crate::check::Kind;
+use crate::contract::InclusionIndex;
 use crate::contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
 use crate::contract::settings::known_by;
 use crate::front::tree::{Key, Node, Value};
@@ -478,7 +479,7 @@ impl<'s> Builder<'s> {
 
     fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
         self.draft.entries.push(CheckEntry::Check(Box::new(Check {
-            inclusion: 0,
+            inclusion: InclusionIndex::CONTRACT,
             name: Some(At::new(name.to_owned(), spec.place)),
             verbs: vec![At::new(verb, spec.place)],
             settings,

@@ -8,9 +8,9 @@ use crate::base::setting::Row;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::contract::BUILT_IN_ROLES;
 use crate::contract::draft::{At, Check, CheckEntry, Role, Setting, Verb};
 use crate::contract::validate::validate;
+use crate::contract::{BUILT_IN_ROLES, ConditionIndex};
 use crate::front::verify_contract_json;
 use crate::lang::command::{only_changes_shell, would_expand};
 use std::collections::BTreeSet;
@@ -137,7 +137,7 @@ impl Builder<'_> {
 
     /// Reports rules and roles without commands, which require nothing.
     fn report_idle_conditions(&mut self) {
-        let used: BTreeSet<usize> = self
+        let used: BTreeSet<ConditionIndex> = self
             .draft
             .entries
             .iter()
@@ -152,8 +152,7 @@ impl Builder<'_> {
         let idle: Vec<Place> = self
             .draft
             .conditions
-            .iter()
-            .enumerate()
+            .numbered()
             .filter(|(i, _)| !used.contains(i))
             .map(|(_, c)| c.place)
             .collect();

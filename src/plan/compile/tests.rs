@@ -3,6 +3,7 @@
 use super::*;
 use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
 use crate::plan::facts::FactAnswer;
@@ -19,7 +20,7 @@ fn changed(paths: &[&str]) -> ChangeSet {
 fn check(id: &str, text: &str, needs: &[usize]) -> Check {
     Check {
         body: Body::Command(command(text)),
-        needs: needs.to_vec(),
+        needs: needs.iter().copied().map(CheckIndex::new).collect(),
         ..plain_check(id)
     }
 }
@@ -173,7 +174,7 @@ fn commands_merge_or_stand_alone() {
         check("lint", "echo lint", &[]),
         check("unit", "echo unit", &[]),
     ]);
-    contract.checks[1].tier = 1;
+    contract.checks[CheckIndex::new(1)].tier = 1;
     contract.limits.max_checks = Some(2);
     let explicit = ["echo lint", "x", "echo unit", "x", "y"]
         .map(command)
@@ -205,7 +206,7 @@ fn commands_merge_or_stand_alone() {
         ["always", "explicit"]
     );
     // A role that runs only tagged checks runs only commands that equal one of them.
-    contract.checks[0].tags = vec!["safe".to_owned()];
+    contract.checks[CheckIndex::new(0)].tags = vec!["safe".to_owned()];
     contract.roles.insert(
         "docser".to_owned(),
         Role {
@@ -252,7 +253,7 @@ fn changed_files_in_batches() {
             .iter()
             .all(|s| s.batch_of.as_deref() == Some("fmt"))
     );
-    contract.checks[0].set(Row::MinTests, Value::Number(1));
+    contract.checks[CheckIndex::new(0)].set(Row::MinTests, Value::Number(1));
     assert_eq!(
         planned(&contract, &request).unwrap_err().code,
         error::BATCHED_REPORT
@@ -282,7 +283,7 @@ fn what_weakens_a_plan_is_said() {
         check("module", "python3 -m pytest", &[]),
         check("workspace", "pnpm --filter web test", &[]),
     ]);
-    contract.checks[0].dir = RepoPath::parse(b"web").unwrap();
+    contract.checks[CheckIndex::new(0)].dir = RepoPath::parse(b"web").unwrap();
     let files = [
         "web/package.json",
         "lib/rules.mk",

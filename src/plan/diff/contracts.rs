@@ -4,10 +4,11 @@ use super::reach::{Obligation, Question, Reachability};
 use super::settings::{self, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::source::Sources;
-use crate::contract::{Body, Check, Contract, Test};
+use crate::contract::{Body, Check, CheckIndex, ConditionIndex, Contract, Test};
 use crate::plan::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +64,7 @@ const MOST_LOOKED: usize = 24;
 pub(super) struct Unit<'a> {
     /// The first of them.
     pub check: &'a Check,
-    pub members: Vec<usize>,
+    pub members: Vec<CheckIndex>,
 }
 
 impl<'a> Unit<'a> {
@@ -74,10 +75,13 @@ impl<'a> Unit<'a> {
     }
 
     pub fn checks(&self, contract: &'a Contract) -> Vec<&'a Check> {
-        self.members
-            .iter()
-            .filter_map(|m| contract.checks.get(*m))
-            .collect()
+        self.members.iter().map(|m| &contract.checks[*m]).collect()
+    }
+
+    /// Whether another check needs it.
+    pub fn is_needed(&self, contract: &Contract) -> bool {
+        let needs = |c: &Check| c.needs.iter().any(|n| self.members.contains(n));
+        contract.checks.iter().any(needs)
     }
 
     /// Whether all its checks have the same settings: those of two files with different `defaults`
@@ -88,7 +92,7 @@ impl<'a> Unit<'a> {
         self.members.len() == 1 || self.checks(contract).iter().all(same)
     }
 
-    fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [usize])> {
+    fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [ConditionIndex])> {
         self.checks(contract)
             .into_iter()
             .flat_map(|c| {
@@ -112,23 +116,33 @@ impl<'a> Unit<'a> {
 /// The checks of two contracts, paired where they are the same.
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
-    pub old: Vec<Unit<'a>>,
-    pub new: Vec<Unit<'a>>,
-    pub to_new: BTreeMap<usize, usize>,
-    pub to_old: BTreeMap<usize, usize>,
+    pub old: Units<'a>,
+    pub new: Units<'a>,
+    pub to_new: BTreeMap<UnitIndex, UnitIndex>,
+    pub to_old: BTreeMap<UnitIndex, UnitIndex>,
+}
+
+crate::index!(
+    UnitIndex,
+    "unit of a contract",
+    "Position of a piece of work in its contract."
+);
+
+/// The pieces of work of a contract.
+#[derive(Debug, Default)]
+pub(super) struct Units<'a> {
+    pub all: Dense<UnitIndex, Unit<'a>>,
+    /// The unit of each check.
+    pub of: Dense<CheckIndex, UnitIndex>,
     /// The unit of every id.
-    pub old_unit: BTreeMap<String, usize>,
-    pub new_unit: BTreeMap<String, usize>,
+    pub by_id: BTreeMap<&'a str, UnitIndex>,
 }
 
 impl<'a> Pairs<'a> {
     pub fn new(old: &'a Contract, new: &'a Contract) -> Self {
-        let (old_units, new_units) = (units(old), units(new));
         let mut pairs = Pairs {
-            old_unit: ids(old, &old_units),
-            new_unit: ids(new, &new_units),
-            old: old_units,
-            new: new_units,
+            old: units(old),
+            new: units(new),
             to_new: BTreeMap::new(),
             to_old: BTreeMap::new(),
         };
@@ -141,15 +155,15 @@ impl<'a> Pairs<'a> {
     }
 
     fn match_by(&mut self, key: impl Fn(&Check) -> Option<String>) {
-        let mut free: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, unit) in self.new.iter().enumerate().rev() {
+        let mut free: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
+        for (index, unit) in self.new.all.numbered().rev() {
             if !self.to_old.contains_key(&index)
                 && let Some(key) = key(unit.check)
             {
                 free.entry(key).or_default().push(index);
             }
         }
-        for (index, unit) in self.old.iter().enumerate() {
+        for (index, unit) in self.old.all.numbered() {
             if !self.to_new.contains_key(&index)
                 && let Some(partner) = key(unit.check).and_then(|key| free.get_mut(&key)?.pop())
             {
@@ -160,41 +174,32 @@ impl<'a> Pairs<'a> {
     }
 
     /// Whether a unit of the older contract passes changed files to the same command in both.
-    pub fn hands_over(&self, unit: usize) -> bool {
-        let partner = self.to_new.get(&unit).and_then(|p| self.new.get(*p));
-        self.old.get(unit).zip(partner).is_some_and(|(a, b)| {
+    pub fn hands_over(&self, unit: UnitIndex) -> bool {
+        let a = &self.old.all[unit];
+        let partner = self.to_new.get(&unit).map(|p| &self.new.all[*p]);
+        partner.is_some_and(|b| {
             a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir
         })
     }
 }
 
-fn units(contract: &Contract) -> Vec<Unit<'_>> {
-    let mut found: Vec<Unit> = Vec::new();
+fn units(contract: &Contract) -> Units<'_> {
+    let mut units = Units::default();
     let mut anonymous = BTreeMap::new();
-    for (index, check) in contract.checks.iter().enumerate() {
-        if let Some(identity) = identity_of_check(check).filter(|_| !check.named) {
-            let unit = *anonymous.entry(identity).or_insert(found.len());
-            if let Some(unit) = found.get_mut(unit) {
-                unit.members.push(index);
-                continue;
-            }
-        }
-        found.push(Unit {
-            check,
-            members: vec![index],
-        });
+    for (index, check) in contract.checks.numbered() {
+        let mut make = || {
+            let members = Vec::new();
+            units.all.push(Unit { check, members })
+        };
+        let unit = match identity_of_check(check).filter(|_| !check.named) {
+            Some(identity) => *anonymous.entry(identity).or_insert_with(make),
+            None => make(),
+        };
+        units.all[unit].members.push(index);
+        units.of.push(unit);
+        units.by_id.insert(&check.id, unit);
     }
-    found
-}
-
-fn ids(contract: &Contract, units: &[Unit]) -> BTreeMap<String, usize> {
-    let of = |(index, unit): (usize, &Unit)| {
-        unit.members
-            .iter()
-            .filter_map(|m| Some((contract.checks.get(*m)?.id.clone(), index)))
-            .collect::<Vec<_>>()
-    };
-    units.iter().enumerate().flat_map(of).collect()
+    units
 }
 
 /// Returns the identity of a check's work, as a text that is compared within the same process only.
@@ -206,7 +211,7 @@ pub(super) fn work(check: &Check) -> String {
 }
 
 /// The tiers and conditions of some places.
-type Places = Vec<(u8, Vec<usize>)>;
+type Places = Vec<(u8, Vec<ConditionIndex>)>;
 
 /// Everything that an answer depends on.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -229,7 +234,7 @@ pub(super) struct Comparison<'a> {
     /// How many requests were searched for among the tracked files.
     looked: usize,
     /// Whether two conditions are equivalent.
-    conditions: BTreeMap<(usize, usize), bool>,
+    conditions: BTreeMap<(ConditionIndex, ConditionIndex), bool>,
     /// Whether tags decide anything.
     pub restricted: bool,
 }
@@ -249,46 +254,32 @@ const DISAGREE: &str =
 impl<'a> Comparison<'a> {
     fn checks(&mut self) {
         let pairs = self.pairs;
-        for (index, unit) in pairs.old.iter().enumerate() {
-            match pairs
-                .to_new
-                .get(&index)
-                .and_then(|p| Some((*p, pairs.new.get(*p)?)))
-            {
-                Some((partner, other)) => self.pair(index, unit, partner, other),
+        for (index, unit) in pairs.old.all.numbered() {
+            match pairs.to_new.get(&index) {
+                Some(partner) => self.pair(index, unit, *partner, &pairs.new.all[*partner]),
                 None => self.removed(index, unit),
             }
         }
-        for (index, unit) in pairs
-            .new
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| !pairs.to_old.contains_key(i))
-        {
+        let new = pairs.new.all.numbered();
+        for (index, unit) in new.filter(|(i, _)| !pairs.to_old.contains_key(i)) {
             self.added(index, unit);
         }
         self.moved();
     }
 
-    /// Whether a failure of the check counts for anything, by itself or for others.
-    pub fn counts(&self, check: &Check, index: usize) -> bool {
-        let needed = || {
-            self.old
-                .contract
-                .checks
-                .iter()
-                .any(|c| c.needs.contains(&index))
-        };
-        !(check.has(Row::Severity) || check.has(Row::Setup)) || !check.needs.is_empty() || needed()
+    /// Whether a failure of a unit of the older contract counts for anything, by itself or for
+    /// others.
+    pub fn counts(&self, unit: &Unit) -> bool {
+        let check = unit.check;
+        !(check.has(Row::Severity) || check.has(Row::Setup))
+            || !check.needs.is_empty()
+            || unit.is_needed(self.old.contract)
     }
 
-    fn removed(&mut self, index: usize, unit: &'a Unit<'a>) {
+    fn removed(&mut self, index: UnitIndex, unit: &'a Unit<'a>) {
         let at = at(&self.old, unit.check);
         let subject = subject(unit);
-        let counts = self.counts(
-            unit.check,
-            unit.members.first().copied().unwrap_or(usize::MAX),
-        );
+        let counts = self.counts(unit);
         let (class, request, why) = match self.less(index, false, None) {
             Less::No => (
                 Class::Cosmetic,
@@ -310,7 +301,7 @@ impl<'a> Comparison<'a> {
         });
     }
 
-    fn added(&mut self, index: usize, unit: &'a Unit<'a>) {
+    fn added(&mut self, index: UnitIndex, unit: &'a Unit<'a>) {
         let at = at(&self.new, unit.check);
         let (class, request, why) = match self.less(index, true, None) {
             Less::No => (Class::Cosmetic, None, "no request asks for it".to_owned()),
@@ -327,12 +318,9 @@ impl<'a> Comparison<'a> {
         });
     }
 
-    fn pair(&mut self, index: usize, old: &'a Unit<'a>, partner: usize, new: &'a Unit<'a>) {
+    fn pair(&mut self, index: UnitIndex, old: &'a Unit<'a>, partner: UnitIndex, new: &'a Unit<'a>) {
         let here = (at(&self.old, old.check), at(&self.new, new.check));
-        let counts = self.counts(
-            old.check,
-            old.members.first().copied().unwrap_or(usize::MAX),
-        );
+        let counts = self.counts(old);
         let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
         let is_mixed = !old.is_uniform(self.old.contract) || !new.is_uniform(self.new.contract);
         if is_mixed && !self.same_members(old, new) {
@@ -387,9 +375,9 @@ impl<'a> Comparison<'a> {
     /// Compares where a check applies.
     fn placement(
         &mut self,
-        index: usize,
+        index: UnitIndex,
         old: &'a Unit<'a>,
-        partner: usize,
+        partner: UnitIndex,
         new: &'a Unit<'a>,
     ) -> Vec<(Finding, Option<usize>)> {
         let (before, after) = (
@@ -402,13 +390,7 @@ impl<'a> Comparison<'a> {
         } else {
             format!("applies {before} -> {after}")
         };
-        let needed = |side: &Side, unit: &Unit| {
-            side.contract
-                .checks
-                .iter()
-                .any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
-        };
-        if old.changed().is_some() && needed(&self.old, old) {
+        if old.changed().is_some() && old.is_needed(self.old.contract) {
             let why = "others need it, and which changed files it then sees cannot be compared";
             return vec![(finding(Class::Undecided, what, why), None)];
         }
@@ -417,9 +399,9 @@ impl<'a> Comparison<'a> {
 
     fn both_ways(
         &mut self,
-        index: usize,
+        index: UnitIndex,
         old: &'a Unit<'a>,
-        partner: usize,
+        partner: UnitIndex,
         what: String,
     ) -> Vec<(Finding, Option<usize>)> {
         let sees = if old.changed().is_some() {
@@ -467,34 +449,12 @@ impl<'a> Comparison<'a> {
 
     fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
         let pairs = self.pairs;
-        let name = |contract: &Contract, i: &usize| {
-            contract
-                .checks
-                .get(*i)
-                .map(|c| shown(&c.id))
-                .unwrap_or_default()
+        let name = |contract: &Contract, i: &CheckIndex| shown(&contract.checks[*i].id);
+        let by_unit = |unit: &Unit, units: &Units| -> BTreeMap<UnitIndex, CheckIndex> {
+            let needs = unit.check.needs.iter();
+            needs.map(|i| (units.of[*i], *i)).collect()
         };
-        let unit = |contract: &Contract, ids: &BTreeMap<String, usize>, i: &usize| {
-            contract
-                .checks
-                .get(*i)
-                .and_then(|c| ids.get(&c.id))
-                .copied()
-        };
-        let of = |i: &usize| unit(self.old.contract, &pairs.old_unit, i);
-        let before: BTreeMap<usize, &usize> = old
-            .check
-            .needs
-            .iter()
-            .filter_map(|i| Some((of(i)?, i)))
-            .collect();
-        let of = |i: &usize| unit(self.new.contract, &pairs.new_unit, i);
-        let after: BTreeMap<usize, &usize> = new
-            .check
-            .needs
-            .iter()
-            .filter_map(|i| Some((of(i)?, i)))
-            .collect();
+        let (before, after) = (by_unit(old, &pairs.old), by_unit(new, &pairs.new));
         let mut found = Vec::new();
         for (unit, index) in &before {
             match pairs.to_new.get(unit) {
@@ -544,14 +504,14 @@ impl<'a> Comparison<'a> {
         a.len() == b.len() && a.iter().zip(&b).all(same) && self.same_places(old, new)
     }
 
-    fn same_condition(&mut self, old: usize, new: usize) -> bool {
-        let test = |side: &Side<'a>, i: usize| side.contract.conditions.get(i).map(|c| &c.test);
+    fn same_condition(&mut self, old: ConditionIndex, new: ConditionIndex) -> bool {
+        let test = |side: &Side<'a>, i| &side.contract.conditions[i].test;
         let (a, b) = (test(&self.old, old), test(&self.new, new));
         *self
             .conditions
             .entry((old, new))
             .or_insert_with(|| match (a, b) {
-                (Some(Test::Role(a)), Some(Test::Role(b))) => {
+                (Test::Role(a), Test::Role(b)) => {
                     a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
                 }
                 (a, b) => a == b,
@@ -560,7 +520,7 @@ impl<'a> Comparison<'a> {
 
     /// Whether the newer contract requires less of a unit of the older one; `reverse`: the older
     /// one of the newer one's.
-    pub fn less(&mut self, index: usize, reverse: bool, roles: Option<&[String]>) -> Less {
+    pub fn less(&mut self, index: UnitIndex, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
         let (mine, theirs) = if reverse {
             (self.new, self.old)
@@ -572,10 +532,8 @@ impl<'a> Comparison<'a> {
         } else {
             (&pairs.old, &pairs.to_new, &pairs.new)
         };
-        let Some(unit) = units.get(index) else {
-            return Less::No;
-        };
-        let partner = partners.get(&index).and_then(|p| others.get(*p));
+        let unit = &units.all[index];
+        let partner = partners.get(&index).map(|p| &others.all[*p]);
         let old_index = if reverse {
             pairs.to_old.get(&index).copied()
         } else {
@@ -655,7 +613,7 @@ impl<'a> Comparison<'a> {
 
     /// Reports how many checks have moved: the fewest that explain the new order.
     fn moved(&mut self) {
-        let order: Vec<usize> = self.pairs.to_new.values().copied().collect();
+        let order: Vec<UnitIndex> = self.pairs.to_new.values().copied().collect();
         let stay = super::plans::longest_ascending(&order).len();
         if stay < order.len() {
             let count = order.len() - stay;
@@ -728,14 +686,13 @@ pub(super) fn at(side: &Side, check: &Check) -> At {
 /// Returns the checks that bring one of these into a plan, directly or not. None when they are too
 /// many, or when one of them may be left out because no changed file is left for it: then a request
 /// that was found may not be one.
-fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
-    let mut wanted: BTreeSet<usize> = members.iter().copied().collect();
+fn needers<'a>(contract: &'a Contract, members: &[CheckIndex]) -> Vec<Unit<'a>> {
+    let mut wanted: BTreeSet<CheckIndex> = members.iter().copied().collect();
     let mut found: Vec<Unit> = Vec::new();
     loop {
         let more = contract
             .checks
-            .iter()
-            .enumerate()
+            .numbered()
             .filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
         let more: Vec<Unit> = more
             .map(|(index, check)| Unit {
@@ -764,8 +721,7 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
         .map(|(tier, conditions)| {
             let mut words: Vec<String> = conditions
                 .iter()
-                .filter_map(|c| contract.conditions.get(*c))
-                .map(|c| condition(&c.test))
+                .map(|c| condition(&contract.conditions[*c].test))
                 .collect();
             if *tier > 0 {
                 words.insert(0, format!("tier {tier}"));

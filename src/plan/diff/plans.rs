@@ -2,6 +2,7 @@
 
 use super::VERSION;
 use crate::base::canon::Digest;
+use crate::base::index::{Dense, Index as _, at, numbered};
 use crate::plan::Plan;
 use crate::plan::canonical::value;
 use schemars::JsonSchema;
@@ -229,27 +230,24 @@ fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
     }
 }
 
-/// Returns the indices of a longest ascending part of a list of different numbers.
-pub(super) fn longest_ascending(list: &[usize]) -> Vec<usize> {
-    // For each length, the index at which the part of that length with the lowest end ends.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = vec![None; list.len()];
-    for (index, value) in list.iter().enumerate() {
-        let at = ends.partition_point(|end| list.get(*end).is_some_and(|v| v < value));
-        if let Some(slot) = before.get_mut(index) {
-            *slot = at.checked_sub(1).and_then(|i| ends.get(i)).copied();
-        }
-        match ends.get_mut(at) {
+crate::index!(Row, "row", "Position in a list.");
+
+/// Returns the positions of a longest ascending part of a list of different values.
+pub(super) fn longest_ascending<T: Ord>(list: &[T]) -> Vec<usize> {
+    // For each length, where the part of that length with the lowest end ends.
+    let mut ends: Vec<Row> = Vec::new();
+    let mut before: Dense<Row, Option<Row>> = Dense::default();
+    for (index, value) in numbered(list) {
+        let shorter = ends.partition_point(|end| at(list, *end) < value);
+        before.push(ends.iter().take(shorter).next_back().copied());
+        match ends.get_mut(shorter) {
             Some(end) => *end = index,
             None => ends.push(index),
         }
     }
-    let mut part = Vec::new();
-    let mut next = ends.last().copied();
-    while let Some(index) = next {
-        part.push(index);
-        next = before.get(index).copied().flatten();
-    }
+    let earlier = |row: &Row| before[*row];
+    let part = std::iter::successors(ends.last().copied(), earlier);
+    let mut part: Vec<usize> = part.map(|row| row.position()).collect();
     part.reverse();
     part
 }

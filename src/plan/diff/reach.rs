@@ -7,11 +7,19 @@
 //! "this path exists", "this tier is reached". A request is found by choosing, for each clause, one
 //! statement that makes it true, until nothing is left to choose or nothing fits.
 
-use crate::base::glob::Selection;
+use crate::base::bits;
 use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
+use crate::base::glob::{Item, Selection};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use crate::contract::{Contract, Risk, Test};
+use crate::contract::{ConditionIndex, Contract, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
+
+crate::index!(AtomIndex, "atom", "Position of an atom in its space.");
+crate::index!(RegionIndex, "region", "Position of a region in its space.");
+
+/// A set of atoms.
+type Bits = bits::Bits<AtomIndex>;
 
 /// The most choices of a search before it gives up.
 const BUDGET: usize = 100_000;
@@ -23,7 +31,7 @@ const MOST_CLAUSES: usize = 400;
 pub(super) struct Obligation<'a> {
     pub contract: &'a Contract,
     /// Tier and conditions of each place.
-    pub places: Vec<(u8, &'a [usize])>,
+    pub places: Vec<(u8, &'a [ConditionIndex])>,
     pub tags: &'a [String],
     /// The directory below which `{changed}` looks, if the command has it.
     pub changed: Option<&'a RepoPath>,
@@ -116,7 +124,7 @@ impl Question<'_> {
                 .iter()
                 .enumerate()
                 .filter(|(_, obligation)| is_open(obligation, role));
-            let denials: Vec<(bool, &Obligation, &[usize], Vec<Literal>)> = against
+            let denials: Vec<(bool, &Obligation, &[ConditionIndex], Vec<Literal>)> = against
                 .flat_map(|(i, obligation)| {
                     obligation
                         .places
@@ -136,7 +144,7 @@ impl Question<'_> {
                 };
                 // With `{changed}`: a file that this place passes on, and that no place of the
                 // other side may.
-                let files: Vec<Option<usize>> = match self.old.changed {
+                let files: Vec<Option<AtomIndex>> = match self.old.changed {
                     None => vec![None],
                     Some(dir) => space
                         .handed(self.old.contract, conditions, dir)
@@ -145,13 +153,14 @@ impl Question<'_> {
                         .collect(),
                 };
                 for file in files {
-                    let matters = |denial: &&(bool, &Obligation, &[usize], Vec<Literal>)| match file
-                    {
-                        Some(atom) if denial.0 && denial.1.changed.is_some() => {
-                            space.hands_over(denial.1.contract, denial.2, atom)
-                        }
-                        _ => true,
-                    };
+                    let matters =
+                        |denial: &&(bool, &Obligation, &[ConditionIndex], Vec<Literal>)| match file
+                        {
+                            Some(atom) if denial.0 && denial.1.changed.is_some() => {
+                                space.hands_over(denial.1.contract, denial.2, atom)
+                            }
+                            _ => true,
+                        };
                     let mut clauses = asked.clone();
                     clauses.extend(denials.iter().filter(matters).map(|d| d.3.clone()));
                     clauses.sort_by_key(Vec::len);
@@ -204,11 +213,11 @@ fn is_open(obligation: &Obligation, role: &str) -> bool {
     super::lets_through(obligation.contract, role, obligation.tags)
 }
 
-fn tests<'a>(contract: &'a Contract, conditions: &'a [usize]) -> impl Iterator<Item = &'a Test> {
-    conditions
-        .iter()
-        .filter_map(|c| contract.conditions.get(*c))
-        .map(|c| &c.test)
+fn tests<'a>(
+    contract: &'a Contract,
+    conditions: &'a [ConditionIndex],
+) -> impl Iterator<Item = &'a Test> {
+    conditions.iter().map(|c| &contract.conditions[*c].test)
 }
 
 /// Returns the triggers that reach tier 1.
@@ -219,20 +228,18 @@ pub(super) fn raising(contract: &Contract) -> impl Iterator<Item = &Risk> {
 /// The regions that some conditions mention, and the atoms that they divide all paths into.
 #[derive(Default)]
 struct Space<'a> {
-    regions: Vec<Region<'a>>,
+    regions: Dense<RegionIndex, Region<'a>>,
     /// Regions by their text, so that each is there once.
-    known: BTreeMap<String, usize>,
-    atoms: Vec<Atom>,
+    known: BTreeMap<String, RegionIndex>,
+    atoms: Dense<AtomIndex, Atom>,
     /// The atoms of each region.
-    inside: Vec<Bits>,
+    inside: Dense<RegionIndex, Bits>,
 }
 
 impl<'a> Space<'a> {
     fn region(&mut self, region: Region<'a>) {
-        let next = self.regions.len();
-        if *self.known.entry(key(&region)).or_insert(next) == next {
-            self.regions.push(region);
-        }
+        let known = self.known.entry(key(&region));
+        known.or_insert_with(|| self.regions.push(region));
     }
 
     fn triggers(&mut self, contract: &'a Contract) {
@@ -253,25 +260,21 @@ impl<'a> Space<'a> {
     }
 
     fn divide(mut self) -> Option<Self> {
-        self.atoms = atoms(&self.regions, &Limits::default())?;
-        let count = self.atoms.len();
-        let of = |region: usize| {
-            Bits::of(count, |a| {
-                self.atoms
-                    .get(a)
-                    .is_some_and(|atom| atom.inside.get(region).copied().unwrap_or(false))
-            })
-        };
-        self.inside = (0..self.regions.len()).map(of).collect();
+        self.atoms = atoms(self.regions.as_slice(), &Limits::default())?.into();
+        self.inside = Dense::filled(Bits::none(self.atoms.len()), self.regions.len());
+        for (index, atom) in self.atoms.numbered() {
+            let regions = self.inside.iter_mut().zip(&atom.inside);
+            let lies_in = regions.filter(|(_, is_inside)| **is_inside);
+            lies_in.for_each(|(bits, _)| bits.set(index));
+        }
         Some(self)
     }
 
     fn of(&self, region: &Region) -> Bits {
-        let index = self.known.get(&key(region));
-        index
-            .and_then(|i| self.inside.get(*i))
-            .cloned()
-            .unwrap_or_else(|| Bits::of(self.atoms.len(), |_| false))
+        match self.known.get(&key(region)) {
+            Some(index) => self.inside[*index].clone(),
+            None => Bits::none(self.atoms.len()),
+        }
     }
 
     fn all(&self) -> Bits {
@@ -280,7 +283,7 @@ impl<'a> Space<'a> {
 
     /// Returns the atoms that a change must touch to reach tier 1.
     fn pulling(&self, contract: &Contract) -> Bits {
-        let mut bits = Bits::of(self.atoms.len(), |_| false);
+        let mut bits = Bits::none(self.atoms.len());
         raising(contract).for_each(|risk| bits.add(&self.of(&Region::Selected(&risk.selection))));
         bits
     }
@@ -291,7 +294,7 @@ impl<'a> Space<'a> {
         &self,
         contract: &Contract,
         tier: u8,
-        conditions: &[usize],
+        conditions: &[ConditionIndex],
         role: &str,
     ) -> Option<Vec<Vec<Literal>>> {
         let mut clauses = Vec::new();
@@ -343,7 +346,7 @@ impl<'a> Space<'a> {
         &self,
         contract: &Contract,
         tier: u8,
-        conditions: &[usize],
+        conditions: &[ConditionIndex],
         role: &str,
     ) -> Option<Vec<Literal>> {
         let mut clause = Vec::new();
@@ -377,14 +380,25 @@ impl<'a> Space<'a> {
     }
 
     /// Returns the atoms whose files a place passes to `{changed}`.
-    fn handed(&self, contract: &Contract, conditions: &[usize], dir: &RepoPath) -> Vec<usize> {
+    fn handed(
+        &self,
+        contract: &Contract,
+        conditions: &[ConditionIndex],
+        dir: &RepoPath,
+    ) -> Vec<AtomIndex> {
         let below = self.of(&Region::Below(dir));
-        (0..self.atoms.len())
+        self.atoms
+            .indices()
             .filter(|a| below.has(*a) && self.hands_over(contract, conditions, *a))
             .collect()
     }
 
-    fn hands_over(&self, contract: &Contract, conditions: &[usize], atom: usize) -> bool {
+    fn hands_over(
+        &self,
+        contract: &Contract,
+        conditions: &[ConditionIndex],
+        atom: AtomIndex,
+    ) -> bool {
         tests(contract, conditions).all(|test| match test {
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
                 self.of(&Region::Selected(s)).has(atom)
@@ -399,7 +413,7 @@ impl<'a> Space<'a> {
         &self,
         state: &State,
         role: &str,
-        file: Option<usize>,
+        file: Option<AtomIndex>,
         tracked: &[RepoPath],
     ) -> Witness {
         let mut open: Vec<Bits> = state
@@ -407,20 +421,20 @@ impl<'a> Space<'a> {
             .iter()
             .map(|must| must.without(&state.forbidden))
             .collect();
-        let mut chosen: BTreeSet<usize> = file.into_iter().collect();
+        let mut chosen: BTreeSet<AtomIndex> = file.into_iter().collect();
         open.retain(|must| !chosen.iter().any(|a| must.has(*a)));
         while !open.is_empty() {
-            let hits = |atom: &usize| open.iter().filter(|must| must.has(*atom)).count();
+            let hits = |atom: &AtomIndex| open.iter().filter(|must| must.has(*atom)).count();
             // Of those that satisfy most, the first, which is the most readable one.
-            let Some(best) = (0..self.atoms.len()).max_by_key(|a| (hits(a), std::cmp::Reverse(*a)))
-            else {
+            let atoms = self.atoms.indices();
+            let Some(best) = atoms.max_by_key(|a| (hits(a), std::cmp::Reverse(*a))) else {
                 break;
             };
             chosen.insert(best);
             open.retain(|must| !must.has(best));
         }
-        let sample = |index: &usize| {
-            let atom = self.atoms.get(*index)?;
+        let sample = |index: &AtomIndex| {
+            let atom = &self.atoms[*index];
             let real = tracked.iter().filter(|p| {
                 self.regions
                     .iter()
@@ -431,14 +445,14 @@ impl<'a> Space<'a> {
                 .min_by_key(|p| (p.as_bytes().len(), (*p).clone()))
                 .unwrap_or(&atom.example)
                 .clone();
-            Some(Sample {
+            Sample {
                 path,
                 must_exist: file == Some(*index),
-            })
+            }
         };
         Witness {
             role: role.to_owned(),
-            files: chosen.iter().filter_map(sample).collect(),
+            files: chosen.iter().map(sample).collect(),
             exists: state.exists.clone(),
             high: state.high == Some(true),
             end: state.end == Some(true),
@@ -446,13 +460,8 @@ impl<'a> Space<'a> {
     }
 }
 
-fn positive(selection: &Selection) -> impl Iterator<Item = usize> {
-    selection
-        .items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| !item.not)
-        .map(|(i, _)| i)
+fn positive(selection: &Selection) -> impl Iterator<Item = &Item> {
+    selection.items.iter().filter(|item| !item.not)
 }
 
 /// Returns a region's text: regions with one text are one.
@@ -460,7 +469,12 @@ fn key(region: &Region) -> String {
     let text = |selection: &Selection| serde_json::to_string(selection).unwrap_or_default();
     match region {
         Region::Selected(s) => format!("s{}", text(s)),
-        Region::Item(s, i) => format!("i{i} {}", text(s)),
+        Region::Item(s, item) => {
+            let alone = Selection {
+                items: vec![(*item).clone()],
+            };
+            format!("i{} {}", text(&alone), text(s))
+        }
         Region::Below(dir) => format!("b{dir}"),
     }
 }
@@ -514,7 +528,7 @@ struct State {
 
 impl State {
     fn new(atoms: usize) -> Self {
-        let forbidden = Bits::of(atoms, |_| false);
+        let forbidden = Bits::none(atoms);
         Self {
             musts: Vec::new(),
             forbidden,
@@ -573,62 +587,4 @@ fn solve(clauses: &[Vec<Literal>], state: &State, budget: &mut usize) -> Solved 
         }
     }
     Solved::No
-}
-
-/// A set of atoms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Bits {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Bits {
-    fn of(len: usize, holds: impl Fn(usize) -> bool) -> Self {
-        let word = |w: usize| {
-            (0..64)
-                .filter(|b| w * 64 + b < len && holds(w * 64 + b))
-                .fold(0_u64, |word, b| word | (1 << b))
-        };
-        Self {
-            words: (0..len.div_ceil(64)).map(word).collect(),
-            len,
-        }
-    }
-
-    fn has(&self, index: usize) -> bool {
-        self.words
-            .get(index / 64)
-            .is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
-
-    fn add(&mut self, other: &Bits) {
-        self.words
-            .iter_mut()
-            .zip(&other.words)
-            .for_each(|(a, b)| *a |= b);
-    }
-
-    /// Whether it contains an atom that the other one lacks.
-    fn exceeds(&self, other: &Bits) -> bool {
-        self.words
-            .iter()
-            .zip(&other.words)
-            .any(|(a, b)| a & !b != 0)
-    }
-
-    fn without(&self, other: &Bits) -> Self {
-        Self {
-            words: self
-                .words
-                .iter()
-                .zip(&other.words)
-                .map(|(a, b)| a & !b)
-                .collect(),
-            len: self.len,
-        }
-    }
-
-    fn opposite(&self) -> Self {
-        Bits::of(self.len, |i| !self.has(i))
-    }
 }

@@ -4,7 +4,7 @@
 //! A comparison of whole contracts looks for a request that shows a difference; here the request is
 //! given, and a difference that does not affect it does not count.
 
-use super::contracts::{Pairs, Side, at, work};
+use super::contracts::{Pairs, Side, UnitIndex, at, work};
 use super::settings::{Finding, compare, finding, shown};
 use super::shared::budget;
 use super::{At, Class};
@@ -12,12 +12,12 @@ use crate::base::change::Status;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
-use crate::contract::{Body, Check};
+use crate::contract::{Body, Check, CheckIndex};
 use crate::plan::about::is_about;
 use crate::plan::request::{Request, Selector};
 use crate::plan::scope::OUTSIDE;
-use crate::plan::{Origin, Plan, Step};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::plan::{Origin, Plan, Step, StepIndex};
+use std::collections::BTreeSet;
 
 /// A contract, and its plan for the request.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +62,11 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let then = |name: &str| {
         let known = old.contract.checks.iter().any(|c| c.id == name);
         let unit = pairs
-            .new_unit
+            .new
+            .by_id
             .get(name)
             .and_then(|unit| pairs.to_old.get(unit))
-            .and_then(|unit| pairs.old.get(*unit));
+            .map(|unit| &pairs.old.all[*unit]);
         if known {
             Some(name.to_owned())
         } else {
@@ -137,31 +138,21 @@ pub fn weaker(old: &PlannedSide<'_>, new: &PlannedSide<'_>) -> Vec<Weaker> {
 /// Returns the contract's checks in a plan whose failure counts: blocking ones that are no `setup`,
 /// and what they need. In plan order.
 fn counted(plan: &Plan) -> Vec<&str> {
-    let by_id: BTreeMap<&str, usize> = plan
-        .steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.as_str(), i))
-        .collect();
-    let mut open: Vec<usize> = plan
-        .steps
-        .iter()
-        .enumerate()
-        .filter(|(_, s)| s.is_effective())
-        .map(|(i, _)| i)
-        .collect();
-    let mut counted: BTreeSet<usize> = open.iter().copied().collect();
-    while let Some(step) = open.pop().and_then(|i| plan.steps.get(i)) {
+    let positions = plan.positions();
+    let effective = plan.numbered_steps().filter(|(_, s)| s.is_effective());
+    let mut open: Vec<StepIndex> = effective.map(|(i, _)| i).collect();
+    let mut counted: BTreeSet<StepIndex> = open.iter().copied().collect();
+    while let Some(step) = open.pop().map(|i| plan.step(i)) {
         let needed = step
             .needs
             .iter()
-            .filter_map(|id| by_id.get(id.as_str()).copied());
-        open.extend(needed.filter(|i| counted.insert(*i)).collect::<Vec<_>>());
+            .filter_map(|id| positions.get(id.as_str()).copied());
+        open.extend(needed.filter(|i| counted.insert(*i)));
     }
     let mut seen = BTreeSet::new();
     let steps = counted
         .into_iter()
-        .filter_map(|i| plan.steps.get(i))
+        .map(|i| plan.step(i))
         .filter(|s| s.origin == Origin::Contract);
     steps
         .map(|s| s.check())
@@ -201,10 +192,11 @@ impl Comparison<'_> {
         let contract = self.new.side.contract;
         let partner = self
             .pairs
-            .old_unit
-            .get(&check.id)
+            .old
+            .by_id
+            .get(check.id.as_str())
             .and_then(|u| self.pairs.to_new.get(u));
-        let partner = partner.and_then(|u| self.pairs.new.get(*u));
+        let partner = partner.map(|u| &self.pairs.new.all[*u]);
         let members = partner
             .map(|unit| unit.checks(contract))
             .unwrap_or_default();
@@ -290,27 +282,13 @@ impl Comparison<'_> {
 
     /// Returns the checks that the first needs and the second does not.
     fn needs(&self, old: &Check, new: &Check) -> Vec<Finding> {
-        let (before, after) = (self.old.side.contract, self.new.side.contract);
-        let unit = |checks: &[Check], units: &BTreeMap<String, usize>, i: &usize| {
-            checks.get(*i).and_then(|c| units.get(&c.id)).copied()
-        };
-        let needed: BTreeSet<usize> = new
-            .needs
-            .iter()
-            .filter_map(|i| unit(&after.checks, &self.pairs.new_unit, i))
-            .collect();
+        let units = new.needs.iter().map(|i| self.pairs.new.of[*i]);
+        let needed: BTreeSet<UnitIndex> = units.collect();
         let lost = old.needs.iter().filter(|i| {
-            let partner = unit(&before.checks, &self.pairs.old_unit, i)
-                .and_then(|u| self.pairs.to_new.get(&u));
+            let partner = self.pairs.to_new.get(&self.pairs.old.of[**i]);
             !partner.is_some_and(|p| needed.contains(p))
         });
-        let name = |i: &usize| {
-            before
-                .checks
-                .get(*i)
-                .map(|c| shown(&c.id))
-                .unwrap_or_default()
-        };
+        let name = |i: &CheckIndex| shown(&self.old.side.contract.checks[*i].id);
         lost.map(|i| finding(Class::Weakens, format!("no longer needs {}", name(i)), ""))
             .collect()
     }

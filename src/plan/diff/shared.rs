@@ -1,7 +1,7 @@
 //! Compares the statements that apply to a whole contract: triggers, roles, limits, scope,
 //! recovery, gate, order.
 
-use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
+use super::contracts::{Comparison, Less, MIXED, Side, Unit, UnitIndex, difference, open_to};
 use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::settings::{Finding, ceiling, finding, items, shown};
 use super::{At, Class};
@@ -9,7 +9,7 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::RewriteRule;
-use crate::contract::{Contract, Risk};
+use crate::contract::{CheckIndex, Contract, Risk};
 use std::collections::BTreeMap;
 
 /// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
@@ -38,7 +38,7 @@ impl Comparison<'_> {
     /// equal anonymous checks the first that is selected lends its settings.
     fn handed(&mut self) {
         let old = self.old.contract;
-        for unit in self.pairs.old.iter().filter(|u| !u.is_uniform(old)) {
+        for unit in self.pairs.old.all.iter().filter(|u| !u.is_uniform(old)) {
             let said = finding(Class::Undecided, "triggers or roles differ", MIXED);
             self.found.push(difference(
                 said,
@@ -50,15 +50,11 @@ impl Comparison<'_> {
         for unit in self
             .pairs
             .old
+            .all
             .iter()
             .filter(|u| u.changed().is_some() && u.check.placements.len() > 1)
         {
-            let needed = || {
-                old.checks
-                    .iter()
-                    .any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
-            };
-            if (unit.check.tier > 0 || self.restricted) && needed() {
+            if (unit.check.tier > 0 || self.restricted) && unit.is_needed(old) {
                 let what = "triggers or roles differ";
                 let why = "others need it, and which changed files it then sees cannot be compared";
                 let subject = format!("check {}", shown(&unit.check.id));
@@ -237,24 +233,12 @@ impl Comparison<'_> {
     fn tier_one(&mut self) -> (Class, Option<usize>, String) {
         let pairs = self.pairs;
         let old = self.old.contract;
-        let at_one = |unit: &super::contracts::Unit| {
-            unit.members
-                .iter()
-                .filter_map(|m| old.checks.get(*m))
-                .any(|c| c.tier == 1)
-        };
-        let of_tier: Vec<(usize, &super::contracts::Unit)> = pairs
-            .old
-            .iter()
-            .enumerate()
-            .filter(|(_, unit)| at_one(unit))
-            .collect();
+        let at_one = |unit: &Unit| unit.checks(old).iter().any(|c| c.tier == 1);
+        let units = pairs.old.all.numbered();
+        let of_tier: Vec<(UnitIndex, &Unit)> = units.filter(|(_, unit)| at_one(unit)).collect();
         let mut unknown = None;
         for (index, unit) in of_tier.iter().take(MOST_ASKED) {
-            if !self.counts(
-                unit.check,
-                unit.members.first().copied().unwrap_or(usize::MAX),
-            ) {
+            if !self.counts(unit) {
                 continue;
             }
             match self.less(*index, false, None) {
@@ -298,14 +282,12 @@ impl Comparison<'_> {
                     }
                 };
                 let what = format!("only {} -> {}", word(&before.only), word(&after.only));
-                let lost: Vec<usize> = (0..pairs.old.len())
-                    .filter(|i| {
-                        let unit = pairs.old.get(*i);
-                        let partner = pairs.to_new.get(i).and_then(|p| pairs.new.get(*p));
-                        unit.is_some_and(|u| open_to(old, name, u))
-                            && partner.is_some_and(|p| !open_to(new, name, p))
-                    })
-                    .collect();
+                let is_lost = |i: &UnitIndex| {
+                    let partner = pairs.to_new.get(i).map(|p| &pairs.new.all[*p]);
+                    open_to(old, name, &pairs.old.all[*i])
+                        && partner.is_some_and(|p| !open_to(new, name, p))
+                };
+                let lost: Vec<UnitIndex> = pairs.old.all.indices().filter(is_lost).collect();
                 let (class, request, why) = self.shut_out(name, &lost);
                 self.say(&subject, finding(class, what, why), before.line, after.line);
                 if let Some(last) = self.found.last_mut() {
@@ -332,17 +314,12 @@ impl Comparison<'_> {
     }
 
     /// Classifies the checks that a narrower role loses.
-    fn shut_out(&mut self, role: &str, lost: &[usize]) -> (Class, Option<usize>, String) {
+    fn shut_out(&mut self, role: &str, lost: &[UnitIndex]) -> (Class, Option<usize>, String) {
         let pairs = self.pairs;
         let mut unknown = None;
         for index in lost.iter().take(MOST_ASKED) {
-            let Some(unit) = pairs.old.get(*index) else {
-                continue;
-            };
-            if !self.counts(
-                unit.check,
-                unit.members.first().copied().unwrap_or(usize::MAX),
-            ) {
+            let unit = &pairs.old.all[*index];
+            if !self.counts(unit) {
                 continue;
             }
             match self.less(*index, false, Some(&[role.to_owned()])) {
@@ -635,13 +612,7 @@ impl Comparison<'_> {
             );
         }
         let names = |contract: &Contract| {
-            let id = |i: &usize| {
-                contract
-                    .checks
-                    .get(*i)
-                    .map(|c| c.id.clone())
-                    .unwrap_or_default()
-            };
+            let id = |i: &CheckIndex| contract.checks[*i].id.as_str();
             let sequence = |s: &crate::contract::Sequence| -> (String, usize) {
                 let groups = s
                     .groups

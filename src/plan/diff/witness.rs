@@ -2,7 +2,7 @@
 //! found.
 
 use super::DifferingRequest;
-use super::contracts::Pairs;
+use super::contracts::{Pairs, UnitIndex};
 use super::reach::{Sample, Witness};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
@@ -26,13 +26,13 @@ const NAMED: usize = 8;
 #[derive(Default)]
 struct Planned {
     /// The name and the words of the command of each unit.
-    units: BTreeMap<usize, (String, BTreeSet<Word>)>,
+    units: BTreeMap<UnitIndex, (String, BTreeSet<Word>)>,
     /// The names of all steps.
     names: BTreeSet<String>,
 }
 
 /// The units that one plan has and the other has not, or has less of.
-type Missed = BTreeMap<usize, Name>;
+type Missed = BTreeMap<UnitIndex, Name>;
 
 /// The name of a unit in the plan that contains it.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl<'a> Solver<'a> {
 
     /// Checks whether the newer contract requires less of a unit of the older one; `reverse`: the
     /// older one of the newer one's.
-    pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Verdict {
+    pub fn rule(&mut self, witness: &Witness, unit: UnitIndex, reverse: bool) -> Verdict {
         let of = |case: &Case| {
             if reverse {
                 case.gained.contains_key(&unit)
@@ -117,7 +117,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Leaves out files one by one while the claim holds.
-    fn shrink(&mut self, case: &mut Case, unit: usize, reverse: bool) {
+    fn shrink(&mut self, case: &mut Case, unit: UnitIndex, reverse: bool) {
         let mut index = 0;
         while case.witness.files.len() > 1 && index < case.witness.files.len() {
             let mut less = case.witness.clone();
@@ -146,8 +146,8 @@ impl<'a> Solver<'a> {
             return None;
         }
         let request = request(witness);
-        let old = planned(self.old, &request, witness, &self.pairs.old_unit)?;
-        let new = planned(self.new, &request, witness, &self.pairs.new_unit)?;
+        let old = planned(self.old, &request, witness, &self.pairs.old.by_id)?;
+        let new = planned(self.new, &request, witness, &self.pairs.new.by_id)?;
         let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| {
             self.pairs.hands_over(unit)
         });
@@ -169,10 +169,10 @@ impl<'a> Solver<'a> {
 fn missed(
     mine: &Planned,
     theirs: &Planned,
-    partners: &BTreeMap<usize, usize>,
-    counts: impl Fn(usize, usize) -> bool,
+    partners: &BTreeMap<UnitIndex, UnitIndex>,
+    counts: impl Fn(UnitIndex, UnitIndex) -> bool,
 ) -> Missed {
-    let is_less = |unit: usize, words: &BTreeSet<Word>| {
+    let is_less = |unit: UnitIndex, words: &BTreeSet<Word>| {
         let partner = partners
             .get(&unit)
             .and_then(|p| Some((*p, theirs.units.get(p)?)));
@@ -288,7 +288,7 @@ fn planned(
     contract: &Contract,
     request: &Request,
     witness: &Witness,
-    units: &BTreeMap<String, usize>,
+    units: &BTreeMap<&str, UnitIndex>,
 ) -> Option<Planned> {
     let mut facts = Facts::default();
     for _ in 0..MAX_FACT_ROUNDS {

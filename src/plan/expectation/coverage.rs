@@ -9,8 +9,9 @@
 //! plan holds.
 
 use crate::base::glob::{Item as SelItem, ItemContent, Selection};
+use crate::base::index::{Dense, numbered};
 use crate::base::word::visible;
-use crate::contract::{Contract, Test};
+use crate::contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
 use crate::plan::select::ConditionResults;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,41 +23,34 @@ pub struct Touched {
     /// Its role.
     pub role: String,
     /// The checks of the plan.
-    pub checks: Vec<usize>,
+    pub checks: Vec<CheckIndex>,
     /// The conditions that decided something and hold.
-    pub held: Vec<usize>,
+    pub held: Vec<ConditionIndex>,
     /// The conditions that decided something and do not hold.
-    pub failed: Vec<usize>,
+    pub failed: Vec<ConditionIndex>,
     /// The triggers that were pulled.
-    pub pulled: Vec<usize>,
+    pub pulled: Vec<RiskIndex>,
 }
+
+/// For each condition, the conditions around it.
+pub(super) type Around = Dense<ConditionIndex, Vec<ConditionIndex>>;
 
 impl Touched {
     /// Makes it empty. `around`: for each condition the conditions around it.
     pub(super) fn new(
         role: String,
-        checks: Vec<usize>,
+        checks: Vec<CheckIndex>,
         seen: &ConditionResults,
-        around: &[Vec<usize>],
+        around: &Around,
     ) -> Self {
-        let holds = |i: &usize| seen.holds.get(*i).copied().flatten();
-        let decides = |i: &usize| {
-            around
-                .get(*i)
-                .is_none_or(|list| list.iter().all(|a| holds(a) == Some(true)))
-        };
+        let decides = |i: ConditionIndex| around[i].iter().all(|a| seen.holds[*a] == Some(true));
         let with = |wanted: bool| {
-            (0..seen.holds.len())
-                .filter(|i| holds(i) == Some(wanted) && decides(i))
+            let conditions = seen.holds.indices();
+            conditions
+                .filter(|i| seen.holds[*i] == Some(wanted) && decides(*i))
                 .collect()
         };
-        let pulled = seen
-            .pulled
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| **p)
-            .map(|(i, _)| i)
-            .collect();
+        let pulled = seen.pulled.indices().filter(|i| seen.pulled[*i]).collect();
         Self {
             role,
             checks,
@@ -153,9 +147,10 @@ impl Coverage {
     /// Sums up what the tests touched.
     #[must_use]
     pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
-        let mut checks: BTreeSet<usize> = BTreeSet::new();
-        let (mut held, mut failed) = (checks.clone(), checks.clone());
-        let (mut pulled, mut roles) = (checks.clone(), BTreeSet::new());
+        let (mut checks, mut pulled) =
+            (BTreeSet::<CheckIndex>::new(), BTreeSet::<RiskIndex>::new());
+        let mut held: BTreeSet<ConditionIndex> = BTreeSet::new();
+        let (mut failed, mut roles) = (held.clone(), BTreeSet::new());
         for touched in tests {
             checks.extend(&touched.checks);
             held.extend(&touched.held);
@@ -169,7 +164,7 @@ impl Coverage {
             uncovered: Vec::new(),
         };
         let file = |source| contract.imported(source).unwrap_or(&contract.path);
-        for (i, check) in contract.checks.iter().enumerate() {
+        for (i, check) in contract.checks.numbered() {
             let place = (file(check.place.source), check.line);
             coverage.add(
                 checks.contains(&i),
@@ -179,7 +174,7 @@ impl Coverage {
                 "in no plan",
             );
         }
-        for (i, condition) in contract.conditions.iter().enumerate() {
+        for (i, condition) in contract.conditions.numbered() {
             let (head, place) = (
                 head(&condition.test),
                 (file(condition.source), condition.line),
@@ -199,7 +194,7 @@ impl Coverage {
                 "never false",
             );
         }
-        for (i, risk) in contract.risks.iter().enumerate() {
+        for (i, risk) in numbered(&contract.risks) {
             let place = (file(risk.source), risk.line);
             coverage.add(
                 pulled.contains(&i),

@@ -1,10 +1,10 @@
 //! Draws a plan as a graph: text for Graphviz and for Mermaid.
 
 use super::text::command_line;
+use crate::base::index::Index as _;
 use crate::base::word::visible;
 use crate::plan::order::{Why, why};
-use crate::plan::{Plan, Step};
-use std::collections::BTreeMap;
+use crate::plan::{Plan, Step, StepIndex, earlier};
 
 /// The length at which commands are cut: a picture shows the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
@@ -29,6 +29,7 @@ pub fn dot(plan: &Plan) -> String {
         out.push_str("  }\n");
     }
     for (earlier, later) in edges(plan) {
+        let (earlier, later) = (plan.step(earlier), plan.step(later));
         let style = match why(earlier, later) {
             Why::Needs => "solid",
             Why::Sequence => "dashed",
@@ -50,29 +51,19 @@ pub fn dot(plan: &Plan) -> String {
 /// dotted ones for artifacts and writers, and labelled dotted ones from what prepares.
 #[must_use]
 pub fn mermaid(plan: &Plan) -> String {
-    let names: BTreeMap<&str, usize> = plan
-        .steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.as_str(), i + 1))
-        .collect();
-    let name = |step: &Step| {
-        names
-            .get(step.id.as_str())
-            .map_or_else(String::new, |n| format!("s{n}"))
-    };
+    let name = |index: StepIndex| format!("s{}", index.position() + 1);
     let mut out = String::from("flowchart LR\n");
     for tier in tiers(plan) {
         out.push_str(&format!("  subgraph tier{tier}[\"tier {tier}\"]\n"));
-        for step in plan.steps.iter().filter(|s| s.tier == tier) {
+        for (index, step) in plan.numbered_steps().filter(|(_, s)| s.tier == tier) {
             let id = escape_mermaid(&visible(step.id.as_bytes()));
             let command = escape_mermaid(&short_command(step));
-            out.push_str(&format!("    {}[\"{id}<br/>{command}\"]\n", name(step)));
+            out.push_str(&format!("    {}[\"{id}<br/>{command}\"]\n", name(index)));
         }
         out.push_str("  end\n");
     }
     for (earlier, later) in edges(plan) {
-        let arrow = match why(earlier, later) {
+        let arrow = match why(plan.step(earlier), plan.step(later)) {
             Why::Needs => "==>",
             Why::Sequence => "-->",
             Why::Artifacts | Why::Writer => "-.->",
@@ -90,19 +81,13 @@ fn tiers(plan: &Plan) -> Vec<u8> {
 }
 
 /// Returns the pairs of a step and a direct successor, in plan order of the latter.
-fn edges(plan: &Plan) -> Vec<(&Step, &Step)> {
-    let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
-    let of = |later| move |id: &String| Some((*by_id.get(id.as_str())?, later));
-    plan.steps
-        .iter()
-        .flat_map(|later: &Step| {
-            later
-                .after
-                .iter()
-                .filter_map(of.clone()(later))
-                .collect::<Vec<_>>()
-        })
-        .collect()
+fn edges(plan: &Plan) -> Vec<(StepIndex, StepIndex)> {
+    let positions = plan.positions();
+    let of = |(later, step): (StepIndex, &Step)| {
+        let before = earlier(&positions, later, step.after.iter());
+        before.map(|e| (e, later)).collect::<Vec<_>>()
+    };
+    plan.numbered_steps().flat_map(of).collect()
 }
 
 fn short_command(step: &Step) -> String {

@@ -6,6 +6,7 @@ use super::{Mark, Options, place, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
+use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
 use crate::base::word::{Word, visible};
@@ -16,7 +17,7 @@ use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question
 use crate::plan::order::{Why, Witness, witness};
 use crate::plan::request::Request;
 use crate::plan::select::item_text;
-use crate::plan::{Omitted, Plan, Step};
+use crate::plan::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
 
 /// Everything about one check: its definition, its conditions, and the plan's decision.
@@ -40,11 +41,11 @@ pub struct Story<'a> {
 /// The plan's decision on a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome<'a> {
-    /// It is in the plan: its steps (several when it is batched) with their numbers, and for each
+    /// It is in the plan: its steps (several when it is batched), and for each
     /// step that it directly waits for the reason.
     Planned {
-        /// Number in the plan, from 1, and the step.
-        steps: Vec<(usize, &'a Step)>,
+        /// The steps, in plan order.
+        steps: Vec<(StepIndex, &'a Step)>,
         /// Ids of direct predecessors, and why it waits.
         waits: Vec<(String, Why)>,
     },
@@ -128,12 +129,9 @@ pub fn story<'a>(
     name: &str,
 ) -> Result<Story<'a>, PlanError> {
     let check = contract.and_then(|c| c.checks.iter().find(|c| c.id == name));
-    let steps: Vec<(usize, &Step)> = plan
-        .steps
-        .iter()
-        .enumerate()
+    let steps: Vec<(StepIndex, &Step)> = plan
+        .numbered_steps()
         .filter(|(_, s)| s.id == name || s.check() == name)
-        .map(|(i, s)| (i + 1, s))
         .collect();
     let left_out = plan.omitted.iter().find(|o| o.id == name);
     let dropped = plan
@@ -194,16 +192,13 @@ pub fn story<'a>(
     })
 }
 
-fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
-    let Some((number, step)) = steps.first() else {
+fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
+    let Some((index, step)) = steps.first() else {
         return Vec::new();
     };
-    let why = |id: &String| {
-        let at = plan.steps.iter().position(|s| s.id == *id)?;
-        match witness(plan, at, number.checked_sub(1)?) {
-            Witness::Chain(chain) => chain.first().map(|(_, why)| (id.clone(), *why)),
-            Witness::Tier | Witness::Base | Witness::None => None,
-        }
+    let why = |id: &String| match witness(plan, plan.find(id)?, *index) {
+        Witness::Chain(chain) => chain.first().map(|(_, why)| (id.clone(), *why)),
+        Witness::Tier | Witness::Base | Witness::None => None,
     };
     let implied = step
         .needs
@@ -216,11 +211,7 @@ fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
 /// Returns the conditions of a placement, outermost first.
 fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
     let mut asks = Vec::new();
-    for condition in placement
-        .conditions
-        .iter()
-        .filter_map(|c| contract.conditions.get(*c))
-    {
+    for condition in contract.around(placement) {
         let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
         let what = match &condition.test {
             Test::Role(roles) => visible(roles.join(" ").as_bytes()),
@@ -344,11 +335,7 @@ fn candidates(
     let mut forbids = false;
     let (mut exist, mut absent) = (BTreeSet::new(), BTreeSet::new());
     let mut allowed: Option<Vec<&String>> = None;
-    for condition in placement
-        .conditions
-        .iter()
-        .filter_map(|c| contract.conditions.get(*c))
-    {
+    for condition in contract.around(placement) {
         match &condition.test {
             Test::Role(roles) => {
                 let keep = |r: &&String| allowed.as_ref().is_none_or(|a| a.contains(r));
@@ -524,7 +511,10 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     };
     match &story.outcome {
         Outcome::Planned { steps, .. } => {
-            let numbers: Vec<String> = steps.iter().map(|(n, _)| n.to_string()).collect();
+            let numbers: Vec<String> = steps
+                .iter()
+                .map(|(i, _)| (i.position() + 1).to_string())
+                .collect();
             line(
                 0,
                 Some(Mark::Title),
@@ -713,6 +703,7 @@ mod tests {
     use super::*;
     use crate::arbitrary::plan::{plain_check, plain_contract};
     use crate::base::glob::Glob;
+    use crate::contract::ConditionIndex;
     use crate::contract::{Condition, Role};
 
     fn list(texts: &[&str]) -> Selection {
@@ -778,7 +769,7 @@ mod tests {
             let mut check = plain_check("c");
             check.tier = tier;
             check.placements = vec![Placement {
-                conditions: (0..n).collect(),
+                conditions: (0..n).map(ConditionIndex::new).collect(),
                 line: 1,
                 source: Default::default(),
                 is_use: false,
@@ -832,7 +823,11 @@ mod tests {
             Test::Exists(vec![path("b")]),
         ];
         let placement = |conditions: &[usize]| Placement {
-            conditions: conditions.to_vec(),
+            conditions: conditions
+                .iter()
+                .copied()
+                .map(ConditionIndex::new)
+                .collect(),
             line: 1,
             source: Default::default(),
             is_use: false,
@@ -846,7 +841,8 @@ mod tests {
                 source: Default::default(),
                 test,
             })
-            .to_vec();
+            .into_iter()
+            .collect();
         let mut facts = Facts::default();
         for (name, is_there) in [("a", Certainty::Yes), ("b", Certainty::No)] {
             facts.add(Question::Exists(path(name)), FactAnswer::Word(is_there));

@@ -1,16 +1,16 @@
 //! Derives the order that follows from the files that checks make, clean and require. It gives way
 //! to `needs` and `sequence`.
 
-use super::graph::{Graph, positions};
-use super::{Bundle, MANY};
+use super::{Bundle, Graph, MANY, NodeIndex, Place, positions, sorted};
 use crate::base::glob::{Glob, overlap};
+use crate::base::index::Dense;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the artifact constraints between nodes: cleaners before producers, producers before
 /// consumers, where globs overlap. Each list has the patterns of one setting, with the node they
 /// belong to.
 #[must_use]
-pub fn artifact_bundles(effects: &[Effects]) -> Vec<Bundle> {
+pub fn artifact_bundles(effects: &Dense<NodeIndex, Effects>) -> Vec<Bundle> {
     let cleans = by_glob(effects, |e| e.cleans);
     let produces = by_glob(effects, |e| e.produces);
     let requires = by_glob(effects, |e| e.requires);
@@ -31,11 +31,14 @@ pub struct Effects<'a> {
 }
 
 /// Globs, and the nodes that have each.
-type ByGlob<'a> = (Vec<overlap::Shape<'a>>, Vec<Vec<usize>>);
+type ByGlob<'a> = Vec<(overlap::Shape<'a>, Vec<NodeIndex>)>;
 
-fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [Glob]) -> ByGlob<'a> {
-    let mut nodes: BTreeMap<&'a Glob, Vec<usize>> = BTreeMap::new();
-    for (node, effect) in effects.iter().enumerate() {
+fn by_glob<'a>(
+    effects: &Dense<NodeIndex, Effects<'a>>,
+    of: impl Fn(&Effects<'a>) -> &'a [Glob],
+) -> ByGlob<'a> {
+    let mut nodes: BTreeMap<&'a Glob, Vec<NodeIndex>> = BTreeMap::new();
+    for (node, effect) in effects.numbered() {
         for glob in of(effect) {
             nodes.entry(glob).or_default().push(node);
         }
@@ -43,26 +46,19 @@ fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [Glob])
     nodes
         .into_iter()
         .map(|(glob, nodes)| (overlap::Shape::new(glob), nodes))
-        .unzip()
+        .collect()
 }
 
-fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {
-    let nodes = |indices: &[usize], of: &[Vec<usize>]| {
-        let all: BTreeSet<usize> = indices
-            .iter()
-            .filter_map(|i| of.get(*i))
-            .flatten()
-            .copied()
-            .collect();
+fn between(a: &ByGlob, b: &ByGlob) -> Vec<Bundle> {
+    let each_once = |lists: Vec<&Vec<NodeIndex>>| {
+        let all: BTreeSet<NodeIndex> = lists.into_iter().flatten().copied().collect();
         all.into_iter().collect()
     };
-    let groups = overlap::groups(a, b).into_iter();
-    groups
-        .map(|(i, j)| Bundle {
-            before: nodes(&i, a_nodes),
-            after: nodes(&j, b_nodes),
-        })
-        .collect()
+    let bundle = |(before, after)| Bundle {
+        before: each_once(before),
+        after: each_once(after),
+    };
+    overlap::groups(a, b).into_iter().map(bundle).collect()
 }
 
 /// Adds the edges that cause no contradiction, and returns them.
@@ -71,19 +67,23 @@ fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {
 /// pairs stay, and as groups. Two checks that each clean what the other produces are not ordered.
 /// Pairs that `needs` and `sequence` reverse are removed one by one; where several pairs contradict
 /// each other only together, the earlier ones in base order stay.
-pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bundle> {
+pub(super) fn add(
+    graph: &mut Graph,
+    tiers: &Dense<NodeIndex, u8>,
+    wishes: &[Bundle],
+) -> Vec<Bundle> {
     let wishes: Vec<Bundle> = wishes
         .iter()
         .flat_map(|bundle| split(bundle, tiers))
         .collect();
     let mut all = graph.clone();
-    wishes.iter().for_each(|bundle| all.bundle(bundle));
+    wishes.iter().for_each(|bundle| bundle.add_to(&mut all));
     let circles = all.circles();
     if circles.iter().all(Option::is_none) {
         *graph = all;
         return wishes;
     }
-    let circle = |node: &usize| circles.get(*node).copied().flatten();
+    let circle = |node: &NodeIndex| circles[*node];
     let (mut added, mut open) = (Vec::new(), Vec::new());
     for bundle in wishes {
         let mut inside: BTreeMap<usize, Bundle> = BTreeMap::new();
@@ -97,18 +97,18 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
             .iter()
             .filter_map(|b| Some((circle(b)?, b)))
             .for_each(|(c, b)| inside.entry(c).or_default().after.push(*b));
-        inside.retain(|_, both| !both.before.is_empty() && !both.after.is_empty());
+        inside.retain(|_, both| both.is_effective());
         if inside.is_empty() {
             added.push(bundle);
             continue;
         }
-        let free = |nodes: &[usize], own: Option<usize>| {
-            let stays = |node: &&usize| {
+        let free = |nodes: &[NodeIndex], own: Option<usize>| {
+            let stays = |node: &&NodeIndex| {
                 circle(node)
                     .filter(|c| inside.contains_key(c))
                     .is_none_or(|c| own.is_some_and(|own| own != c))
             };
-            nodes.iter().filter(stays).copied().collect::<Vec<usize>>()
+            nodes.iter().filter(stays).copied().collect::<Vec<_>>()
         };
         // Those that are on no cycle with another before all, and those that are on one before all
         // that are not on it.
@@ -122,11 +122,7 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
                 after: free(&bundle.after, Some(*number)),
             });
         }
-        added.extend(
-            parts
-                .into_iter()
-                .filter(|part| !part.before.is_empty() && !part.after.is_empty()),
-        );
+        added.extend(parts.into_iter().filter(Bundle::is_effective));
         open.extend(inside.into_values());
     }
     added.extend(resolve(graph, tiers, &open, &added));
@@ -135,28 +131,25 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
 
 /// Returns the possible part of a bundle: no node before itself, or before one of an earlier tier.
 /// Nodes on both sides contradict each other, so each is split off.
-fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
-    let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
-    let after: BTreeSet<usize> = bundle.after.iter().copied().collect();
-    let (both, before): (Vec<usize>, Vec<usize>) =
+fn split(bundle: &Bundle, tiers: &Dense<NodeIndex, u8>) -> Vec<Bundle> {
+    let tier = |node: &NodeIndex| tiers[*node];
+    let after: BTreeSet<NodeIndex> = bundle.after.iter().copied().collect();
+    let (both, before): (Vec<NodeIndex>, Vec<NodeIndex>) =
         bundle.before.iter().partition(|a| after.contains(a));
-    let is_both: BTreeSet<usize> = both.iter().copied().collect();
+    let is_both: BTreeSet<NodeIndex> = both.iter().copied().collect();
     let mut parts = Vec::new();
     for low in 0..=2_u8 {
-        let of = |nodes: &[usize]| {
-            nodes
-                .iter()
-                .filter(|n| tier(n) == low)
-                .copied()
-                .collect::<Vec<usize>>()
+        let of = |nodes: &[NodeIndex]| {
+            let of_tier = nodes.iter().filter(|n| tier(n) == low);
+            of_tier.copied().collect::<Vec<_>>()
         };
-        let to = |fits: &dyn Fn(&usize) -> bool| {
+        let to = |fits: &dyn Fn(&NodeIndex) -> bool| {
             bundle
                 .after
                 .iter()
                 .filter(|b| tier(b) >= low && fits(b))
                 .copied()
-                .collect::<Vec<usize>>()
+                .collect::<Vec<_>>()
         };
         parts.push(Bundle {
             before: of(&before),
@@ -171,20 +164,20 @@ fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
             after: of(&both),
         });
     }
-    parts.retain(|part| {
-        !part.before.is_empty()
-            && !part.after.is_empty()
-            && (part.before != part.after || part.before.len() > 1)
-    });
+    parts
+        .retain(|part| part.is_effective() && (part.before != part.after || part.before.len() > 1));
     parts
 }
 
 /// Returns the edges that stay of those that may contradict each other. `graph` gets all of them,
 /// and those that were `added` before.
-fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -> Vec<Bundle> {
-    let hard = graph.sort(tiers);
-    let position = positions(&hard);
-    let at = |node: &usize| position.get(*node).copied().unwrap_or(0);
+fn resolve(
+    graph: &mut Graph,
+    tiers: &Dense<NodeIndex, u8>,
+    open: &[Bundle],
+    added: &[Bundle],
+) -> Vec<Bundle> {
+    let places = positions(&sorted(graph, tiers));
     let mut stay = Vec::new();
     if open
         .iter()
@@ -194,11 +187,11 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
     {
         // Too many to be examined one by one: the order without them decides.
         open.iter()
-            .for_each(|bundle| in_order(bundle, &at, &mut stay));
+            .for_each(|bundle| in_order(bundle, &places, &mut stay));
         added
             .iter()
             .chain(&stay)
-            .for_each(|bundle| graph.bundle(bundle));
+            .for_each(|bundle| bundle.add_to(graph));
         return stay;
     }
     let pairs = open.iter().flat_map(|bundle| {
@@ -207,8 +200,8 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
             .iter()
             .flat_map(|a| bundle.after.iter().map(|b| (*a, *b)))
     });
-    let mut pairs: BTreeSet<(usize, usize)> = pairs.filter(|(a, b)| a != b).collect();
-    let mutual: Vec<(usize, usize)> = pairs
+    let mut pairs: BTreeSet<(NodeIndex, NodeIndex)> = pairs.filter(|(a, b)| a != b).collect();
+    let mutual: Vec<(NodeIndex, NodeIndex)> = pairs
         .iter()
         .filter(|(a, b)| pairs.contains(&(*b, *a)))
         .copied()
@@ -217,18 +210,16 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
         pairs.remove(&pair);
     }
     // A path back can only exist where the order already is the other way.
-    pairs.retain(|(a, b)| at(a) < at(b) || !graph.reaches(*b, *a));
-    added.iter().for_each(|bundle| graph.bundle(bundle));
+    pairs.retain(|(a, b)| places[*a] < places[*b] || !graph.reaches(*b, *a));
+    added.iter().for_each(|bundle| bundle.add_to(graph));
     let mut all = graph.clone();
-    pairs.iter().for_each(|(a, b)| all.edge(*a, *b));
+    pairs.iter().for_each(|(a, b)| all.bundle(&[*a], &[*b]));
     let fits = all.circles().iter().all(Option::is_none);
     for (a, b) in pairs {
         if fits || !graph.reaches(b, a) {
-            graph.edge(a, b);
-            stay.push(Bundle {
-                before: vec![a],
-                after: vec![b],
-            });
+            let (before, after) = (vec![a], vec![b]);
+            graph.bundle(&before, &after);
+            stay.push(Bundle { before, after });
         }
     }
     stay
@@ -236,17 +227,15 @@ fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -
 
 /// Collects the pairs of a bundle that agree with an order, by halves: few groups, however many
 /// pairs.
-fn in_order(bundle: &Bundle, at: &impl Fn(&usize) -> usize, into: &mut Vec<Bundle>) {
-    let mut nodes: Vec<usize> = bundle.before.iter().chain(&bundle.after).copied().collect();
-    nodes.sort_unstable_by_key(at);
+fn in_order(bundle: &Bundle, places: &Dense<NodeIndex, Place>, into: &mut Vec<Bundle>) {
+    let mut nodes = [bundle.before.as_slice(), &bundle.after].concat();
+    nodes.sort_unstable_by_key(|node| places[*node]);
     nodes.dedup();
     let (early, late) = nodes.split_at(nodes.len() / 2);
-    let part = |nodes: &[usize], own: &[usize]| {
-        let nodes: BTreeSet<&usize> = nodes.iter().collect();
-        own.iter()
-            .filter(|n| nodes.contains(n))
-            .copied()
-            .collect::<Vec<usize>>()
+    let part = |nodes: &[NodeIndex], own: &[NodeIndex]| {
+        let nodes: BTreeSet<&NodeIndex> = nodes.iter().collect();
+        let both = own.iter().filter(|n| nodes.contains(n));
+        both.copied().collect::<Vec<_>>()
     };
     let (before, after) = (part(early, &bundle.before), part(late, &bundle.after));
     if !before.is_empty() && !after.is_empty() {
@@ -260,7 +249,7 @@ fn in_order(bundle: &Bundle, at: &impl Fn(&usize) -> usize, into: &mut Vec<Bundl
         (part(late, &bundle.before), after),
     ] {
         if !before.is_empty() && !after.is_empty() && nodes.len() > 1 {
-            in_order(&Bundle { before, after }, at, into);
+            in_order(&Bundle { before, after }, places, into);
         }
     }
 }

@@ -1,39 +1,30 @@
 //! Orders what prepares first: `setup`, and the commands of the request. The weakest order: it
 //! gives way to every other.
 
-use super::graph::Graph;
-use super::{Bundle, Constraints};
+use super::{Bundle, Constraints, Graph, NodeIndex};
+use crate::base::index::Dense;
+use crate::contract::InclusionIndex;
 use std::collections::BTreeMap;
 
 /// Which nodes prepare which others, besides `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
-    /// The file that defines each node: 0 is the contract, others are its imports. None for nodes
-    /// that no file defines.
-    pub files: Vec<Option<usize>>,
-    /// The file that imports each import, from 1; that is an earlier one.
-    pub importers: Vec<usize>,
+    /// The use of a file that defines each node; none for nodes that no file defines. Empty in a
+    /// plan of version 1, in which `setup` prepares nothing.
+    pub files: Dense<NodeIndex, Option<InclusionIndex>>,
+    /// Of each use of a file, the one that imports it, which is an earlier one.
+    pub importers: Dense<InclusionIndex, Option<InclusionIndex>>,
     /// The nodes of the request's commands, in their order.
-    pub list: Vec<usize>,
+    pub list: Vec<NodeIndex>,
     /// How many nodes, from the first, are commands of the request and no checks, all of tier 0.
     /// They come before everything.
-    /// 0. They come before everything.
     pub alone: usize,
 }
 
 impl Preparing {
-    fn file(&self, node: usize) -> Option<usize> {
-        self.files.get(node).copied().flatten()
-    }
-
     /// Returns a file and all that import it, directly or not.
-    fn upwards(&self, file: usize) -> impl Iterator<Item = usize> {
-        let importer = |file: &usize| {
-            self.importers
-                .get(file.checked_sub(1)?)
-                .copied()
-                .filter(|up| up < file)
-        };
+    fn upwards(&self, file: InclusionIndex) -> impl Iterator<Item = InclusionIndex> {
+        let importer = |file: &InclusionIndex| self.importers[*file].filter(|up| up < file);
         std::iter::successors(Some(file), importer)
     }
 }
@@ -52,6 +43,9 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     adding.added
 }
 
+/// Nodes by the file that defines them, and by tier.
+type ByFile = BTreeMap<InclusionIndex, [Vec<NodeIndex>; 3]>;
+
 struct Adding<'a> {
     graph: &'a mut Graph,
     constraints: &'a Constraints,
@@ -59,18 +53,14 @@ struct Adding<'a> {
 }
 
 impl Adding<'_> {
-    fn tier(&self, node: usize) -> u8 {
-        self.constraints.tiers.get(node).copied().unwrap_or(0)
+    fn nodes(&self) -> impl Iterator<Item = NodeIndex> + use<> {
+        self.constraints.tiers.indices()
     }
 
-    fn nodes(&self) -> std::ops::Range<usize> {
-        0..self.constraints.tiers.len()
-    }
-
-    fn bundle(&mut self, before: Vec<usize>, after: Vec<usize>) {
-        if !before.is_empty() && !after.is_empty() {
-            let bundle = Bundle { before, after };
-            self.graph.bundle(&bundle);
+    fn bundle(&mut self, before: Vec<NodeIndex>, after: Vec<NodeIndex>) {
+        let bundle = Bundle { before, after };
+        if bundle.is_effective() {
+            bundle.add_to(self.graph);
             self.added.push(bundle);
         }
     }
@@ -79,30 +69,27 @@ impl Adding<'_> {
     /// those that it waits for itself.
     fn setup(&mut self) {
         let preparing = &self.constraints.preparing;
-        let is_setup = |node: usize| self.constraints.setup.contains(&node);
+        let is_setup = |node: NodeIndex| self.constraints.setup.contains(&node);
         if self.constraints.setup.is_empty() || preparing.files.is_empty() {
             return;
         }
         // The setup and the other checks of each file, by tier.
-        let (mut prepared, mut all) = (
-            BTreeMap::<usize, [Vec<usize>; 3]>::new(),
-            BTreeMap::<usize, [Vec<usize>; 3]>::new(),
-        );
-        let put = |into: &mut BTreeMap<usize, [Vec<usize>; 3]>, file: usize, node: usize| {
-            if let Some(list) = into
-                .entry(file)
-                .or_default()
-                .get_mut(usize::from(self.tier(node)))
-            {
-                list.push(node);
+        let (mut prepared, mut all) = (ByFile::new(), ByFile::new());
+        let tiers = &self.constraints.tiers;
+        let put = |into: &mut ByFile, file: InclusionIndex, node: NodeIndex| {
+            let [zero, one, two] = into.entry(file).or_default();
+            match tiers[node] {
+                0 => zero.push(node),
+                1 => one.push(node),
+                _ => two.push(node),
             }
         };
         let waits = self.graph.following(self.nodes().filter(|n| !is_setup(*n)));
         let mut waiting = Vec::new();
         for node in self.nodes() {
-            match (preparing.file(node), is_setup(node)) {
+            match (preparing.files[node], is_setup(node)) {
                 (Some(file), false) => put(&mut prepared, file, node),
-                (Some(_), true) if waits.get(node) == Some(&true) => waiting.push(node),
+                (Some(_), true) if waits[node] => waiting.push(node),
                 (Some(file), true) => preparing
                     .upwards(file)
                     .for_each(|file| put(&mut all, file, node)),
@@ -114,7 +101,8 @@ impl Adding<'_> {
         for (file, by_tier) in &prepared {
             let Some(setup) = all.get(file) else { continue };
             for (tier, nodes) in by_tier.iter().enumerate() {
-                let before: Vec<usize> = setup.iter().take(tier + 1).flatten().copied().collect();
+                let before: Vec<NodeIndex> =
+                    setup.iter().take(tier + 1).flatten().copied().collect();
                 self.bundle(before, nodes.clone());
             }
         }
@@ -123,20 +111,15 @@ impl Adding<'_> {
         }
     }
 
-    fn setup_that_waits(&mut self, node: usize, prepared: &BTreeMap<usize, [Vec<usize>; 3]>) {
+    fn setup_that_waits(&mut self, node: NodeIndex, prepared: &ByFile) {
         let preparing = &self.constraints.preparing;
         let before = self.graph.preceding([node]);
-        let files = preparing
-            .file(node)
-            .into_iter()
-            .flat_map(|file| preparing.upwards(file));
+        let tier = usize::from(self.constraints.tiers[node]);
+        let file = preparing.files[node].into_iter();
+        let files = file.flat_map(|file| preparing.upwards(file));
         let lists = files.filter_map(|file| prepared.get(&file));
-        let nodes =
-            lists.flat_map(|by_tier| by_tier.iter().skip(usize::from(self.tier(node))).flatten());
-        let mut after: Vec<usize> = nodes
-            .filter(|n| before.get(**n) != Some(&true))
-            .copied()
-            .collect();
+        let nodes = lists.flat_map(|by_tier| by_tier.iter().skip(tier).flatten());
+        let mut after: Vec<NodeIndex> = nodes.filter(|n| !before[**n]).copied().collect();
         after.sort_unstable();
         self.bundle(vec![node], after);
     }
@@ -146,9 +129,9 @@ impl Adding<'_> {
         let list = &self.constraints.preparing.list;
         for (at, later) in list.iter().enumerate().skip(1) {
             let follows = self.graph.following([*later]);
-            let can = |earlier: &&usize| {
-                follows.get(**earlier) == Some(&false) && self.tier(**earlier) <= self.tier(*later)
-            };
+            let tiers = &self.constraints.tiers;
+            let can =
+                |earlier: &&NodeIndex| !follows[**earlier] && tiers[**earlier] <= tiers[*later];
             if let Some(earlier) = list.iter().take(at).rev().find(can) {
                 self.bundle(vec![*earlier], vec![*later]);
             }
@@ -158,31 +141,25 @@ impl Adding<'_> {
     /// Orders commands that are no checks of the contract before all other nodes of the plan.
     fn in_front(&mut self) {
         let alone = self.constraints.preparing.alone;
-        let Some(last) = alone.checked_sub(1) else {
+        let commands: Vec<NodeIndex> = self.nodes().take(alone).collect();
+        let Some(last) = commands.last().copied() else {
             return;
         };
         let leads = self.graph.preceding([last]);
-        let ends: Vec<usize> = (0..alone)
-            .filter(|n| *n == last || leads.get(*n) != Some(&true))
-            .collect();
-        let before = self.graph.preceding(0..alone);
-        let (stuck, free): (Vec<usize>, Vec<usize>) = self
-            .nodes()
-            .skip(alone)
-            .partition(|n| before.get(*n) == Some(&true));
+        let ends = commands.iter().filter(|n| **n == last || !leads[**n]);
+        let ends: Vec<NodeIndex> = ends.copied().collect();
+        let before = self.graph.preceding(commands.iter().copied());
+        let (stuck, free): (Vec<NodeIndex>, Vec<NodeIndex>) =
+            self.nodes().skip(alone).partition(|n| before[*n]);
         self.bundle(ends, free);
         if stuck.is_empty() {
             return;
         }
         // Predecessors of some of them: a check that is also a command of the list, and what that
         // needs.
-        for command in 0..alone {
+        for command in commands {
             let before = self.graph.preceding([command]);
-            let after: Vec<usize> = stuck
-                .iter()
-                .filter(|n| before.get(**n) != Some(&true))
-                .copied()
-                .collect();
+            let after = stuck.iter().filter(|n| !before[**n]).copied().collect();
             self.bundle(vec![command], after);
         }
     }

@@ -1,48 +1,50 @@
 //! Computes the direct predecessors of each node: the fewest edges that imply all others
 //! (transitive reduction).
 
-use super::graph::positions;
-use super::{Bundle, MANY};
+use super::{Bundle, MANY, NodeIndex, Place, positions};
+use crate::base::bits::Bits;
+use crate::base::index::{Dense, Index as _, at};
 
-/// For each position in the order, the positions that it waits for.
-type Lists = Vec<Vec<usize>>;
+/// For each place in the order, the places that it waits for.
+type Lists = Dense<Place, Vec<Place>>;
+
+/// The predecessors of each node.
+type ByNode = Dense<NodeIndex, Vec<NodeIndex>>;
 
 /// Above this many pairs in all, groups go through one member although each of them is small.
 const MOST_PAIRS: usize = 1 << 20;
-/// How many positions are processed together, in words of 64.
-const WORDS: usize = 64;
+/// How many places are processed together.
+const TOGETHER: usize = 64 * 64;
+
+crate::index!(
+    Column,
+    "column",
+    "Position of a place among those that are processed together."
+);
 
 /// Returns the direct predecessors of each node by `strong` constraints, and by `weak` ones those
 /// that both together do not imply; in plan order. Strong ones are implied by strong ones alone.
 /// With `full`, all that are declared.
 pub(super) fn predecessors(
-    order: &[usize],
+    order: &[NodeIndex],
     [strong, weak]: [&[Bundle]; 2],
     full: bool,
-) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
-    let position = positions(order);
+) -> (ByNode, ByNode) {
+    let places = positions(order);
     let most = largest(strong.iter().chain(weak));
-    let mut strong = lists(&position, strong, most);
-    let mut weak = lists(&position, weak, most);
+    let mut strong = lists(&places, strong, most);
+    let mut weak = lists(&places, weak, most);
     for (weak, strong) in weak.iter_mut().zip(&strong) {
         weak.retain(|p| strong.binary_search(p).is_err());
     }
     if !full {
-        let none = vec![Vec::new(); strong.len()];
+        let none = Dense::filled(Vec::new(), strong.len());
         reduce(&mut strong, &none);
         reduce(&mut weak, &strong);
     }
     let by_node = |lists: Lists| {
-        let mut all = vec![Vec::new(); order.len()];
-        for (node, list) in order.iter().zip(lists) {
-            if let Some(slot) = all.get_mut(*node) {
-                *slot = list
-                    .into_iter()
-                    .filter_map(|at| order.get(at).copied())
-                    .collect();
-            }
-        }
-        all
+        let list = |place: &Place| lists[*place].iter().map(|p| *at(order, *p)).collect();
+        places.iter().map(list).collect()
     };
     (by_node(strong), by_node(weak))
 }
@@ -72,21 +74,18 @@ fn largest<'b>(bundles: impl Iterator<Item = &'b Bundle> + Clone) -> usize {
 /// Lists the predecessors. Larger groups go through one member: the last of `before` waits for the
 /// others of its group, and all of `after` for it. Five thousand by five thousand steps would
 /// otherwise be 25 million ids in the plan.
-fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
-    let at = |node: usize| position.get(node).copied().unwrap_or(0);
-    let mut lists: Lists = vec![Vec::new(); position.len()];
-    let mut add = |later: usize, earlier: usize| {
-        if at(earlier) < at(later)
-            && let Some(list) = lists.get_mut(at(later))
-        {
-            list.push(at(earlier));
+fn lists(places: &Dense<NodeIndex, Place>, bundles: &[Bundle], most: usize) -> Lists {
+    let mut lists: Lists = Dense::filled(Vec::new(), places.len());
+    let mut add = |later: NodeIndex, earlier: NodeIndex| {
+        if places[earlier] < places[later] {
+            lists[places[later]].push(places[earlier]);
         }
     };
     for bundle in bundles {
         let last = bundle
             .before
             .iter()
-            .max_by_key(|n| at(**n))
+            .max_by_key(|n| places[**n])
             .filter(|_| bundle.after.len() > 1 && pairs(bundle) > most);
         match last {
             Some(last) => {
@@ -115,62 +114,34 @@ fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
 
 /// Removes from `lists` what follows from them together with `others`. Processes a few thousand
 /// predecessors at a time: for each node, which of them come before its own predecessors.
-fn reduce(lists: &mut Lists, others: &[Vec<usize>]) {
-    let both = |lists: &Lists, node: usize| {
-        lists
-            .get(node)
-            .into_iter()
-            .chain(others.get(node))
-            .flatten()
-            .copied()
-            .collect::<Vec<usize>>()
-    };
-    let can_shrink = (0..lists.len())
-        .any(|n| lists.get(n).is_some_and(|l| !l.is_empty()) && both(lists, n).len() > 1);
-    if !can_shrink {
+fn reduce(lists: &mut Lists, others: &Lists) {
+    let both = |lists: &Lists, own: Place| [lists[own].as_slice(), &others[own]].concat();
+    let can_shrink = |own: Place| !lists[own].is_empty() && both(lists, own).len() > 1;
+    if !lists.indices().any(can_shrink) {
         return;
     }
-    let mut implied: Vec<(usize, usize)> = Vec::new();
-    for low in (0..lists.len()).step_by(WORDS * 64) {
-        let words = (lists.len() - low).div_ceil(64).min(WORDS);
-        let mut rows = vec![0_u64; (lists.len() - low) * words];
-        for node in low..lists.len() {
-            let direct = both(lists, node);
-            let (done, row) = rows.split_at_mut((node - low) * words);
-            let Some(row) = row.get_mut(..words) else {
-                continue;
-            };
-            for earlier in direct.iter().filter_map(|p| p.checked_sub(low)) {
-                let before = done
-                    .get(earlier * words..(earlier + 1) * words)
-                    .unwrap_or_default();
-                row.iter_mut()
-                    .zip(before)
-                    .for_each(|(own, before)| *own |= before);
-            }
-            let place = |p: usize| {
-                p.checked_sub(low)
-                    .map(|p| (p / 64, 1_u64 << (p % 64)))
-                    .filter(|(word, _)| *word < words)
-            };
-            let is_implied = |p: usize| {
-                place(p).is_some_and(|(word, bit)| row.get(word).is_some_and(|w| w & bit != 0))
-            };
-            implied.extend(
-                lists
-                    .get(node)
-                    .into_iter()
-                    .flatten()
-                    .filter(|p| is_implied(**p))
-                    .map(|p| (node, *p)),
-            );
-            for (word, bit) in direct.iter().filter_map(|p| place(*p)) {
-                row.get_mut(word).into_iter().for_each(|w| *w |= bit);
-            }
+    let mut implied: Vec<(Place, Place)> = Vec::new();
+    for low in (0..lists.len()).step_by(TOGETHER) {
+        let columns = (lists.len() - low).min(TOGETHER);
+        let column = |p: &Place| {
+            let column = p.position().checked_sub(low)?;
+            (column < columns).then(|| Column::new(column))
+        };
+        // For each place, those of the columns that come before it.
+        let mut rows: Dense<Place, Bits<Column>> = Dense::filled(Bits::none(0), low);
+        for own in lists.indices().skip(low) {
+            let direct = both(lists, own);
+            let mut row = Bits::none(columns);
+            direct.iter().for_each(|p| row.add(&rows[*p]));
+            let is_implied = |p: &&Place| column(p).is_some_and(|c| row.has(c));
+            implied.extend(lists[own].iter().filter(is_implied).map(|p| (own, *p)));
+            let own_columns = direct.iter().filter_map(column);
+            own_columns.for_each(|c| row.set(c));
+            rows.push(row);
         }
     }
     implied.sort_unstable();
-    for (node, list) in lists.iter_mut().enumerate() {
-        list.retain(|p| implied.binary_search(&(node, *p)).is_err());
+    for own in lists.indices() {
+        lists[own].retain(|p| implied.binary_search(&(own, *p)).is_err());
     }
 }

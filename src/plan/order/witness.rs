@@ -1,7 +1,7 @@
 //! Finds a reason why one step comes before another.
 
 use crate::base::glob::overlap;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Why one step waits for another.
@@ -22,8 +22,8 @@ pub enum Why {
 /// The shortest chain of constraints that puts one step before another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Witness {
-    /// Step indices from the earlier to the later, each with why the next one waits for it.
-    Chain(Vec<(usize, Why)>),
+    /// The steps from the earlier to the later one, each with why the next one waits for it.
+    Chain(Vec<(StepIndex, Why)>),
     /// No constraint, but an earlier tier.
     Tier,
     /// Neither: the order of the contract.
@@ -32,54 +32,33 @@ pub enum Witness {
     None,
 }
 
-/// Finds why the step at `before` comes before the one at `after`. Of several shortest chains the
-/// one through the earliest predecessors.
+/// Finds why one step comes before another. Of several shortest chains the one through the earliest
+/// predecessors.
 #[must_use]
-pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {
-    let (Some(first), Some(last)) = (plan.steps.get(before), plan.steps.get(after)) else {
-        return Witness::None;
-    };
+pub fn witness(plan: &Plan, before: StepIndex, after: StepIndex) -> Witness {
     if before >= after {
         return Witness::None;
     }
-    let index: BTreeMap<&str, usize> = plan
-        .steps
-        .iter()
-        .enumerate()
-        .map(|(i, s)| (s.id.as_str(), i))
-        .collect();
+    let positions = plan.positions();
     // Backwards from the later step: `after` lists are predecessors.
-    let mut follower: BTreeMap<usize, usize> = BTreeMap::from([(after, after)]);
+    let mut follower: BTreeMap<StepIndex, StepIndex> = BTreeMap::new();
     let mut queue = VecDeque::from([after]);
-    while let Some(at) = queue.pop_front() {
-        if at == before {
-            let mut chain = Vec::new();
-            let mut node = before;
-            while node != after {
-                let next = follower.get(&node).copied().unwrap_or(after);
-                if let (Some(a), Some(b)) = (plan.steps.get(node), plan.steps.get(next)) {
-                    chain.push((node, why(a, b)));
-                }
-                node = next;
-            }
-            return Witness::Chain(chain);
+    while let Some(own) = queue.pop_front() {
+        if own == before {
+            let next = |own: &StepIndex| follower.get(own).copied();
+            let chain: Vec<StepIndex> = std::iter::successors(Some(before), next).collect();
+            let pairs = chain.iter().zip(chain.iter().skip(1));
+            let why = |(a, b): (&StepIndex, &StepIndex)| (*a, why(plan.step(*a), plan.step(*b)));
+            return Witness::Chain(pairs.map(why).collect());
         }
-        for earlier in plan
-            .steps
-            .get(at)
-            .map(|s| s.after.as_slice())
-            .unwrap_or_default()
-        {
-            if let Some(earlier) = index.get(earlier.as_str())
-                && *earlier >= before
-                && !follower.contains_key(earlier)
-            {
-                follower.insert(*earlier, at);
-                queue.push_back(*earlier);
+        for earlier in earlier(&positions, own, plan.step(own).after.iter()) {
+            if earlier >= before && !follower.contains_key(&earlier) {
+                follower.insert(earlier, own);
+                queue.push_back(earlier);
             }
         }
     }
-    if first.tier < last.tier {
+    if plan.step(before).tier < plan.step(after).tier {
         Witness::Tier
     } else {
         Witness::Base

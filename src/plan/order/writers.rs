@@ -3,8 +3,7 @@
 //! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
 //! or `sequence`; `setup` is no check in this sense, unless the writer is `setup` itself.
 
-use super::graph::Graph;
-use super::{Bundle, Constraints};
+use super::{Bundle, Constraints, Graph, NodeIndex, sorted};
 
 /// Adds the edges to a graph that has those of `needs` and `sequence`; returns the added edges. One
 /// edge for each node and one for each writer: writers are a chain, and a node waits for the last
@@ -13,24 +12,24 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
     let mut added = Vec::new();
     for setup in [true, false] {
         for tier in 0..=2 {
-            let of = |node: &usize| constraints.tiers.get(*node) == Some(&tier);
-            let prepares = |node: &usize| constraints.setup.contains(node);
-            let waits = |node: usize| of(&node) && (setup || !prepares(&node));
-            let mut chain: Vec<usize> = constraints
-                .writers
-                .iter()
-                .filter(|n| of(n) && prepares(n) == setup)
-                .copied()
-                .collect();
+            let of = |node: &NodeIndex| constraints.tiers[*node] == tier;
+            let prepares = |node: &NodeIndex| constraints.setup.contains(node);
+            let waits = |node: &NodeIndex| of(node) && (setup || !prepares(node));
+            let is_own = |n: &&NodeIndex| of(n) && prepares(n) == setup;
+            let mut chain: Vec<NodeIndex> =
+                constraints.writers.iter().filter(is_own).copied().collect();
             if chain.len() > 1 {
-                let order = graph.sort(&constraints.tiers);
+                let order = sorted(graph, &constraints.tiers);
                 chain = order
                     .into_iter()
                     .filter(|node| chain.contains(node))
                     .collect();
             }
-            let bundles = waiting_nodes(graph.backwards(), &chain, waits, constraints.tiers.len());
-            bundles.iter().for_each(|bundle| graph.bundle(bundle));
+            if chain.is_empty() {
+                continue;
+            }
+            let bundles = waiting_nodes(graph, &chain, waits, constraints.tiers.indices());
+            bundles.iter().for_each(|bundle| bundle.add_to(graph));
             added.extend(bundles);
         }
     }
@@ -39,26 +38,24 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
 
 /// Returns for each writer of a chain the nodes that wait for it and for no later one.
 fn waiting_nodes(
-    back: &[Vec<usize>],
-    chain: &[usize],
-    waits: impl Fn(usize) -> bool,
-    nodes: usize,
+    graph: &Graph,
+    chain: &[NodeIndex],
+    waits: impl Fn(&NodeIndex) -> bool,
+    nodes: impl Iterator<Item = NodeIndex>,
 ) -> Vec<Bundle> {
-    let mut seen = vec![false; back.len()];
+    let mut seen = graph.each(false);
     let mut bundles = Vec::new();
     let mut last = None;
     for writer in chain {
         let mut fresh = Vec::new();
-        let mut stack = vec![*writer];
+        let mut stack = vec![Graph::node(*writer)];
         while let Some(node) = stack.pop() {
-            let Some(flag) = seen.get_mut(node).filter(|flag| !**flag) else {
+            if std::mem::replace(&mut seen[node], true) {
                 continue;
-            };
-            *flag = true;
-            if node < nodes && (node == *writer || waits(node)) {
-                fresh.push(node);
             }
-            stack.extend(back.get(node).into_iter().flatten());
+            let thing = graph.thing(node);
+            fresh.extend(thing.filter(|thing| thing == writer || waits(thing)));
+            stack.extend(graph.previous(node));
         }
         fresh.sort_unstable();
         bundles.extend(last.map(|last| Bundle {
@@ -67,22 +64,21 @@ fn waiting_nodes(
         }));
         last = Some(*writer);
     }
-    if let Some(last) = last {
-        let rest = (0..nodes)
-            .filter(|node| seen.get(*node) == Some(&false) && waits(*node))
-            .collect();
-        bundles.push(Bundle {
+    bundles.extend(last.map(|last| {
+        Bundle {
             before: vec![last],
-            after: rest,
-        });
-    }
-    bundles.retain(|bundle| !bundle.after.is_empty());
+            after: nodes
+                .filter(|node| !seen[Graph::node(*node)] && waits(node))
+                .collect(),
+        }
+    }));
+    bundles.retain(Bundle::is_effective);
     bundles
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Constraints, order};
+    use crate::arbitrary::order::{Bundle, Constraints, order};
 
     fn none(nodes: usize) -> Constraints {
         Constraints {
@@ -180,7 +176,7 @@ mod tests {
     #[test]
     fn it_goes_before_what_makes_something_for_it() {
         // Artifact settings give way to it: it waits only for its needs.
-        let edge = super::Bundle {
+        let edge = Bundle {
             before: vec![0],
             after: vec![1],
         };

@@ -13,9 +13,11 @@ use vplan::arbitrary::plan::{
 };
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::{Command, Piece};
+use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::setting::{Row, Value};
 use vplan::base::source::Sources;
+use vplan::contract::CheckIndex;
 use vplan::contract::{Body, Contract};
 use vplan::lang::command::parse_command;
 use vplan::plan::canonical::without_annotations;
@@ -161,7 +163,8 @@ fn edit(c: &mut Compilation, choices: &mut Choices<'_>) {
                 return;
             };
             let count = contract.checks.len();
-            let check = &mut contract.checks[usize::from(value) % count];
+            let picked = CheckIndex::new(usize::from(value) % count);
+            let check = &mut contract.checks[picked];
             match what {
                 8 => {
                     if check.settings.remove(&Row::Optional).is_none() {

@@ -1,6 +1,7 @@
 //! Divides characters into classes that no glob distinguishes.
 
-use super::machine::{Machine, Token};
+use super::machine::{ClassIndex, Machine, Token};
+use crate::base::index::Dense;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of characters that are the same to every glob.
@@ -12,7 +13,7 @@ pub(super) struct Letter {
 }
 
 /// The classes that hold some letters, and these letters, the most readable first.
-pub(super) type Family = (Vec<bool>, Vec<Letter>);
+pub(super) type Family = (Dense<ClassIndex, bool>, Vec<Letter>);
 
 impl Machine<'_> {
     /// Divides all characters into letters, and groups those that only a literal character
@@ -75,7 +76,7 @@ impl Machine<'_> {
         let family = |(held, (mut named, other)): (Vec<bool>, (Vec<Letter>, Option<Letter>))| {
             named.extend(other);
             named.sort_by_key(|l| (l.cost, l.shown));
-            (held, named)
+            (held.into(), named)
         };
         families.into_iter().map(family).collect()
     }

@@ -2,28 +2,44 @@
 
 use crate::base::glob::Glob;
 use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};
+use crate::base::index::{Dense, Index as _};
 use crate::base::path::RepoPath;
+
+crate::index!(
+    GlobIndex,
+    "glob of an automaton",
+    "Number of a glob in an automaton of several."
+);
+crate::index!(
+    ClassIndex,
+    "class of an automaton",
+    "Position of a class of characters in its automaton."
+);
+crate::index!(
+    NodeIndex,
+    "state of an automaton",
+    "Position of a state in its automaton."
+);
 
 /// A condition on one character of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::base::glob) enum Token {
     Any,
     Char(char),
-    /// An index into [`Machine::classes`].
-    Class(usize),
+    Class(ClassIndex),
 }
 
 /// A state of an automaton: a place in the text of a glob.
 #[derive(Clone, Debug)]
 pub(in crate::base::glob) struct Node {
     /// The character accepted here, and the states that follow it.
-    pub step: Option<(Token, Vec<u32>)>,
+    pub step: Option<(Token, Vec<NodeIndex>)>,
     /// The states that follow a `/`.
-    pub slash: Vec<u32>,
+    pub slash: Vec<NodeIndex>,
     /// The glob, when a path that ends here is selected.
-    pub accepts: Option<usize>,
+    pub accepts: Option<GlobIndex>,
     /// The glob that the state belongs to.
-    pub glob: usize,
+    pub glob: GlobIndex,
     /// Whether every path that goes on from here is selected: the state is in the `**` at a glob's
     /// end.
     pub forever: bool,
@@ -32,29 +48,29 @@ pub(in crate::base::glob) struct Node {
 /// Some globs as one automaton.
 #[derive(Clone, Debug, Default)]
 pub(in crate::base::glob) struct Machine<'a> {
-    pub nodes: Vec<Node>,
-    pub start: Vec<u32>,
-    pub classes: Vec<&'a Class>,
+    pub nodes: Dense<NodeIndex, Node>,
+    pub start: Vec<NodeIndex>,
+    pub classes: Dense<ClassIndex, &'a Class>,
 }
 
 impl<'a> Machine<'a> {
     /// Compiles one alternative of a glob, whose size is bounded by that of a glob.
     pub fn of(pattern: &'a Pattern) -> Self {
         let mut machine = Self::default();
-        let _ = machine.add(pieces(pattern), 0, usize::MAX);
+        let _ = machine.add(pieces(pattern), GlobIndex::new(0), usize::MAX);
         machine.finish();
         machine
     }
 
     /// Adds a glob under a number. `None` when there are `most` nodes.
-    pub fn add_glob(&mut self, glob: &'a Glob, number: usize, most: usize) -> Option<()> {
+    pub fn add_glob(&mut self, glob: &'a Glob, number: GlobIndex, most: usize) -> Option<()> {
         glob.alternatives()
             .iter()
             .try_for_each(|pattern| self.add(pieces(pattern), number, most))
     }
 
     /// Adds what lies below a directory.
-    pub fn add_below(&mut self, dir: &'a RepoPath, number: usize, most: usize) -> Option<()> {
+    pub fn add_below(&mut self, dir: &'a RepoPath, number: GlobIndex, most: usize) -> Option<()> {
         let mut list: Vec<Piece> = dir
             .segments()
             .map(|name| Piece::One(literal(name)))
@@ -71,9 +87,9 @@ impl<'a> Machine<'a> {
 
     /// Adds an automaton for one alternative, from its end to its beginning, so that the states
     /// that follow are known.
-    fn add(&mut self, pieces: Vec<Piece<'a>>, glob: usize, most: usize) -> Option<()> {
+    fn add(&mut self, pieces: Vec<Piece<'a>>, glob: GlobIndex, most: usize) -> Option<()> {
         // The states at which the next segment begins, and whether a path may end before it.
-        let mut behind: Vec<u32> = Vec::new();
+        let mut behind: Vec<NodeIndex> = Vec::new();
         let mut may_end = true;
         for piece in pieces.into_iter().rev() {
             let mut entry = match piece {
@@ -140,23 +156,16 @@ impl<'a> Machine<'a> {
         Some(())
     }
 
-    fn next(&self, most: usize) -> Option<u32> {
-        (self.nodes.len() < most).then_some(())?;
-        u32::try_from(self.nodes.len()).ok()
+    fn next(&self, most: usize) -> Option<NodeIndex> {
+        let next = self.nodes.len();
+        (next < most).then(|| NodeIndex::new(next))
     }
 
-    fn class(&mut self, class: &'a Class) -> usize {
-        self.classes
-            .iter()
-            .position(|known| *known == class)
-            .unwrap_or_else(|| {
-                self.classes.push(class);
-                self.classes.len() - 1
-            })
-    }
-
-    pub fn node(&self, index: u32) -> Option<&Node> {
-        usize::try_from(index).ok().and_then(|i| self.nodes.get(i))
+    fn class(&mut self, class: &'a Class) -> ClassIndex {
+        let known = self.classes.numbered().find(|(_, known)| **known == class);
+        known
+            .map(|(index, _)| index)
+            .unwrap_or_else(|| self.classes.push(class))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Searches the reachable states of the product, each with its most readable path.
 
 use super::alphabet::{Family, Letter};
-use super::machine::{Machine, Token};
+use super::machine::{Machine, NodeIndex, Token};
 use super::{Atom, Limits, Set};
+use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -22,16 +23,24 @@ enum Spot {
 
 /// A state of the product: the position in the segment, the states of the globs, and the certain
 /// membership of each set, whatever follows.
-type State = (Spot, Vec<u32>, Vec<Option<bool>>);
+type State = (Spot, Vec<NodeIndex>, Vec<Option<bool>>);
 
 /// A successor of a state: the letter that leads there (`None` is `/`), its position and states,
 /// and its cost.
-type Successor = (Option<Letter>, (Spot, Vec<u32>), u64);
+type Successor = (Option<Letter>, (Spot, Vec<NodeIndex>), u64);
 
-/// How a state was first reached: its predecessor and the letter (`None` is `/`).
+crate::index!(
+    StateIndex,
+    "state of a product",
+    "Number of a state of the product."
+);
+
+/// How a state was reached at the least cost: its predecessor and the letter (`None` is `/`).
 struct Reached {
-    from: Option<(usize, Option<Letter>)>,
+    from: Option<(StateIndex, Option<Letter>)>,
     state: State,
+    /// The cost of the most readable path that is known.
+    cost: u64,
 }
 
 const SLASH: u64 = 7;
@@ -55,39 +64,35 @@ pub(super) fn explore(
         &vec![None; sets.len()],
     );
     let start: State = (Spot::Start, nodes, fates);
-    let mut numbers: BTreeMap<State, usize> = BTreeMap::from([(start.clone(), 0)]);
-    let mut reached = vec![Reached {
+    let mut reached: Dense<StateIndex, Reached> = Dense::default();
+    let first = reached.push(Reached {
         from: None,
-        state: start,
-    }];
-    let mut costs = vec![0_u64];
-    let mut heap = BinaryHeap::from([Reverse((0_u64, 0_usize))]);
-    let mut known: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
+        state: start.clone(),
+        cost: 0,
+    });
+    let mut numbers: BTreeMap<State, StateIndex> = BTreeMap::from([(start, first)]);
+    let mut heap = BinaryHeap::from([Reverse((0_u64, first))]);
+    let mut known: BTreeSet<Vec<bool>> = BTreeSet::new();
     let mut atoms = Vec::new();
     while let Some(Reverse((cost, number))) = heap.pop() {
-        if costs.get(number).is_none_or(|least| cost > *least) {
+        if cost > reached[number].cost {
             continue;
         }
-        let Some((spot, nodes, fates)) = reached.get(number).map(|r| r.state.clone()) else {
-            continue;
-        };
+        let (spot, nodes, fates) = reached[number].state.clone();
         if spot == Spot::Name {
-            let mut accepted = vec![false; globs];
-            for glob in nodes.iter().filter_map(|n| machine.node(*n)?.accepts) {
-                if let Some(slot) = accepted.get_mut(glob) {
-                    *slot = true;
-                }
+            let mut accepted = Dense::filled(false, globs);
+            for glob in nodes.iter().filter_map(|n| machine.nodes[*n].accepts) {
+                accepted[glob] = true;
             }
             let inside: Vec<bool> = sets
                 .iter()
                 .zip(&fates)
                 .map(|(set, fate)| fate.unwrap_or_else(|| set.holds(&accepted)))
                 .collect();
-            if let std::collections::btree_map::Entry::Vacant(slot) = known.entry(inside.clone()) {
+            if known.insert(inside.clone()) {
                 if atoms.len() == limits.atoms {
                     return None;
                 }
-                slot.insert(atoms.len());
                 atoms.push(Atom {
                     inside,
                     example: path(&reached, number)?,
@@ -102,19 +107,18 @@ pub(super) fn explore(
                 Some(target) => *target,
                 None if reached.len() == limits.states => return None,
                 None => {
-                    numbers.insert(next.clone(), reached.len());
-                    reached.push(Reached {
+                    let target = reached.push(Reached {
                         from: None,
-                        state: next,
+                        state: next.clone(),
+                        cost: u64::MAX,
                     });
-                    costs.push(u64::MAX);
-                    reached.len() - 1
+                    numbers.insert(next, target);
+                    target
                 }
             };
-            if let (Some(least), Some(entry)) = (costs.get_mut(target), reached.get_mut(target))
-                && total < *least
-            {
-                *least = total;
+            let entry = &mut reached[target];
+            if total < entry.cost {
+                entry.cost = total;
                 entry.from = Some((number, letter));
                 heap.push(Reverse((total, target)));
             }
@@ -131,44 +135,46 @@ fn settle(
     machine: &Machine,
     sets: &[Set],
     globs: usize,
-    mut nodes: Vec<u32>,
+    mut nodes: Vec<NodeIndex>,
     fates: &[Option<bool>],
-) -> (Vec<u32>, Vec<Option<bool>>) {
+) -> (Vec<NodeIndex>, Vec<Option<bool>>) {
     // A glob without a state can no longer select the path.
-    let mut certain = vec![Some(false); globs];
-    for node in nodes.iter().filter_map(|n| machine.node(*n)) {
-        if let Some(slot) = certain.get_mut(node.glob) {
-            *slot = if node.forever {
-                Some(true)
-            } else {
-                slot.filter(|c| *c)
-            };
-        }
+    let mut certain = Dense::filled(Some(false), globs);
+    for node in nodes.iter().map(|n| &machine.nodes[*n]) {
+        let slot = &mut certain[node.glob];
+        *slot = if node.forever {
+            Some(true)
+        } else {
+            slot.filter(|c| *c)
+        };
     }
     let fates: Vec<Option<bool>> = sets
         .iter()
         .zip(fates)
         .map(|(set, fate)| fate.or_else(|| set.fate(&certain)))
         .collect();
-    let mut asked = vec![false; globs];
+    let mut asked = Dense::filled(false, globs);
     sets.iter()
         .zip(&fates)
         .filter(|(_, fate)| fate.is_none())
         .for_each(|(set, _)| set.mark(&mut asked));
     nodes.retain(|n| {
-        machine.node(*n).is_some_and(|node| {
-            let is = |of: &[bool]| of.get(node.glob).copied().unwrap_or(false);
-            is(&asked) && (node.forever || certain.get(node.glob) != Some(&Some(true)))
-        })
+        let node = &machine.nodes[*n];
+        asked[node.glob] && (node.forever || certain[node.glob] != Some(true))
     });
     (nodes, fates)
 }
 
 /// Returns the successors of a state, each with its letter and cost. Letters that lead to the same
 /// state are one.
-fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<Successor> {
+fn successors(
+    machine: &Machine,
+    families: &[Family],
+    spot: Spot,
+    nodes: &[NodeIndex],
+) -> Vec<Successor> {
     let mut found = Vec::new();
-    let live = || nodes.iter().filter_map(|n| machine.node(*n));
+    let live = || nodes.iter().map(|n| &machine.nodes[*n]);
     if spot == Spot::Name {
         let next = sorted(live().flat_map(|node| node.slash.iter().copied()).collect());
         found.push((None, (Spot::Start, next), SLASH));
@@ -196,7 +202,7 @@ fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32])
             let takes = |token: &Token| match token {
                 Token::Any => true,
                 Token::Char(c) => letter.shown == Some(*c),
-                Token::Class(class) => held.get(*class).copied().unwrap_or(false),
+                Token::Class(class) => held[*class],
             };
             let next = live()
                 .filter_map(|n| n.step.as_ref())
@@ -214,16 +220,16 @@ fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32])
     found
 }
 
-fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {
+fn sorted(mut nodes: Vec<NodeIndex>) -> Vec<NodeIndex> {
     nodes.sort_unstable();
     nodes.dedup();
     nodes
 }
 
 /// Returns the path that leads to a state.
-fn path(reached: &[Reached], mut number: usize) -> Option<RepoPath> {
+fn path(reached: &Dense<StateIndex, Reached>, mut number: StateIndex) -> Option<RepoPath> {
     let mut letters = Vec::new();
-    while let Some((from, letter)) = reached.get(number)?.from {
+    while let Some((from, letter)) = reached[number].from {
         letters.push(letter);
         number = from;
     }

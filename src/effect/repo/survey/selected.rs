@@ -6,7 +6,9 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::check::Kind;
-use crate::contract::{Body, Check, Condition, Contract, Placement, Test};
+use crate::contract::{
+    Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test,
+};
 use crate::plan::explain::place;
 use crate::plan::imply::{contradicts, implies};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,9 +36,9 @@ enum Never<'a> {
 /// Reports checks that no request selects, and that no selected check needs.
 pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     // Blocks are shared by the checks in them.
-    let mut decided: BTreeMap<(usize, usize), bool> = BTreeMap::new();
-    let mut never: BTreeMap<usize, Never<'_>> = BTreeMap::new();
-    for (index, check) in contract.checks.iter().enumerate() {
+    let mut decided: BTreeMap<(ConditionIndex, ConditionIndex), bool> = BTreeMap::new();
+    let mut never: BTreeMap<CheckIndex, Never<'_>> = BTreeMap::new();
+    for (index, check) in contract.checks.numbered() {
         let mut reasons = check
             .placements
             .iter()
@@ -48,21 +50,14 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             never.insert(index, reason);
         }
     }
-    let mut queue: Vec<usize> = (0..contract.checks.len())
-        .filter(|i| !never.contains_key(i))
-        .collect();
+    let all = contract.checks.indices();
+    let mut queue: Vec<CheckIndex> = all.filter(|i| !never.contains_key(i)).collect();
     while let Some(index) = queue.pop() {
-        let needs = contract
-            .checks
-            .get(index)
-            .map(|c| c.needs.as_slice())
-            .unwrap_or_default();
-        queue.extend(needs.iter().filter(|need| never.remove(need).is_some()));
+        let needs = contract.checks[index].needs.iter();
+        queue.extend(needs.filter(|need| never.remove(need).is_some()));
     }
     for (index, reason) in never {
-        let Some(check) = contract.checks.get(index) else {
-            continue;
-        };
+        let check = &contract.checks[index];
         let named = |c: &Condition| {
             format!(
                 "`{}` ({})",
@@ -92,13 +87,11 @@ fn why_never<'a>(
     contract: &'a Contract,
     check: &Check,
     placement: &Placement,
-    decided: &mut BTreeMap<(usize, usize), bool>,
+    decided: &mut BTreeMap<(ConditionIndex, ConditionIndex), bool>,
 ) -> Option<Never<'a>> {
-    let around: Vec<(usize, &Condition)> = placement
-        .conditions
-        .iter()
-        .filter_map(|i| Some((*i, contract.conditions.get(*i)?)))
-        .collect();
+    let indices = placement.conditions.iter().copied();
+    let around: Vec<(ConditionIndex, &Condition)> =
+        indices.zip(contract.around(placement)).collect();
     for (i, (index, a)) in around.iter().enumerate() {
         for (other, b) in around.iter().skip(i) {
             if *decided
@@ -146,14 +139,14 @@ struct Work<'a> {
 pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     // The same work at two moments is two obligations: checks that are ordered or needed are left
     // alone.
-    let mut placed: BTreeSet<usize> = contract
+    let mut placed: BTreeSet<CheckIndex> = contract
         .sequences
         .iter()
         .flat_map(|s| s.groups.iter().flatten())
         .copied()
         .collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
-    let plain = |(index, check): &(usize, &Check)| {
+    let plain = |(index, check): &(CheckIndex, &Check)| {
         let effect = |row: &Row| {
             use Row::{Always, Cleans, Produces, Requires, Setup, Writes};
             matches!(row, Produces | Cleans | Requires | Writes | Setup | Always)
@@ -161,7 +154,7 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
         !placed.contains(index) && check.needs.is_empty() && !check.settings.keys().any(effect)
     };
     let mut alike: BTreeMap<Work<'_>, Vec<&Check>> = BTreeMap::new();
-    for (_, check) in contract.checks.iter().enumerate().filter(plain) {
+    for (_, check) in contract.checks.numbered().filter(plain) {
         let body = match &check.body {
             Body::Command(command) => format!("{command:?}"),
             body => format!("{body:?}"),
@@ -225,12 +218,7 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
     if b.tier > a.tier || restricted && !a.tags.iter().all(|tag| b.tags.contains(tag)) {
         return false;
     }
-    let tests = |p: &Placement| -> Vec<&Test> {
-        p.conditions
-            .iter()
-            .filter_map(|i| contract.conditions.get(*i).map(|c| &c.test))
-            .collect()
-    };
+    let tests = |p: &Placement| -> Vec<&Test> { contract.around(p).map(|c| &c.test).collect() };
     // The replacement of `{changed}` depends on where a check is.
     let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
     if changed(a) || changed(b) {

@@ -6,7 +6,7 @@ use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::matching::match_each;
 use crate::base::path::RepoPath;
 use crate::base::word::count;
-use crate::contract::{Contract, Test};
+use crate::contract::{ConditionIndex, Contract, Test};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> 
 /// Returns one selection of everything that a condition in use selects. An empty one selects
 /// nothing.
 fn mentions(contract: &Contract) -> Selection {
-    let used: BTreeSet<usize> = contract
+    let used: BTreeSet<ConditionIndex> = contract
         .checks
         .iter()
         .flat_map(|c| &c.placements)
@@ -77,7 +77,7 @@ fn mentions(contract: &Contract) -> Selection {
         .collect();
     let conditions = used
         .iter()
-        .filter_map(|i| match &contract.conditions.get(*i)?.test {
+        .filter_map(|i| match &contract.conditions[*i].test {
             Test::ChangedAny(s)
             | Test::ChangedAll(s)
             | Test::ChangedOnly(s)

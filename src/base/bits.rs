@@ -1,0 +1,103 @@
+//! Sets of things that an index numbers, as bits.
+
+use super::index::{Dense, Index};
+use std::marker::PhantomData;
+
+crate::index!(Word, "word of a set", "Position of 64 things in a set.");
+
+/// A set of some of the first things that an index numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits<I> {
+    words: Dense<Word, u64>,
+    len: usize,
+    of: PhantomData<I>,
+}
+
+impl<I: Index> Bits<I> {
+    /// Returns the empty set, with room for the first `len` things.
+    #[must_use]
+    pub fn none(len: usize) -> Self {
+        Self {
+            words: Dense::filled(0, len.div_ceil(64)),
+            len,
+            of: PhantomData,
+        }
+    }
+
+    /// Returns the set of those of the first `len` things for which it holds.
+    pub fn of(len: usize, holds: impl Fn(I) -> bool) -> Self {
+        let mut all = Self::none(len);
+        let held = (0..len).map(I::new).filter(|i| holds(*i));
+        held.for_each(|i| all.set(i));
+        all
+    }
+
+    fn place(index: I) -> (Word, u64) {
+        let position = index.position();
+        (Word::new(position / 64), 1 << (position % 64))
+    }
+
+    /// Whether it contains a thing.
+    #[must_use]
+    pub fn has(&self, index: I) -> bool {
+        let (word, bit) = Self::place(index);
+        self.words[word] & bit != 0
+    }
+
+    /// Adds a thing.
+    pub fn set(&mut self, index: I) {
+        let (word, bit) = Self::place(index);
+        self.words[word] |= bit;
+    }
+
+    /// Adds what another set contains.
+    pub fn add(&mut self, other: &Self) {
+        for (own, more) in self.words.iter_mut().zip(&other.words) {
+            *own |= more;
+        }
+    }
+
+    /// Whether it contains something that the other one lacks.
+    #[must_use]
+    pub fn exceeds(&self, other: &Self) -> bool {
+        self.words
+            .iter()
+            .zip(&other.words)
+            .any(|(a, b)| a & !b != 0)
+    }
+
+    /// Returns what it contains and the other one does not.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let words = self.words.iter().zip(&other.words);
+        Self {
+            words: words.map(|(a, b)| a & !b).collect(),
+            ..*self
+        }
+    }
+
+    /// Returns what it does not contain.
+    #[must_use]
+    pub fn opposite(&self) -> Self {
+        Self::of(self.len, |i| !self.has(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::index!(Thing, "thing", "A thing.");
+
+    #[test]
+    fn sets() {
+        let of = |members: &[usize]| Bits::<Thing>::of(70, |i| members.contains(&i.position()));
+        let (a, b) = (of(&[0, 63, 64, 69]), of(&[0, 64]));
+        assert!(a.exceeds(&b) && !b.exceeds(&a) && !b.without(&a).exceeds(&of(&[])));
+        assert_eq!(a.without(&b), of(&[63, 69]));
+        let mut all = a.opposite();
+        assert!(!all.has(Thing::new(69)) && all.has(Thing::new(1)));
+        all.add(&a);
+        assert_eq!(all.opposite(), Bits::none(70));
+    }
+}
