@@ -209,6 +209,13 @@ const BAD: &[Bad] = &[
     ),
     (
         &[
+            (MAIN, "linked \"out\"\nimport \"l\"\n"),
+            ("contracts/l", "linked \"out\"\ncheck a: true\n"),
+        ],
+        &[("contract::linked_imported", "\"out\"")],
+    ),
+    (
+        &[
             (MAIN, "import \"l\" at \"\"\n"),
             ("contracts/l", "check a: true\n"),
         ],

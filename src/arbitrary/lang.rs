@@ -518,6 +518,7 @@ fn top() -> impl Strategy<Value = Line> {
             bare("->"),
             bare(c)
         ]),
+        list("linked", text().prop_map(Piece::Str)),
         command().prop_map(|c| [bare("judge-with")]
             .into_iter()
             .chain(c)

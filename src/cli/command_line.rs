@@ -163,6 +163,26 @@ pub enum Command {
     Help(Help),
 }
 
+impl CommandLine {
+    /// Makes the folders in which vplan keeps things independent of the working directory.
+    pub fn keep_folders(&mut self) {
+        let records = match &mut self.command {
+            Command::Run(run) => run.records.as_mut(),
+            _ => None,
+        };
+        let own = [
+            self.global.state_dir.as_mut(),
+            self.global.cache_dir.as_mut(),
+            records,
+        ];
+        for path in own.into_iter().flatten() {
+            if let Ok(whole) = std::path::absolute(&*path) {
+                *path = whole;
+            }
+        }
+    }
+}
+
 impl Command {
     /// Returns where the records of a run are kept, if the command line says so.
     #[must_use]

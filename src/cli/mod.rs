@@ -37,6 +37,14 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(arguments) = own_program::end_with_parent(arguments) else {
         return ExitCode::from(Exit::Internal.code());
     };
+    match view::attempted(&arguments) {
+        Some(Ok(())) => return ExitCode::SUCCESS,
+        Some(Err(error)) => {
+            eprintln!("{error}");
+            return ExitCode::from(Exit::Setup.code());
+        }
+        None => {}
+    }
     let line = match CommandLine::read(arguments, help_color) {
         Ok(line) => line,
         Err(error) => {
@@ -61,13 +69,17 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(terminal.close(code))
 }
 
-fn run(line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u8, Failure> {
-    let global = &line.global;
+fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u8, Failure> {
     // As with git and make: whatever the command line names is then relative to it, files to read
     // and to write too.
-    if let Some(dir) = &global.directory {
+    if let Some(dir) = &line.global.directory {
         load::enter(dir).map_err(load_failed)?;
     }
+    if view::has_checkout() {
+        line.keep_folders();
+        view::enter_checkout().map_err(|e| staged::no_checkout(&e))?;
+    }
+    let global = &line.global;
     if makes_view {
         return Err(staged::enter(&global.engine(), line.command.records()));
     }

@@ -41,6 +41,8 @@ pub struct Draft {
     pub names: Vec<At<String>>,
     /// `base` statements (a second one is an error).
     pub bases: Vec<At<String>>,
+    /// The folders of `linked` statements.
+    pub linked: Vec<At<String>>,
     /// `import` statements that are still to be resolved: `contract::import` puts what they bring
     /// into their place.
     pub imports: Vec<Import>,

@@ -37,6 +37,8 @@ pub struct Contract {
     pub name: Option<String>,
     /// The branch that changes are made for, where it says one: `base`.
     pub base: Option<String>,
+    /// The folders that git ignores and a checkout of what is staged has as links: `linked`.
+    pub linked: Vec<RepoPath>,
     /// The file, as a repository path, or `-`.
     pub path: String,
     /// The digest of its formatted, comment-free form.

@@ -4,7 +4,7 @@
 use super::checker::Checker;
 use super::draft::{self, At};
 use super::error::{
-    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER,
+    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, PATH, RECOVER_CONFLICT, RISK_TIER,
     UNKNOWN_RULE, UNUSED_TAG,
 };
 use super::resolve::line;
@@ -12,6 +12,7 @@ use super::settings::quoted_list;
 use super::{BUILT_IN_ROLES, Check, Gate, Limits, RecoverPolicy, Risk, Role, Scope};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostic;
+use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::vocabulary::RewriteRule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +57,24 @@ impl Checker<'_> {
             }
         }
         self.draft.bases.first().map(|b| b.value.clone())
+    }
+
+    /// The folders of `linked`, ascending, without those inside another one.
+    pub(super) fn linked(&mut self) -> Vec<RepoPath> {
+        let draft = self.draft;
+        for root in draft.linked.iter().filter(|path| path.value == ".") {
+            self.sink.push(
+                Diagnostic::error(PATH, "`linked` names the repository's root")
+                    .label(root.place, "all of it cannot be a link")
+                    .help("name the ignored folders that the checks need, for example `linked \"node_modules\"`"),
+            );
+        }
+        let mut folders = self
+            .checked_paths("linked", &draft.linked)
+            .unwrap_or_default();
+        folders.sort();
+        folders.dedup_by(|later, before| later == before || later.below(before).is_some());
+        folders
     }
 
     pub(super) fn judge_with(&mut self) -> Option<Command> {

@@ -127,6 +127,7 @@ impl Checker<'_> {
         let contract = Contract {
             name: self.contract_name(),
             base: self.base(),
+            linked: self.linked(),
             path: self.draft.path.clone(),
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
             imports: self.draft.imported.clone(),
@@ -255,8 +256,12 @@ impl Checker<'_> {
             .map(|r| r.place)
     }
 
-    /// The paths of `whenExists` and `whenAbsent`, all looked at before one is refused.
-    fn checked_paths(&mut self, keyword: &str, paths: &[At<String>]) -> Option<Vec<RepoPath>> {
+    /// The paths of `whenExists`, `whenAbsent` and `linked`, all looked at before one is refused.
+    pub(super) fn checked_paths(
+        &mut self,
+        keyword: &str,
+        paths: &[At<String>],
+    ) -> Option<Vec<RepoPath>> {
         let mut known = Vec::with_capacity(paths.len());
         for path in paths {
             self.warn_of_path(

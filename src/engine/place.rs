@@ -7,6 +7,7 @@ use crate::base::vocabulary::Exit;
 use crate::effect::git;
 use crate::effect::os::state_dir::{self, StateDir, StateError};
 use crate::effect::os::terminal;
+use crate::effect::os::view;
 use crate::effect::repo::changes::commit_cache::CommitCache;
 use crate::effect::repo::load::{self, ContractRequest, Loaded, Site};
 use crate::effect::repo::lockfile::LockFile;
@@ -97,7 +98,11 @@ impl<'e> Engine<'e> {
             load::locate(self.directory, self.contract, &git::environment).map_err(load_failed)?;
         // Without such a place, everything is read again.
         if let Ok(states) = self.state_base() {
-            site.git = site.git.map(|git| git.with_memory(&states));
+            if let Some(home) = view::checked_out_from(&site.root, &states) {
+                site.home = home;
+            } else {
+                site.git = site.git.map(|git| git.with_memory(&states));
+            }
         }
         Ok(site)
     }
@@ -107,7 +112,7 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// It cannot be opened (exit 5).
     pub fn state(&self, site: &Site) -> Result<StateDir, Failure> {
-        StateDir::open(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
+        StateDir::open(&self.state_base()?, &site.home).map_err(|e| state_failed(&e))
     }
 
     /// Finds the state without making anything; `None`: nothing is kept yet.
@@ -115,7 +120,7 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// A place that cannot be entered: exit 5.
     pub fn kept_state(&self, site: &Site) -> Result<Option<StateDir>, Failure> {
-        StateDir::find(&self.state_base()?, &site.root).map_err(|e| state_failed(&e))
+        StateDir::find(&self.state_base()?, &site.home).map_err(|e| state_failed(&e))
     }
 
     /// Opens the record of how runs ended. Without a place for it runs go on, but the record is not
@@ -149,7 +154,7 @@ impl<'e> Engine<'e> {
     pub fn commit_cache(&self, site: &Site) -> CommitCache {
         self.state_base().map_or_else(
             |_| CommitCache::nowhere(),
-            |base| CommitCache::below(base, &site.root),
+            |base| CommitCache::below(base, &site.home),
         )
     }
 

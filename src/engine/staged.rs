@@ -1,6 +1,8 @@
 //! Verifies what is staged and not what is in the work tree: where they differ, in a view of the
 //! repository that has the index's content.
 
+pub(super) mod linked;
+
 use super::failure::{Failure, changes_unknown};
 use super::open::Session;
 use super::place::Engine;
@@ -21,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 /// The code of the failure that [`in_view`] answers.
 const DIFFERS: &str = "vplan::staged::differs";
+/// What failed where this process is not replaced.
+const AGAIN: &str = "vplan cannot be executed again";
 /// How many files a message names.
 const NAMED: usize = 3;
 
@@ -50,7 +54,11 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
         .collect();
     let is_view = view::is_inside(&session.site.root);
     if differing.is_empty() {
-        let message = "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept";
+        let message = if session.site.is_checkout() {
+            "the index was verified in a checkout, without the ignored folders that `linked` does not name; what the checks wrote is not kept"
+        } else {
+            "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept"
+        };
         return Ok(is_view.then(|| Caveat::new(Code::IndexView, Effect::Note, message)));
     }
     differing.sort();
@@ -100,14 +108,30 @@ pub(super) fn index_differs(wrote: &[RepoPath]) -> Caveat {
 }
 
 /// Answers the failure of a run of what is staged where the work tree differs from it: becomes a
-/// vplan that runs in a view. Returns every other failure, and why there is no view.
+/// vplan that runs in a view, or in a checkout where the system gives no overlay. Returns every other
+/// failure, and why there is neither. `records`: where the records of runs are kept, if not in
+/// `.vplan`.
 #[must_use]
-pub fn in_view(failure: Failure) -> Failure {
+pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) -> Failure {
     if failure.code != DIFFERS {
         return failure;
     }
-    let error = view::start();
-    no_view(&ViewError::refused("vplan cannot be executed again", error))
+    match apart(engine, records) {
+        Ok(never) => match never {},
+        Err(failure) => failure,
+    }
+}
+
+fn apart(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Failure> {
+    let site = engine.locate()?;
+    let Places { state, kept } = places(engine, &site, records)?;
+    match view::attempt(&site.root, &state, &kept) {
+        Ok(()) => Err(no_view(&ViewError::refused(AGAIN, view::start()))),
+        Err(refused) => {
+            tracing::debug!(refused, "no overlay");
+            Err(checked_out(engine, &site, &state)?)
+        }
+    }
 }
 
 /// Makes the view of the repository, writes the index's content into it, and executes vplan there.
@@ -123,19 +147,60 @@ pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
 fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Failure> {
     view::separate().map_err(|e| no_view(&e))?;
     let site = engine.locate()?;
-    let no_folder = |e| no_view(&ViewError::refused("no folder for what is kept", e));
-    let state = std::path::absolute(engine.state_base()?).map_err(no_folder)?;
-    let kept = kept(&site, &[Some(&state), engine.cache_dir, records]).map_err(no_folder)?;
+    let Places { state, kept } = places(engine, &site, records)?;
     let view = View::make(&site.root, &state, &kept).map_err(|e| no_view(&e))?;
     if let Err(error) = engine.locate().and_then(|site| write(site, &kept)) {
         view.discard();
         return Err(error);
     }
-    let error = view.execute();
-    Err(no_view(&ViewError::refused(
-        "vplan cannot be executed again",
-        error,
-    )))
+    Err(no_view(&ViewError::refused(AGAIN, view.execute())))
+}
+
+/// What is needed of the repository to make a view of it.
+struct Places {
+    /// Where vplan keeps its state.
+    state: PathBuf,
+    /// The folders inside the repository that are no part of a view: vplan's and git's.
+    kept: Vec<PathBuf>,
+}
+
+fn places(engine: &Engine<'_>, site: &Site, records: Option<&Path>) -> Result<Places, Failure> {
+    let no_folder = |e| no_view(&ViewError::refused("no folder for what is kept", e));
+    let state = std::path::absolute(engine.state_base()?).map_err(no_folder)?;
+    let kept = kept(site, &[Some(&state), engine.cache_dir, records]).map_err(no_folder)?;
+    Ok(Places { state, kept })
+}
+
+/// Makes a checkout of the index, and becomes a vplan that runs in it. Returns why that failed.
+fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure, Failure> {
+    let view = View::beside(&site.root, state).map_err(|e| no_view(&e))?;
+    let make = || {
+        let tree = view.tree();
+        let index = engine.locate()?.at_index();
+        let git = index.git.map_err(unknown)?;
+        let refused =
+            |e: GitError| no_view(&ViewError::refused("no checkout", std::io::Error::other(e)));
+        git.check_out(&tree, &view.git_dir()).map_err(refused)?;
+        let copy = Engine {
+            directory: &tree,
+            ..*engine
+        };
+        write(copy.locate()?, &[])?;
+        let is_there = copy.locate()?;
+        let contract = copy.load_contract(&is_there)?.contract;
+        linked::link(
+            site,
+            &is_there,
+            &contract.map(|c| c.linked).unwrap_or_default(),
+        )
+    };
+    match make() {
+        Ok(()) => Ok(no_view(&ViewError::refused(AGAIN, view.execute()))),
+        Err(error) => {
+            view.discard();
+            Err(error)
+        }
+    }
 }
 
 /// Gives the view the index's content. Once more where that brings other ignore rules, which hid
@@ -178,6 +243,12 @@ pub fn leave(engine: &Engine<'_>) {
     {
         view::leave(&state);
     }
+}
+
+/// Makes the failure of a process that cannot enter its checkout.
+#[must_use]
+pub fn no_checkout(error: &std::io::Error) -> Failure {
+    no_view(&ViewError::refused("the checkout", error.kind()))
 }
 
 fn no_view(error: &ViewError) -> Failure {

@@ -40,6 +40,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
     if let Some(base) = draft.bases.first() {
         out.line(&format!("base {}", quote(&base.value)));
     }
+    if !draft.linked.is_empty() {
+        let paths: Vec<_> = draft.linked.iter().map(|path| quote(&path.value)).collect();
+        out.line(&format!("linked {}", paths.join(" ")));
+    }
     if !comments.head.is_empty() {
         out.gap();
         out.comments(&comments.head);

@@ -131,6 +131,7 @@ impl Lowering<'_> {
         match node.statement.keyword {
             Keyword::Contract => self.draft.names.extend(self.values.strings(node)),
             Keyword::Base => self.draft.bases.extend(self.values.strings(node)),
+            Keyword::Linked => self.draft.linked.extend(self.values.strings(node)),
             Keyword::Import if !node.broken => self.import(node),
             Keyword::Paths => {
                 if let Some(name) = self.values.word(node) {

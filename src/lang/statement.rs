@@ -205,6 +205,7 @@ statements! {
     Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
     Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
     Base "base" in TOP, takes STR, opens None, "base \"BRANCH\"";
+    Linked "linked" in TOP, takes STRS, opens None, "linked \"PATH\" …";
     Import "import" in TOP,
         takes &[Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str)],
         opens None, "import \"PATH\" as NAME at \"DIR\"";

@@ -38,6 +38,8 @@ pub enum Code {
     IndexDiffers,
     /// `--staged`: the index was verified in a view of its own, apart from the work tree.
     IndexView,
+    /// `--staged`: files changed of the folders that the checkout has as links.
+    LinkedChanged,
     /// HEAD was another commit at the end of the run than at its beginning.
     HeadMoved,
     /// New files are there that git does not ignore and no check `produces`.
@@ -111,6 +113,7 @@ impl Code {
             Code::HeadMoved => "head_moved",
             Code::IndexDiffers => "index_differs",
             Code::IndexView => "index_view",
+            Code::LinkedChanged => "linked_changed",
             Code::Named => "named",
             Code::OnlyNothing => "only_nothing",
             Code::EarlierPushes => "earlier_pushes",

@@ -322,6 +322,7 @@ pub fn without_contract() -> Contract {
         path: String::new(),
         digest: Digest::of(b""),
         base: None,
+        linked: Vec::new(),
         imports: Vec::new(),
         importers: [None].into_iter().collect(),
         checks: Dense::default(),

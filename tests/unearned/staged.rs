@@ -306,10 +306,11 @@ fn a_loop_does_not_take_the_work_tree_for_the_index() {
         .warns("vplan::staged::differs");
 }
 
-/// A hook of git that verifies what is staged.
-fn hooked(project: &Project) {
+/// A hook of git that verifies what is staged, started by another program if one is given.
+pub(super) fn hooked(project: &Project, launcher: &[&str]) {
     let command = project
         .vplan(&["run", "--staged", "--format", "json"])
+        .under(launcher)
         .command();
     let words: Vec<String> = command
         .get_args()
@@ -332,7 +333,7 @@ fn hooked(project: &Project) {
 }
 
 /// Commits with the hook; whether git let it.
-fn commits(project: &Project, dir: &str, args: &[&str]) -> bool {
+pub(super) fn commits(project: &Project, dir: &str, args: &[&str]) -> bool {
     let mut command = Command::new("git");
     command
         .args([
@@ -358,7 +359,7 @@ fn git_commits_what_was_verified() {
         return;
     }
     let project = project();
-    hooked(&project);
+    hooked(&project, &[]);
     // `commit -a`: the index is another file, in which both are staged.
     project.write("src/a", "bad\n");
     assert!(!commits(&project, "", &["-a"]));
@@ -405,7 +406,7 @@ fn the_first_commit_and_linked_work_trees() {
     project
         .write("contracts/verify.vplan", CONTRACT)
         .write("src/a", "bad\n");
-    hooked(&project);
+    hooked(&project, &[]);
     project.git(&["add", "."]);
     project.write("src/a", "good\n");
     assert!(!commits(&project, "", &[]));
@@ -460,7 +461,7 @@ fn a_view_cannot_be_claimed() {
         .exits(40);
     assert!(victim.exists());
     // What a killed process left is removed by the next one.
-    let views = project.parent().join("state/views");
+    let views = project.parent().join("home/state/vplan/views");
     let is_left = || std::fs::read_dir(&views).map_or(0, Iterator::count);
     assert_eq!(is_left(), 0);
 }
@@ -495,7 +496,7 @@ fn as_a_user_without_rights() {
         .exits(40)
         .says("apart from the work tree");
     assert_eq!(project.read("src/a"), "good\n");
-    // Where the system refuses, that is said, and nothing passes.
+    // Where the system refuses, what is staged is checked out.
     let mut refused = user.to_vec();
     refused.extend(["unshare", "--user", "--map-root-user", "sh", "-c"]);
     refused.extend([
@@ -503,5 +504,5 @@ fn as_a_user_without_rights() {
         "sh",
     ]);
     let ran = project.vplan(&["run", "--staged"]).under(&refused).run();
-    ran.exits(5).warns("vplan::staged::view");
+    ran.exits(40).says("in a checkout");
 }

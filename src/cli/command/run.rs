@@ -25,8 +25,10 @@ use summary::{Showing, show};
 /// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is
 /// the answer.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
-    let code = run_here(global, args, terminal).map_err(staged::in_view);
-    staged::leave(&global.engine());
+    let engine = global.engine();
+    let apart = |failure| staged::in_view(&engine, args.records.as_deref(), failure);
+    let code = run_here(global, args, terminal).map_err(apart);
+    staged::leave(&engine);
     code
 }
 
@@ -93,7 +95,7 @@ pub(super) fn write(
     args.reports.write(
         &verified.report,
         &verified.plan,
-        Some(&verified.session.site.root),
+        Some(&verified.session.site.home),
         events,
         terminal,
     )

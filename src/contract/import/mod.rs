@@ -34,8 +34,10 @@ pub const IMPORT_FILES: Code = Code("vplan::contract::import_files");
 pub const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
 /// A file that is imported says which branch changes are made for.
 pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
+/// A file that is imported says which folders a checkout has as links.
+pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
 /// All codes of this room.
-pub const CODES: [Code; 7] = [
+pub const CODES: [Code; 8] = [
     IMPORT_SOURCE,
     IMPORT_AT,
     IMPORT_CYCLE,
@@ -43,6 +45,7 @@ pub const CODES: [Code; 7] = [
     IMPORT_FILES,
     IMPORT_SIZE,
     BASE_IMPORTED,
+    LINKED_IMPORTED,
 ];
 
 /// The limits of imports. No contract and no operator raises these.
@@ -111,10 +114,22 @@ pub fn expand(
     sink: &mut Diagnostics,
 ) -> Option<Draft> {
     cut_cycles(&mut files, sources, sink);
-    for base in files.iter().skip(1).flat_map(|f| &f.draft.bases) {
-        let error = Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
-        let help = "which branch changes are made for is said by the contract itself, not by what it imports";
-        sink.push(error.label(base.place, "said here").help(help));
+    for draft in files.iter().skip(1).map(|f| &f.draft) {
+        for base in &draft.bases {
+            let help = "which branch changes are made for is said by the contract itself, not by what it imports";
+            let error =
+                Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
+            sink.push(error.label(base.place, "said here").help(help));
+        }
+        if let Some(first) = draft.linked.first() {
+            let help =
+                "which folders are there is said by the contract itself, not by what it imports";
+            let error = Diagnostic::error(
+                LINKED_IMPORTED,
+                "`linked` stands in a file that is imported",
+            );
+            sink.push(error.label(first.place, "said here").help(help));
+        }
     }
     let mut walk = Walk {
         files: &files,

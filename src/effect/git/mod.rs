@@ -12,6 +12,7 @@ mod attributes;
 pub mod between;
 mod call;
 mod checked;
+mod checkout;
 mod convert;
 pub mod error;
 pub mod fetch;

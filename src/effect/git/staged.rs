@@ -133,13 +133,13 @@ impl Git {
         let ids: Vec<_> = wanted.iter().map(|(_, entry)| entry.id).collect();
         for ((path, entry), content) in wanted.into_iter().zip(self.blobs(&ids)?) {
             let file = self.root().join(path.to_os());
-            write(self.root(), &file, entry.mode, content).map_err(|e| failed(path, &e))?;
+            put(self.root(), &file, entry.mode, content).map_err(|e| failed(path, &e))?;
         }
         Ok(())
     }
 }
 
-fn failed(path: &RepoPath, error: &io::Error) -> GitError {
+pub(super) fn failed(path: &RepoPath, error: &io::Error) -> GitError {
     GitError::File {
         path: path.to_string(),
         message: error.to_string(),
@@ -159,7 +159,8 @@ fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-fn write(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()> {
+/// Writes a file below `root` with the mode of its entry, in place of whatever is there.
+pub(super) fn put(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()> {
     // A file or link that is where a folder belongs goes first: nothing is written behind a link.
     let above = file.ancestors().skip(1).take_while(|dir| *dir != root);
     for dir in above.collect::<Vec<_>>().into_iter().rev() {
@@ -174,4 +175,25 @@ fn write(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()
     }
     std::fs::write(file, content)?;
     std::fs::set_permissions(file, Permissions::from_mode(mode & 0o777))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_behind_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("file"), "own").unwrap();
+        std::os::unix::fs::symlink(&outside, root.join("d")).unwrap();
+        std::os::unix::fs::symlink(outside.join("file"), root.join("e")).unwrap();
+        put(&root, &root.join("d/file"), 0o100_755, b"1".to_vec()).unwrap();
+        put(&root, &root.join("e"), 0o100_644, b"2".to_vec()).unwrap();
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+        assert_eq!(read(outside.join("file")), "own");
+        assert_eq!(read(root.join("d/file")) + &read(root.join("e")), "12");
+    }
 }

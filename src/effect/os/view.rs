@@ -1,11 +1,15 @@
 //! Gives this process a view of the repository in which files can be changed and nothing of it
-//! changes: an overlay over the work tree, in a list of mounts of its own.
+//! changes: an overlay over the work tree, in a list of mounts of its own; or a checkout in a folder
+//! of its own, where the system gives no overlay.
 //!
-//! vplan executes itself twice for it. The first new process has one thread, which the system
-//! requires; it makes the view, and becomes the second one, which runs the command as if the view
-//! were the repository. What is written there lies in a folder of vplan's state, which is removed
-//! at the end; that of a killed process is removed when the next view is made.
+//! vplan executes itself twice for an overlay. The first new process has one thread, which the
+//! system requires; it makes the view, and becomes the second one, which runs the command as if the
+//! view were the repository. For a checkout it executes itself once, and works in the folder of the
+//! checkout that is its working directory's counterpart. What is written there lies in a folder of
+//! vplan's state, which is removed at the end; that of a killed process is removed when the next
+//! view is made.
 
+use crate::base::word::visible;
 use crate::effect::os::process::own_mounts;
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch::{self, Scratch};
@@ -19,9 +23,17 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The first argument of the process that makes a view. No user types it.
 const ARGUMENT: &str = "__view";
+/// The first argument of the process that tries whether the system gives an overlay; the others are
+/// the repository's root, the state, and the kept folders. No user types it.
+const TRY: &str = "__try-view";
+/// The longest time that trying may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The work tree of a checkout, in the folder of its view.
+const TREE: &str = "tree";
 /// The variable that says, in a view, where what is written lies and by which descriptor the
 /// repository itself is reached: `FD:FOLDER`.
 const VARIABLE: &str = "VPLAN_VIEW";
@@ -76,6 +88,38 @@ pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
     is_asked
 }
 
+/// Tries, in a process of its own, whether the system gives a view of the repository at `root`: a
+/// refused part would leave this process in a namespace.
+///
+/// # Errors
+/// Why there is none.
+pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String> {
+    let paths = [root, state]
+        .into_iter()
+        .chain(kept.iter().map(PathBuf::as_path));
+    let words: Vec<OsString> = std::iter::once(TRY.into())
+        .chain(paths.map(|path| path.as_os_str().to_owned()))
+        .collect();
+    match own_program::run(&words, LIMIT) {
+        Ok(tried) if tried.exit == Some(0) => Ok(()),
+        Ok(tried) => Err(visible(tried.stderr.trim_ascii())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Answers a command line of [`attempt`]: makes the view, and removes it. `None` for every other.
+#[must_use]
+pub fn attempted(arguments: &[OsString]) -> Option<Result<(), ViewError>> {
+    let [_, first, root, state, kept @ ..] = arguments else {
+        return None;
+    };
+    (first == TRY).then(|| {
+        let kept: Vec<PathBuf> = kept.iter().map(PathBuf::from).collect();
+        separate()?;
+        View::make(Path::new(root), Path::new(state), &kept).map(View::discard)
+    })
+}
+
 /// A view that is being made.
 #[derive(Debug)]
 pub struct View {
@@ -117,9 +161,7 @@ impl View {
         if let Some(inside) = mounted_inside(root, kept).map_err(refused("the mounts"))? {
             return Err(ViewError::Mounted(inside));
         }
-        let views = state.join(FOLDER);
-        let made = files::make_folders(&views).and_then(|()| Scratch::below(&views, VIEWS));
-        let (dir, lock) = made.map_err(refused("no folder for it"))?.keep();
+        let (dir, lock) = folder(state)?;
         let open = |path: &Path| openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let entered = || -> io::Result<OwnedFd> {
             let (upper, work) = (dir.join("upper"), dir.join("work"));
@@ -167,6 +209,31 @@ impl View {
         }
     }
 
+    /// Makes the folder of a checkout of the repository at `root`, with nothing in it. `state`: where
+    /// vplan keeps its state.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn beside(root: &Path, state: &Path) -> Result<Self, ViewError> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let real = openat(CWD, root, flags, Mode::empty())
+            .map_err(|e| ViewError::refused("the repository", e))?;
+        let (dir, lock) = folder(state)?;
+        Ok(Self { dir, lock, real })
+    }
+
+    /// Returns where the work tree of a checkout belongs.
+    #[must_use]
+    pub fn tree(&self) -> PathBuf {
+        self.dir.join(TREE)
+    }
+
+    /// Returns where the git directory of a checkout belongs.
+    #[must_use]
+    pub fn git_dir(&self) -> PathBuf {
+        self.dir.join("git")
+    }
+
     /// Removes what was written, where the view is not used.
     pub fn discard(self) {
         let _ = remove(&self.dir);
@@ -187,7 +254,10 @@ impl View {
         let mut value = OsString::from(format!("{real}:"));
         value.push(&self.dir);
         let error = own_program::again(Some((VARIABLE, &value)), |words| {
-            words.remove(0);
+            words.retain({
+                let mut is_first = true;
+                move |word| !(std::mem::take(&mut is_first) && word == ARGUMENT)
+            });
         });
         let _ = remove(&self.dir);
         error
@@ -200,7 +270,44 @@ impl View {
 pub fn is_inside(root: &Path) -> bool {
     #[expect(clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
     let is_overlay = || statfs(root).is_ok_and(|found| found.f_type as u64 == OVERLAY);
-    variable().is_some() && is_overlay()
+    variable().is_some_and(|(_, dir)| is_tree_of(root, &dir) || is_overlay())
+}
+
+/// Returns the repository of which the work tree at `root` is a checkout, if this process runs in
+/// one. `state`: where vplan keeps its state, and every checkout.
+#[must_use]
+pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
+    let (real, dir) = variable()?;
+    let state = std::path::absolute(state).ok()?;
+    let is_ours = dir.parent() == Some(&*state.join(FOLDER)) && is_tree_of(root, &dir);
+    is_ours.then(|| std::fs::read_link(real).ok()).flatten()
+}
+
+/// Whether this process is to work in a checkout.
+#[must_use]
+pub fn has_checkout() -> bool {
+    variable().is_some_and(|(_, dir)| dir.join(TREE).is_dir())
+}
+
+/// Enters the folder of the checkout that is the working directory's counterpart, if this process is
+/// to work in a checkout of the repository around it.
+///
+/// # Errors
+/// Errors of the system.
+pub fn enter_checkout() -> io::Result<()> {
+    if let Some((real, dir)) = variable()
+        && let Ok(below) = std::env::current_dir()?.strip_prefix(std::fs::read_link(real)?)
+    {
+        let here = dir.join(TREE).join(below);
+        std::fs::create_dir_all(&here)?;
+        std::env::set_current_dir(here)?;
+    }
+    Ok(())
+}
+
+/// Whether a root is the work tree of the checkout in the folder of a view.
+fn is_tree_of(root: &Path, dir: &Path) -> bool {
+    dir.join(TREE).canonicalize().is_ok_and(|tree| tree == root)
 }
 
 /// Removes what was written in the view that this process runs in, if it does: the last step.
@@ -218,8 +325,13 @@ pub fn leave(state: &Path) {
 #[must_use]
 pub fn outside(path: &Path) -> PathBuf {
     let real = || {
-        let (real, _) = variable()?;
-        let root = std::fs::read_link(&real).ok()?;
+        let (real, dir) = variable()?;
+        let home = std::fs::read_link(&real).ok()?;
+        // In an overlay the descriptor alone leads to the repository itself.
+        let (root, real) = match dir.join(TREE).canonicalize() {
+            Ok(tree) => (tree, home),
+            Err(_) => (home, real),
+        };
         is_inside(&root).then_some(())?;
         let file = std::path::absolute(path).ok()?;
         let folder = file.parent()?.canonicalize().ok()?;
@@ -240,6 +352,15 @@ fn variable() -> Option<(PathBuf, PathBuf)> {
         PathBuf::from(format!("/proc/self/fd/{fd}")),
         PathBuf::from(OsStr::from_bytes(dir.get(1..)?)),
     ))
+}
+
+/// Makes the folder of a view in vplan's state. Returns it with its lock.
+fn folder(state: &Path) -> Result<(PathBuf, OwnedFd), ViewError> {
+    let views = state.join(FOLDER);
+    let made = files::make_folders(&views).and_then(|()| Scratch::below(&views, VIEWS));
+    Ok(made
+        .map_err(|e| ViewError::refused("no folder for it", e))?
+        .keep())
 }
 
 /// The path of an open file, which needs no quotes among mount options.

@@ -34,11 +34,19 @@ pub struct Site {
     /// The repository's root: git's, or without git the nearest directory with a contract, or the
     /// one vplan started in.
     pub root: PathBuf,
+    /// The repository that records and state are of: the root, but in a checkout of what is staged.
+    pub home: PathBuf,
     /// Git, or why there is none. Only some requests need it.
     pub git: Result<Git, GitError>,
 }
 
 impl Site {
+    /// Whether the root is a checkout of what is staged.
+    #[must_use]
+    pub fn is_checkout(&self) -> bool {
+        self.root != self.home
+    }
+
     /// Returns git, if it can be called.
     #[must_use]
     pub fn usable_git(&self) -> Option<&Git> {
@@ -185,6 +193,7 @@ pub fn locate(
     if let Discovery::WorkTree(layout) = repository::discover(&start) {
         return Ok(Site {
             root: layout.root.clone(),
+            home: layout.root.clone(),
             git: Ok(Git::at(layout, lookup)),
         });
     }
@@ -193,6 +202,7 @@ pub fn locate(
     let root = start.ancestors().find(holds).unwrap_or(&start).to_owned();
     Ok(Site {
         git: Git::open(&start, lookup),
+        home: root.clone(),
         root,
     })
 }

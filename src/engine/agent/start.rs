@@ -75,6 +75,7 @@ pub(super) fn vanished_site(engine: &Engine<'_>, site: &Site, id: &str) -> Optio
     let began = |root: &Path| {
         let site = Site {
             root: root.to_owned(),
+            home: root.to_owned(),
             git: Err(GitError::NotARepository(root.to_owned())),
         };
         let known = engine

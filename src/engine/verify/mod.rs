@@ -31,6 +31,7 @@ use crate::effect::store::reuse::Recall;
 use crate::effect::store::reuse::results::{Results, unavailable};
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
+use crate::engine::staged::linked::Linked;
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
 use crate::plan::{Note, Plan, Step, scope::OUTSIDE};
@@ -168,7 +169,7 @@ fn prepare<'k>(
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
-    let record = record(&session, asked, &root)?;
+    let record = record(&session, asked)?;
     let circumstances = Circumstances {
         saved_plan,
         shard,
@@ -226,7 +227,11 @@ fn execute(
     } = prepared;
     let place = record.path().to_owned();
     let tree = engine.tree(&session.site, session.contract(), &asked.own_files);
+    let folders = session.contract().map_or(&[][..], |c| &c.linked);
+    let linked = Linked::look(&session.site, folders);
     let conclude = |report: &mut Report| {
+        let changed = linked.iter().filter_map(Linked::changed);
+        report.caveats.extend(changed);
         keeper
             .iter()
             .for_each(|keeper| keeper.conclude(report, &tree))
@@ -369,7 +374,8 @@ fn recall<'a>(
     run_id: &str,
     counts: bool,
 ) -> (Option<Recall<'a>>, Vec<Note>) {
-    if !plan.steps.iter().any(|step| eligible(step).is_ok()) {
+    // Passes with links would be those of other files than the same inputs are in the repository.
+    if session.site.is_checkout() || !plan.steps.iter().any(|step| eligible(step).is_ok()) {
         return (None, Vec::new());
     }
     let how = if counts && asked.reuse == Use::Reuse {
@@ -429,10 +435,11 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
 }
 
 /// Begins the record, with the proposer's output.
-fn record(session: &Session, asked: &VerifyRequest, root: &Root) -> Result<RunRecord, Failure> {
+fn record(session: &Session, asked: &VerifyRequest) -> Result<RunRecord, Failure> {
     let unusable = |why: String| Failure::new(Exit::Setup, "vplan::run::record", why);
+    let home = Root::open(&session.site.home).map_err(|e| broken(&e))?;
     let tracked = session.git().and_then(|git| git.tracked_record());
-    let mut record = RunRecord::create(root, asked.records.as_deref(), tracked.as_ref())
+    let mut record = RunRecord::create(&home, asked.records.as_deref(), tracked.as_ref())
         .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
     if let Some(proposal) = &session.request.proposal {
         record

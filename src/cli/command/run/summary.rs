@@ -60,7 +60,7 @@ fn withheld(report: &Report, terminal: &Terminal) {
 fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
     let (session, record) = (&verified.session, &verified.record);
     let shown = record
-        .strip_prefix(&session.site.root)
+        .strip_prefix(&session.site.home)
         .unwrap_or(record)
         .display()
         .to_string();
