@@ -784,7 +784,7 @@ fn forged_plans() {
 fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
     (1..=count)
         .map(|i| {
-            let records = format!("shard-{i}");
+            let records = format!("../shard-{i}");
             let shard = format!("{i}/{count}");
             let ran = project.run(&[
                 "run",
@@ -811,6 +811,15 @@ fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
 
 fn merge(project: &Project, runs: &[&str]) -> Ran {
     project.run(&[&["merge", "--format", "json"], runs].concat())
+}
+
+/// Merges where vplan does not remember the runs.
+fn merge_elsewhere(project: &Project, runs: &[&str]) -> Ran {
+    let state = project.path("../elsewhere");
+    project
+        .vplan(&[&["merge", "--format", "json"], runs].concat())
+        .env("XDG_STATE_HOME", state)
+        .run()
 }
 
 #[test]
@@ -952,27 +961,27 @@ fn reports_that_cannot_be_joined() {
         (
             edited(&|r| r["steps"] = json!([])),
             2,
-            "are not those of its plan",
+            "has 0 records, not one",
         ),
         (
             edited(&|r| r["steps"][0]["id"] = json!("b")),
             2,
-            "are not those of its plan",
+            "has 0 records, not one",
         ),
         (
             edited(&|r| r["steps"][0]["status"] = json!("failed")),
             2,
-            "its verdict is not",
+            "did not pass, for no reason",
         ),
         (
             edited(&|r| r["verdict"] = json!("failed")),
             2,
-            "its verdict is not",
+            "the records give passed, the report says failed",
         ),
         (
             edited(&|r| r["coverage"] = json!("narrowed")),
             2,
-            "its verdict is not",
+            "the report says narrowed coverage",
         ),
         (
             edited(&|r| r["steps"][0]["durationMs"] = json!(123_456)),
@@ -981,8 +990,9 @@ fn reports_that_cannot_be_joined() {
         ),
     ] {
         project.write("x.json", text);
-        let ran = project.run(&["merge", &runs[0], &runs[1], "x.json"]);
-        ran.exits(exit).warns(says);
+        merge_elsewhere(&project, &[&runs[0], &runs[1], "x.json"])
+            .exits(exit)
+            .warns(says);
     }
     // With the right digest: what the order says is asked before anything follows it.
     let contradictions: [fn(&mut Plan); 4] = [
@@ -1000,8 +1010,7 @@ fn reports_that_cannot_be_joined() {
             r["shard"]["plan"] = json!(plan);
         });
         project.write("x.json", forged);
-        project
-            .run(&["merge", "x.json", &runs[1]])
+        merge_elsewhere(&project, &["x.json", &runs[1]])
             .exits(2)
             .warns("its plan contradicts itself");
     }

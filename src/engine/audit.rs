@@ -2,14 +2,14 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::canon::Digest;
+use crate::base::canon::{Digest, to_canonical};
 use crate::base::word::{count, visible};
 use crate::effect::os::files;
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::MAX_FILE;
 use crate::plan::{Plan, document};
-use crate::run::audit::{Aspect, audit};
+use crate::run::audit::{Aspect, Holds, audit, own_plan};
 use crate::run::ended::{EndedRun, Recorded, believed};
 use crate::run::journal::{ReplayedRun, replay};
 use crate::run::merge;
@@ -38,24 +38,59 @@ impl Engine<'_> {
     /// A report that cannot be read.
     pub fn audit(&self, site: &Site, folder: &Path, file: &Path) -> Result<Audited, Failure> {
         let (report, bytes) = read_report(file)?;
-        let mut aspects = Vec::new();
-        let plan = read_sibling(folder, "plan.json", &mut aspects, "plan")
-            .and_then(|bytes| read_plan(&bytes, &mut aspects));
-        let journal: Option<ReplayedRun> =
-            read_sibling(folder, "events.jsonl", &mut aspects, "journal")
-                .map(|bytes| replay(&bytes));
-        let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
-        let found = audit(&report, plan.as_ref(), journal.as_ref());
-        let found = found.into_iter().filter(|a| !known.contains(a.aspect));
-        let found: Vec<Aspect> = found.collect();
-        aspects.extend(found);
-        aspects.push(logs(&report, folder));
+        // The report of merged shards is no run's: what lies beside it is about something else.
+        let folder = Some(folder).filter(|_| report.merged.is_none());
+        let mut found = examine(&report, folder);
         let vault = self.kept_vault(site).ok().flatten();
         let ended = vault.and_then(|vault| vault.get(&report.run_id));
-        aspects.push(origin(&report, &bytes, plan.as_ref(), ended.as_ref()));
-        aspects.push(tree(site, &report, plan.as_ref(), ended.as_ref()));
+        let plan = found.plan.as_ref();
+        let aspects = &mut found.aspects;
+        aspects.push(origin(&report, &bytes, plan, ended.as_ref()));
+        aspects.push(tree(site, &report, plan, ended.as_ref()));
+        let aspects = found.aspects;
         Ok(Audited { report, aspects })
     }
+
+    /// Returns what speaks against the report of a shard, wherever it ran: all that [`Self::audit`]
+    /// examines but the work tree. `folder`: that of its run, where there is one.
+    pub(super) fn refuses(&self, report: &Report, folder: Option<&Path>) -> Option<Aspect> {
+        let mut found = examine(report, folder);
+        let vault = (self.locate().ok()).and_then(|site| self.kept_vault(&site).ok().flatten());
+        let ended = vault.and_then(|vault| vault.get(&report.run_id));
+        let bytes = Digest::of(to_canonical(report).as_bytes());
+        let origin = origin(report, &bytes, found.plan.as_ref(), ended.as_ref());
+        found.aspects.push(origin);
+        found.aspects.into_iter().find(|a| a.holds == Holds::No)
+    }
+}
+
+/// The findings about a report by itself, with the plan that was executed last.
+struct Examined {
+    aspects: Vec<Aspect>,
+    plan: Option<Plan>,
+}
+
+/// Examines a report and what lies beside it.
+fn examine(report: &Report, folder: Option<&Path>) -> Examined {
+    let mut aspects = Vec::new();
+    let own = own_plan(report).unwrap_or_else(|why| {
+        aspects.push(Aspect::no("plan", why));
+        None
+    });
+    let beside = folder
+        .and_then(|folder| read_sibling(folder, "plan.json", &mut aspects, "plan"))
+        .and_then(|bytes| read_plan(&bytes, &mut aspects));
+    let plan = beside.or(own);
+    let journal: Option<ReplayedRun> = folder
+        .and_then(|folder| read_sibling(folder, "events.jsonl", &mut aspects, "journal"))
+        .map(|bytes| replay(&bytes));
+    let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
+    let found = audit(report, plan.as_ref(), journal.as_ref());
+    let found = found.into_iter().filter(|a| !known.contains(a.aspect));
+    let found: Vec<Aspect> = found.collect();
+    aspects.extend(found);
+    aspects.extend(folder.map(|folder| logs(report, folder)));
+    Examined { aspects, plan }
 }
 
 fn read_report(file: &Path) -> Result<(Report, Digest), Failure> {
@@ -170,8 +205,7 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&EndedR
     let Some(plan) = plan else {
         return Aspect::unknown("tree", "without the plan this tree cannot be compared");
     };
-    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan, &report.new_files)
-    else {
+    let Some(present) = Present::look(site.git.as_ref().ok()).digest(report, plan) else {
         return Aspect::unknown("tree", "which tree this is cannot be said");
     };
     if present != *recorded {

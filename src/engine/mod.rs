@@ -11,6 +11,7 @@ pub mod infer;
 pub mod judge;
 pub mod layout;
 pub mod lock;
+pub mod merged;
 pub mod open;
 pub mod pins;
 pub mod place;

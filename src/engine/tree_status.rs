@@ -482,7 +482,7 @@ impl Search<'_, '_> {
     fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {
         let present = self
             .present
-            .and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
+            .and_then(|present| present.digest(recorded.report, recorded.plan));
         let made = match self.plans.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
             Err(failure) => return RunMatch::Differs(cannot_plan(&failure)),

@@ -44,6 +44,8 @@ pub enum Code {
     HeadMoved,
     /// New files are there that git does not ignore and no check `produces`.
     NewFiles,
+    /// Merged shards: which tree was verified is not known of all of them.
+    NoCommonTree,
     /// `run NAME…`: only the named checks were examined.
     Named,
     /// `--only` names checks of which none applies.
@@ -57,6 +59,8 @@ pub enum Code {
     HiddenFiles,
     /// Lines that the change adds to a tracked `.gitignore` hide files that checks would select.
     NewlyIgnored,
+    /// Merged shards: not all of them have reported.
+    ShardsMissing,
     /// Files are outside the sparse checkout.
     Sparse,
     /// Checks do not apply any more because of files that the change adds or removes.
@@ -82,6 +86,8 @@ pub enum Code {
     /// A check ran fewer tests than in the last pass of the same command on the base's tree or
     /// later.
     TestsDropped,
+    /// Merged shards: a command started programs of different content.
+    ToolsDiffer,
     /// Tracked files changed while one check ran that may not change them.
     TreeChanged,
     /// Tracked files changed during the run, and which check changed them is not known.
@@ -107,6 +113,9 @@ impl Code {
             Code::ChangeGone => "change_gone",
             Code::ChangeGrew => "change_grew",
             Code::NewFiles => "new_files",
+            Code::NoCommonTree => "no_common_tree",
+            Code::ShardsMissing => "shards_missing",
+            Code::ToolsDiffer => "tools_differ",
             Code::TreeChanged => "tree_changed",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",

@@ -4,15 +4,21 @@
 //! A process that can write all three can make them agree: this finds damage, mix-ups and edits by
 //! hand, not forgery.
 
+use super::event::Interrupt;
 use super::journal::{End, ReplayedRun, StepState};
-use super::merge::{ending, violations};
-use super::report::Report;
-use super::verdict::{Require, RunFacts, Verdict, judge_share};
+use super::record::StepRecord;
+use super::report::{MergedPlan, Report, ShardRecord};
+use super::state::Ending;
+use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge, judge_share};
+use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::check::outcome::Status;
-use crate::plan::{Coverage, Plan, digest};
+use crate::check::outcome::{Cause, Status};
+use crate::plan::order::check_order;
+use crate::plan::scope::OUTSIDE;
+use crate::plan::shard::{MOST, share};
+use crate::plan::{Coverage, Plan, Rewrite, digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,7 +106,138 @@ pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>
     found
 }
 
+/// Returns the plan that was executed last, of a report that carries one: that of a shard, and that
+/// of merged shards.
+///
+/// # Errors
+/// Why the report contradicts its plan.
+pub fn own_plan(report: &Report) -> Result<Option<Plan>, &'static str> {
+    match (&report.shard, &report.merged) {
+        (Some(_), Some(_)) => Err("it is about a shard and about all of them"),
+        (Some(record), None) => of_shard(report, record).map(Some),
+        (None, Some(merged)) => of_merged(report, merged).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Checks a whole plan in a report.
+fn own_digest(plan: &Plan, said: Option<&Digest>) -> Result<(), &'static str> {
+    if plan.digest.as_ref() != Some(&digest::digest(plan)) || said != plan.digest.as_ref() {
+        return Err("its plan does not have the digest that it says");
+    }
+    check_order(plan).map_err(|_| "its plan contradicts itself")
+}
+
+fn of_shard(report: &Report, record: &ShardRecord) -> Result<Plan, &'static str> {
+    own_digest(&record.plan, record.plan_digest.as_ref())?;
+    if record.index == 0 || record.index > record.count || record.count > MOST {
+        return Err("there is no such shard");
+    }
+    let own = share(&record.plan, record.shard());
+    let executed = match &record.executed {
+        None => own.plan,
+        Some(steps) => {
+            let plain = |r: &Rewrite| Rewrite {
+                next_digest: None,
+                ..r.clone()
+            };
+            digest::seal(Plan {
+                steps: steps.clone(),
+                rewrites: report.rewrites.iter().map(plain).collect(),
+                ..own.plan
+            })
+        }
+    };
+    if own.elsewhere != record.elsewhere
+        || executed.digest != report.plan_digest
+        || check_order(&executed).is_err()
+    {
+        return Err("the plan that it executed is not the shard's");
+    }
+    Ok(executed)
+}
+
+/// Returns the plan of merged shards, with the steps that recovery made. Its digest is that of the
+/// whole plan.
+fn of_merged(report: &Report, merged: &MergedPlan) -> Result<Plan, &'static str> {
+    own_digest(&merged.plan, report.plan_digest.as_ref())?;
+    let mut plan = (*merged.plan).clone();
+    if let Some(steps) = &merged.executed {
+        plan.steps.clone_from(steps);
+        plan.rewrites.clone_from(&report.rewrites);
+    }
+    Ok(plan)
+}
+
+/// Returns the changes outside the contract's scope, from the plan's notes.
+pub(super) fn violations(plan: &Plan) -> Vec<String> {
+    plan.notes
+        .iter()
+        .filter(|n| n.kind == OUTSIDE)
+        .map(|n| n.message.clone())
+        .collect()
+}
+
+/// Returns how a run ended, as far as its report records it.
+pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
+    let cancelled =
+        (report.verdict == Verdict::Cancelled).then_some(match Exit::of(report.exit_code) {
+            Some(Exit::Terminated) => Interrupt::Term,
+            _ => Interrupt::Int,
+        });
+    // A step's own limit gives that code too, unless another failure precedes it.
+    let own_limit = || {
+        judge(
+            plan,
+            &report.steps,
+            &Ending::default(),
+            &RunFacts::default(),
+            Require::default(),
+        )
+        .exit
+            == Exit::Time
+    };
+    let is_cut = report.steps.iter().any(StepRecord::is_cut);
+    let budget_used =
+        cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
+    let cut = || {
+        report
+            .steps
+            .iter()
+            .find(|r| r.reason == Some(Cause::Storage))
+            .and_then(|r| r.detail.clone())
+    };
+    // Where all steps had ended, no step records that the record could not be kept.
+    let reason = report
+        .reason
+        .as_deref()
+        .filter(|_| report.verdict == Verdict::Incomplete);
+    let storage = reason
+        .and_then(|reason| reason.strip_prefix(UNRECORDED))
+        .map(str::to_owned)
+        .or_else(cut);
+    Ending {
+        budget_used,
+        cancelled,
+        duration_ms: report.duration_ms,
+        storage,
+    }
+}
+
 fn the_plan(report: &Report, plan: &Plan) -> Aspect {
+    if report.merged.is_some() {
+        return match own_plan(report) {
+            Ok(_) => {
+                let digest = plan.digest.as_ref().map(ToString::to_string);
+                let digest = digest.unwrap_or_default();
+                Aspect::yes(
+                    "plan",
+                    format!("the plan of all shards is {digest}, as reported"),
+                )
+            }
+            Err(why) => Aspect::no("plan", why),
+        };
+    }
     let actual = digest::digest(plan);
     match (&plan.digest, &report.plan_digest) {
         (Some(said), _) if *said != actual => Aspect::no(

@@ -6,24 +6,30 @@
 //! statuses up to the first blocking failure in plan order are, and it is a pass exactly if the
 //! unsharded run is: a failure in one shard does not stop the others, so that more is known.
 
-use super::event::Interrupt;
+mod agree;
+mod tools;
+
+use super::audit::{ending, violations};
 use super::record::StepRecord;
 use super::report::{
-    Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report,
+    Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardRecord, ShardSummary,
+    report,
 };
 use super::state::Ending;
-use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge, judge_share};
+use super::verdict::Require;
 use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
+use crate::base::word::{and_more, visible};
 use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::caveat::Caveat;
-use crate::plan::drift::{Difference, drift};
-use crate::plan::order::check_order;
-use crate::plan::scope::OUTSIDE;
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::drift::Difference;
 use crate::plan::shard::{MOST, Shard, share};
-use crate::plan::{Plan, Rewrite, Step, digest};
+use crate::plan::{Plan, Rewrite, Step};
+use agree::{agree, check, of_plan};
 use std::collections::{BTreeMap, BTreeSet};
+use tools::{Differing, differing};
 
+/// The most shards or tools that a message names.
+const SHOWN: usize = 10;
 /// The version of reports that this program reads.
 const VERSION: u64 = 1;
 
@@ -71,8 +77,38 @@ pub const NO_SHARD: &str = "vplan::merge::no_shard";
 pub const TAMPERED: &str = "vplan::merge::tampered";
 /// Shards of different plans, or of different divisions of one.
 pub const MISMATCH: &str = "vplan::merge::mismatch";
+/// Shards that compared the change with different commits.
+pub const BASE: &str = "vplan::merge::base";
+/// Shards that verified different trees.
+pub const TREE: &str = "vplan::merge::tree";
+/// Shards that had different tools, where that was asked about.
+pub const TOOLS: &str = "vplan::merge::tools";
 /// Two different reports of one shard.
 pub const DUPLICATE: &str = "vplan::merge::duplicate";
+
+fn shown(name: &str) -> String {
+    visible(name.as_bytes())
+}
+
+fn mismatch<T>(
+    code: &'static str,
+    message: String,
+    drift: Vec<Difference>,
+) -> Result<T, MergeError> {
+    let help = match code {
+        BASE => "all shards must compare the change with one commit: give them the same plan file",
+        TREE => "all shards must verify one tree: run them on checkouts of one commit",
+        TOOLS => "run all shards in one image, or leave `--same-tools` out",
+        _ => "all shards must run the same plan: give each of them the same plan file",
+    };
+    Err(MergeError {
+        code,
+        drift,
+        exit: Exit::Drift,
+        help: Some(help),
+        message,
+    })
+}
 
 fn fail<T>(
     code: &'static str,
@@ -80,7 +116,7 @@ fn fail<T>(
     why: &str,
     help: Option<&'static str>,
 ) -> Result<T, MergeError> {
-    let message = format!("`{}` {why}", visible(name.as_bytes()));
+    let message = format!("`{}` {why}", shown(name));
     Err(MergeError {
         code,
         drift: Vec::new(),
@@ -143,31 +179,41 @@ struct Checked {
     executed: Plan,
 }
 
+/// What is asked of a merge.
+#[derive(Clone, Debug, Default)]
+pub struct MergeRequest {
+    /// The plan that the reports must be of, all of it; without it at least one report is needed.
+    pub expect: Option<Plan>,
+    /// The requirements beyond a pass.
+    pub require: Require,
+    /// Whether tools that differ between shards are refused.
+    pub same_tools: bool,
+}
+
 /// Merges the reports of shards.
 ///
 /// # Errors
-/// Reports that were changed, that belong to different plans, or of which two contradict each other
-/// about one shard.
-pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
+/// Reports that were changed, that belong to different plans, bases or trees, or of which two
+/// contradict each other about one shard.
+pub fn merge(parts: Vec<Part>, asked: &MergeRequest) -> Result<Merged, MergeError> {
     let mut shards: BTreeMap<u32, Checked> = BTreeMap::new();
     for part in parts {
         let checked = check(part)?;
-        if let Some(other) = shards.values().next() {
+        if let Some(plan) = &asked.expect {
+            of_plan(&checked, plan)?;
+        }
+        for other in shards.values() {
             agree(other, &checked)?;
         }
         match shards.get(&checked.record.index) {
             Some(other) if other.report != checked.report => {
                 let why = format!(
                     "and `{}` are different reports of {}",
-                    visible(other.name.as_bytes()),
+                    shown(&other.name),
                     checked.record.shard()
                 );
-                return fail(
-                    DUPLICATE,
-                    &checked.name,
-                    &why,
-                    Some("give the one that counts"),
-                );
+                let help = Some("give the one that counts");
+                return fail(DUPLICATE, &checked.name, &why, help);
             }
             Some(_) => {}
             None => {
@@ -175,194 +221,98 @@ pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
             }
         }
     }
-    let Some(first) = shards.values().next() else {
-        return fail(UNREADABLE, "", "is no report", None);
+    let first = shards.values().next();
+    let (whole, count) = match (first, &asked.expect) {
+        (Some(first), _) => ((*first.record.plan).clone(), first.record.count),
+        (None, Some(plan)) => (plan.clone(), 0),
+        (None, None) => return fail(UNREADABLE, "", "is no report", None),
     };
-    let (whole, count) = ((*first.record.plan).clone(), first.record.count);
-    let missing: Vec<Shard> = (1..=count)
+    let caveats = caveats(&shards, count, asked.same_tools)?;
+    let missing: Vec<Shard> = absent(&shards, count).collect();
+    Ok(join(&whole, shards, &missing, caveats, asked.require))
+}
+
+fn absent(shards: &BTreeMap<u32, Checked>, count: u32) -> impl Iterator<Item = Shard> {
+    (1..=count)
         .filter(|i| !shards.contains_key(i))
-        .map(|index| Shard { count, index })
+        .map(move |index| Shard { count, index })
+}
+
+/// Returns what keeps the merged answer from meaning what one run would have said.
+fn caveats(
+    shards: &BTreeMap<u32, Checked>,
+    count: u32,
+    same_tools: bool,
+) -> Result<Vec<Caveat>, MergeError> {
+    let mut caveats = Vec::new();
+    let gap = gap(absent(shards, count), count);
+    caveats.extend(gap.map(|gap| {
+        Caveat::new(Code::ShardsMissing, Effect::Incomplete, gap)
+            .way_out("run what is missing, and merge all reports")
+    }));
+    let unknown: Vec<String> = shards
+        .values()
+        .filter(|s| s.report.tree.is_none())
+        .map(|s| s.record.index.to_string())
         .collect();
-    Ok(join(&whole, count, shards, &missing, require))
-}
-
-/// Whether two shards are of one division of one plan.
-fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
-    let names = (visible(one.name.as_bytes()), visible(other.name.as_bytes()));
-    let mismatch = |message: String, drift: Vec<Difference>| {
-        let help = Some("all shards must run the same plan: give each of them the same plan file");
-        Err(MergeError {
-            code: MISMATCH,
-            drift,
-            exit: Exit::Drift,
-            help,
-            message,
-        })
-    };
-    if one.record.plan_digest != other.record.plan_digest {
-        let message = format!("`{}` and `{}` are about different plans", names.0, names.1);
-        return mismatch(message, drift(&one.record.plan, &other.record.plan));
-    }
-    if one.record.count != other.record.count {
-        let counts = (one.record.count, other.record.count);
-        return mismatch(
-            format!(
-                "`{}` is one of {} shards, `{}` one of {}",
-                names.0, counts.0, names.1, counts.1
+    if !unknown.is_empty() {
+        let message = if unknown.len() == shards.len() {
+            "no shard says which tree it verified".to_owned()
+        } else {
+            let some = some_of(&unknown);
+            format!("which tree was verified is not known of shards {some} of {count}")
+        };
+        caveats.push(
+            Caveat::new(Code::NoCommonTree, Effect::Incomplete, message).way_out(
+                "run the shards in git checkouts of one commit that nothing else writes to",
             ),
-            Vec::new(),
         );
     }
-    Ok(())
-}
-
-/// Checks that a report is the one that vplan wrote of a shard: its plans have their digests, its
-/// share is its share, every step has its record, and the verdict is the one that its records have.
-fn check(part: Part) -> Result<Checked, MergeError> {
-    let Part { name, report } = part;
-    let tampered = |why: &str| {
-        fail(
-            TAMPERED,
-            &name,
-            &format!("was changed after it was written: {why}"),
-            None,
-        )
-    };
-    let Some(record) = report.shard.clone() else {
-        return fail(
-            NO_SHARD,
-            &name,
-            "is the report of a whole run, not of a shard",
-            Some("`vplan run --shard I/N` runs a shard"),
-        );
-    };
-    if record.plan.digest.as_ref() != Some(&digest::digest(&record.plan))
-        || record.plan_digest != record.plan.digest
-    {
-        return tampered("its plan does not have the digest that it says");
-    }
-    if check_order(&record.plan).is_err() {
-        return tampered("its plan contradicts itself");
-    }
-    if record.index == 0 || record.index > record.count || record.count > MOST {
-        return tampered("there is no such shard");
-    }
-    let own = share(&record.plan, record.shard());
-    let executed = match &record.executed {
-        None => own.plan,
-        Some(steps) => {
-            let rewrites = report
-                .rewrites
-                .iter()
-                .map(|r| Rewrite {
-                    next_digest: None,
-                    ..r.clone()
-                })
-                .collect();
-            digest::seal(Plan {
-                steps: steps.clone(),
-                rewrites,
-                ..own.plan
-            })
-        }
-    };
-    if own.elsewhere != record.elsewhere
-        || executed.digest != report.plan_digest
-        || check_order(&executed).is_err()
-    {
-        return tampered("the plan that it executed is not the shard's");
-    }
-    let named = report.steps.iter().map(|r| (&r.id, &r.command));
-    if !named.eq(executed.steps.iter().map(|s| (&s.id, &s.command))) {
-        return tampered("its steps are not those of its plan");
-    }
-    let part = record.part();
-    let judged = judge_share(
-        &executed,
-        &report.steps,
-        &ending(&report, &executed),
-        &RunFacts {
-            caveats: &report.caveats,
-            violations: &violations(&executed),
-        },
-        Require::default(),
-        part.as_deref(),
-    );
-    if judged.verdict != report.verdict || judged.coverage != report.coverage {
-        return tampered("its verdict is not the one that its steps give");
-    }
-    Ok(Checked {
-        name,
-        report,
-        record,
-        executed,
-    })
-}
-
-/// Returns the changes outside the contract's scope, from the plan's notes.
-pub(super) fn violations(plan: &Plan) -> Vec<String> {
-    plan.notes
-        .iter()
-        .filter(|n| n.kind == OUTSIDE)
-        .map(|n| n.message.clone())
-        .collect()
-}
-
-/// Returns how a run ended, as far as its report records it.
-pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
-    let cancelled =
-        (report.verdict == Verdict::Cancelled).then_some(match Exit::of(report.exit_code) {
-            Some(Exit::Terminated) => Interrupt::Term,
-            _ => Interrupt::Int,
+    let Differing { caveat, unknown } = differing(shards.values());
+    if same_tools {
+        let why = caveat.as_ref().map(|c| c.message.clone()).or_else(|| {
+            let tools = some_of(&unknown);
+            (!unknown.is_empty())
+                .then(|| format!("whether the shards had the same tools is not known: {tools}"))
         });
-    // A step's own limit gives that code too, unless another failure precedes it.
-    let own_limit = || {
-        judge(
-            plan,
-            &report.steps,
-            &Ending::default(),
-            &RunFacts::default(),
-            Require::default(),
-        )
-        .exit
-            == Exit::Time
-    };
-    let is_cut = report.steps.iter().any(StepRecord::is_cut);
-    let budget_used =
-        cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
-    let cut = || {
-        report
-            .steps
-            .iter()
-            .find(|r| r.reason == Some(Cause::Storage))
-            .and_then(|r| r.detail.clone())
-    };
-    // Where all steps had ended, no step records that the record could not be kept.
-    let reason = report
-        .reason
-        .as_deref()
-        .filter(|_| report.verdict == Verdict::Incomplete);
-    let storage = reason
-        .and_then(|reason| reason.strip_prefix(UNRECORDED))
-        .map(str::to_owned)
-        .or_else(cut);
-    Ending {
-        budget_used,
-        cancelled,
-        duration_ms: report.duration_ms,
-        storage,
+        if let Some(why) = why {
+            return mismatch(TOOLS, why, Vec::new());
+        }
     }
+    caveats.extend(caveat);
+    Ok(caveats)
+}
+
+/// Says which shards are missing; `None`: all are there.
+fn gap(missing: impl Iterator<Item = Shard>, count: u32) -> Option<String> {
+    let missing: Vec<String> = missing.map(|shard| shard.index.to_string()).collect();
+    match missing.as_slice() {
+        _ if count == 0 => Some("no shard has reported".to_owned()),
+        [] => None,
+        [one] => Some(format!("shard {one} of {count} is missing")),
+        more => Some(format!("shards {} of {count} are missing", some_of(more))),
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names.get(..SHOWN).unwrap_or(names);
+    let more = and_more(names.len().saturating_sub(shown.len()));
+    format!("{}{more}", shown.join(", "))
 }
 
 fn join(
     whole: &Plan,
-    count: u32,
     shards: BTreeMap<u32, Checked>,
     missing: &[Shard],
+    caveats: Vec<Caveat>,
     require: Require,
 ) -> Merged {
+    let count = u32::try_from(shards.len() + missing.len()).unwrap_or(MOST);
+    let nothing = shards.is_empty();
     let mut plan = whole.clone();
-    plan.steps = steps(whole, &shards, missing);
+    if !nothing {
+        plan.steps = steps(whole, &shards, missing);
+    }
     let mut total = Ending::default();
     let mut records: BTreeMap<String, StepRecord> = BTreeMap::new();
     let mut circumstances = Circumstances {
@@ -370,6 +320,7 @@ fn join(
         require,
         retries: DEFAULT_RETRIES,
         run_id: "merged".to_owned(),
+        tree: common_tree(&shards),
         ..Circumstances::default()
     };
     let mut rewrites: Vec<Rewrite> = Vec::new();
@@ -416,6 +367,7 @@ fn join(
             .environment
             .withheld
             .extend(report.environment.withheld);
+        circumstances.new_files.extend(report.new_files);
         circumstances.refusals.extend(report.refusals);
         circumstances.superseded.extend(report.superseded);
         // A plan with a remark precedes one without.
@@ -444,13 +396,10 @@ fn join(
         .sort_by(|a, b| a.name.cmp(&b.name));
     circumstances.environment.withheld.dedup();
     circumstances.violations = violations(whole);
-    let gap = missing
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ");
-    let verb = if missing.len() == 1 { "is" } else { "are" };
-    let gap = format!("{gap} {verb} missing");
+    circumstances.caveats.extend(caveats);
+    circumstances.new_files.sort_by(|a, b| a.path.cmp(&b.path));
+    circumstances.new_files.dedup_by(|a, b| a.path == b.path);
+    let gap = gap(missing.iter().copied(), count).unwrap_or_default();
     let records = plan.steps.iter().map(|step| {
         let absent = || {
             StepRecord::without_evidence(
@@ -474,20 +423,22 @@ fn join(
     {
         joined.feedback = Some(told);
     }
-    if !missing.is_empty() && joined.verdict.is_pass() {
-        joined.verdict = Verdict::Incomplete;
-        joined.exit_code = Exit::Incomplete.code();
-        joined.reason = Some(gap);
-        joined.decision = if joined.retries_remaining == 0 {
-            Decision::Fail
-        } else {
-            Decision::Retry
-        };
-    }
+    let rewritten = plan.rewrites.len() > whole.rewrites.len();
+    joined.merged = Some(MergedPlan {
+        executed: rewritten.then(|| plan.steps.clone()),
+        plan: Box::new(whole.clone()),
+    });
     Merged {
         report: joined,
         plan,
     }
+}
+
+/// Returns the tree that all shards verified, which agree where they say one.
+fn common_tree(shards: &BTreeMap<u32, Checked>) -> Option<String> {
+    let all = shards.values().all(|s| s.report.tree.is_some());
+    let first = shards.values().next().filter(|_| all)?;
+    first.report.tree.clone()
 }
 
 fn unreported(index: u32) -> ShardSummary {

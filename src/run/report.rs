@@ -59,6 +59,9 @@ pub struct Report {
     /// The feedback on the failures; absent when nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// The plan of all shards, if shards were merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedPlan>,
     /// New files that steps left and that git does not ignore, in byte order: `tree` is without
     /// them as long as they are as they were left and not in the index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -202,6 +205,17 @@ pub struct NewFile {
 /// The failure code of a step that changed files without permission. It is not one of the
 /// classifier's, which reads the step's own evidence.
 pub const TREE_CHANGED: &str = "verification_tree_changed";
+
+/// The plan of merged shards, with all that is needed to check their report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedPlan {
+    /// The steps that were executed in the end, if recovery changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed: Option<Vec<Step>>,
+    /// The whole plan.
+    pub plan: Box<Plan>,
+}
 
 /// The summary of a merged shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -409,6 +423,7 @@ pub fn report(
         environment,
         exit_code: exit.code(),
         feedback,
+        merged: None,
         new_files,
         no_change: None,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
@@ -441,6 +456,13 @@ impl Report {
         self.verdict.is_pass()
             || self.verdict == Verdict::NothingToVerify
             || [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code)
+    }
+
+    /// Returns the whole plan, where that is not the executed one: of a shard, and of merged ones.
+    #[must_use]
+    pub fn whole(&self) -> Option<&Plan> {
+        let shard = self.shard.as_ref().map(|shard| &*shard.plan);
+        shard.or(self.merged.as_ref().map(|merged| &*merged.plan))
     }
 
     /// Makes a good verdict incomplete: the record could not be written to its end, so the evidence

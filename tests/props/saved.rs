@@ -14,16 +14,16 @@ use vplan::plan::drift::drift;
 use vplan::plan::kdl::{from_kdl, text, to_kdl};
 use vplan::plan::order::check_order;
 use vplan::plan::shard::{Shard, share};
-use vplan::run::merge::{merge, read};
+use vplan::run::audit::{Holds, audit, own_plan};
+use vplan::run::merge::{MergeRequest, TREE, merge, read};
 use vplan::run::report::{Circumstances, Report, ShardRecord, report};
-use vplan::run::verdict::Require;
 
 fn played(case: &Case, picks: &[usize]) -> Played {
     play(case, &Incidents::default(), &mut chooser(picks.to_vec()))
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
-fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>) -> Report {
+fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>, tree: Option<u8>) -> Report {
     let Played {
         records, ending, ..
     } = played(case, picks);
@@ -32,6 +32,7 @@ fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>) -> Report 
         retries: 3,
         run_id: format!("{picks:?}"),
         shard,
+        tree: tree.map(|tree| format!("sha256:{tree}")),
         ..Circumstances::default()
     };
     report(&case.plan, records, &ending, circumstances)
@@ -69,6 +70,20 @@ fn ends(report: &Report) -> Vec<(String, String)> {
         .iter()
         .map(|s| (s.id.clone(), format!("{:?} {:?}", s.status, s.reason)))
         .collect()
+}
+
+/// Which tree each shard verified: mostly one, sometimes others or none that is known.
+fn trees() -> impl Strategy<Value = Vec<Option<u8>>> {
+    let any = prop::option::weighted(0.8, 0..2_u8);
+    prop_oneof![Just(vec![Some(0); 6]), prop::collection::vec(any, 6)]
+}
+
+/// Whether nothing that can be told by a report alone speaks against it.
+fn holds(report: &Report) -> bool {
+    let plan = own_plan(report).unwrap().unwrap();
+    audit(report, Some(&plan), None)
+        .iter()
+        .all(|a| a.holds != Holds::No)
 }
 
 /// What KDL is made of, and what is almost KDL.
@@ -201,43 +216,69 @@ proptest! {
         }
     }
 
-    /// Without fail-fast and budget: the same statuses, verdict, coverage and exit code as one run. With fail-fast: the same up
-    /// to the first blocking failure, and a pass exactly when that is one.
+    /// On one tree, without fail-fast and budget: the same statuses, verdict, coverage and exit code as one run. With fail-fast: the
+    /// same up to the first blocking failure, and a pass exactly when that is one. On different trees there is no answer, and where
+    /// a tree is not known there is no pass.
     #[test]
-    fn joined_is_as_if_run_at_once(case in cases(), count in 1..6_u32, picks in prop::collection::vec(picks(), 7), fail_fast in any::<bool>()) {
+    fn joined_is_as_if_run_at_once(case in cases(), count in 1..6_u32, picks in prop::collection::vec(picks(), 7), fail_fast in any::<bool>(), trees in trees()) {
         let mut case = case;
         case.plan.policy.budget_ms = None;
         case.plan.policy.fail_fast = fail_fast;
         case.plan = seal(case.plan);
-        let whole = reported(&case, &picks[6], None);
+        let whole = reported(&case, &picks[6], None, Some(0));
+        let trees = &trees[..count as usize];
         let mut parts = Vec::new();
         for index in 1..=count {
             let (part, record) = part(&case, Shard { count, index });
-            let report = reported(&part, &picks[index as usize], Some(record));
+            let report = reported(&part, &picks[index as usize], Some(record), trees[index as usize - 1]);
             let bytes = serde_json::to_vec(&report).unwrap();
             parts.push(read(&index.to_string(), &bytes).unwrap());
         }
         parts.reverse();
-        let joined = merge(parts.clone(), Require::default()).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+        let asked = MergeRequest::default();
+        let known: BTreeSet<u8> = trees.iter().copied().flatten().collect();
+        if known.len() > 1 {
+            let refused = merge(parts, &asked).map(|_| ()).unwrap_err();
+            prop_assert_eq!((refused.code, refused.exit.code()), (TREE, 4));
+            return Ok(());
+        }
+        let is_known = trees.iter().all(Option::is_some);
+        let joined = merge(parts.clone(), &asked).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
         let failed = |report: &Report| {
             let blocking = |id: &str| case.plan.steps.iter().any(|s| s.id == id && s.severity == Severity::Blocking);
             report.steps.iter().position(|r| r.status.is_failure() && blocking(&r.id))
         };
-        prop_assert_eq!(joined.verdict.is_pass(), whole.verdict.is_pass());
+        prop_assert_eq!(joined.verdict.is_pass(), is_known && whole.verdict.is_pass());
+        prop_assert_eq!(joined.exit_code == 0, is_known && whole.exit_code == 0);
+        prop_assert_eq!(&joined.tree, &trees[0].filter(|_| is_known).map(|tree| format!("sha256:{tree}")));
+        prop_assert!(holds(&joined), "{:#?}", joined);
         if let Some(first) = failed(&whole).filter(|_| fail_fast) {
             prop_assert_eq!(&ends(&joined)[..=first], &ends(&whole)[..=first]);
         } else {
             prop_assert_eq!(ends(&joined), ends(&whole));
-            prop_assert_eq!((joined.verdict, joined.exit_code, joined.coverage), (whole.verdict, whole.exit_code, whole.coverage));
+            if is_known {
+                prop_assert_eq!((joined.verdict, joined.exit_code, joined.coverage), (whole.verdict, whole.exit_code, whole.coverage));
+            }
         }
         prop_assert_eq!(&joined.plan_digest, &whole.plan_digest);
+        // Of the plan that is expected: the same, also when nothing has reported.
+        let expecting = |plan: &Plan| MergeRequest { expect: Some(plan.clone()), ..MergeRequest::default() };
+        let again = merge(parts.clone(), &expecting(&case.plan)).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+        prop_assert_eq!(&again, &joined);
+        let none = merge(Vec::new(), &expecting(&case.plan)).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+        prop_assert!(!none.verdict.is_pass() && none.exit_code == 44 && holds(&none), "{:#?}", none);
+        let mut other = case.plan.clone();
+        other.steps.truncate(case.plan.steps.len() / 2);
+        let other = seal(other);
+        prop_assert_eq!(merge(parts.clone(), &expecting(&other)).is_ok(), other.digest == case.plan.digest);
         // A shard that is missing is never a pass.
         for gone in 0..parts.len() {
             let mut rest = parts.clone();
             rest.remove(gone);
             if !rest.is_empty() {
-                let open = merge(rest, Require::default()).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+                let open = merge(rest, &asked).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
                 prop_assert!(!open.verdict.is_pass() && open.exit_code != 0);
+                prop_assert!(holds(&open), "{:#?}", open);
             }
         }
     }

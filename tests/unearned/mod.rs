@@ -7,6 +7,7 @@ mod content;
 mod hook;
 mod judge;
 mod r#loop;
+mod merge;
 mod names;
 mod not_promised;
 mod objects;

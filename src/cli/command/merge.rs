@@ -1,35 +1,37 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
 use super::format;
-use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Require as Asked};
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, duration, paint};
 use crate::cli::reports::Reports;
 use crate::cli::terminal::Terminal;
-use crate::effect::os::files;
-use crate::effect::store::records::REPORT;
 use crate::engine::Failure;
-use crate::run::merge::{MergeError, Merged, UNREADABLE, merge, read};
+use crate::engine::merged::CannotMerge;
+use crate::engine::saved::read_plan;
+use crate::run::merge::{MergeRequest, Merged};
 use crate::run::verdict::Require;
 use clap::Args;
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-
-/// The largest report that is read, in bytes.
-const MAX_REPORT: u64 = 256 << 20;
+use std::path::PathBuf;
 
 /// `vplan merge`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage; 4 the reports are of different plans."
+    after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage, or a report that `vplan verify` would refuse; 4 the reports are of different plans, base commits or trees, or with `--same-tools` of different tools; 44 incomplete: also when a shard is missing, or does not say which tree it verified.\n\nA folder is searched for runs, four folders deep; no symlink in it is followed."
 )]
 pub struct Merge {
-    /// The `report.json` of each shard's run, or the run's directory.
-    #[arg(value_name = "REPORT", required = true)]
+    /// The `report.json` of each shard's run, the run's directory, or a directory of runs.
+    #[arg(value_name = "REPORT", required_unless_present = "expect")]
     pub reports: Vec<PathBuf>,
+    /// The plan that the reports must be of: without a report of each shard the answer is
+    /// incomplete, also when there is none.
+    #[arg(long, value_name = "PLAN")]
+    pub expect: Option<PathBuf>,
+    /// Refuses shards that had different tools, which is a note otherwise.
+    #[arg(long)]
+    pub same_tools: bool,
     /// What a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE")]
     pub require: Option<Asked>,
@@ -50,14 +52,23 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     };
     args.documents
         .check((format == Format::Json).then_some("--format json"))?;
-    let mut parts = Vec::new();
-    for path in &args.reports {
-        parts.push(load(path)?);
+    let expect = args.expect.as_deref().map(read_plan).transpose()?;
+    let request = MergeRequest {
+        expect,
+        require,
+        same_tools: args.same_tools,
+    };
+    let (merged, notes) =
+        (global.engine().merge(&args.reports, &request)).map_err(|e| match e {
+            CannotMerge::Report(failure) => *failure,
+            CannotMerge::Contradict(error) => {
+                terminal.note(&render::drift(&error.drift));
+                Failure::new(error.exit, error.code, error.message).helped(error.help)
+            }
+        })?;
+    for note in notes {
+        terminal.note(&format!("note: {note}\n"));
     }
-    let merged = merge(parts, require).map_err(|error| {
-        terminal.note(&render::drift(&error.drift));
-        failure(error)
-    })?;
     if format == Format::Json {
         terminal.print_json(&merged.report);
     } else if args.documents.take_stdout() {
@@ -71,29 +82,6 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
         .write(&merged.report, &merged.plan, None, None, terminal))
 }
 
-fn failure(error: MergeError) -> Failure {
-    Failure::new(error.exit, error.code, error.message).helped(error.help)
-}
-
-fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
-    let name = visible(path.as_os_str().as_bytes());
-    let wrong = |why: String| Failure::new(Exit::Usage, UNREADABLE, format!("`{name}` {why}"));
-    let file = if path.is_dir() {
-        path.join(REPORT)
-    } else {
-        path.to_owned()
-    };
-    let bytes = files::read_plain(&file, MAX_REPORT).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound if path.is_dir() => wrong(
-            "holds no report: its run did not come to an end, or it is no run's directory"
-                .to_owned(),
-        ),
-        std::io::ErrorKind::FileTooLarge => wrong("is larger than any report".to_owned()),
-        _ => wrong(format!("cannot be read: {e}")),
-    })?;
-    read(&name, &bytes).map_err(failure)
-}
-
 fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     let Merged { report, plan } = merged;
     let mut text = String::new();
@@ -104,19 +92,12 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     text.push_str(&render::caveats(&report.caveats, color));
     for shard in &report.shards {
         let name = format!("shard {} of {}", shard.index, report.shards.len());
-        match (shard.verdict, &shard.run_id) {
-            (Some(verdict), Some(run)) => {
-                let time = duration(shard.duration_ms.unwrap_or(0));
-                let verdict = verdict.name().replace('_', " ");
-                text.push_str(&format!(
-                    "  {name}: {verdict} in {time} ({})\n",
-                    visible(run.as_bytes())
-                ));
-            }
-            _ => text.push_str(&format!(
-                "  {} {name} is missing\n",
-                paint(color, Tone::Bad, "!")
-            )),
+        // What is missing is among the caveats.
+        if let (Some(verdict), Some(run)) = (shard.verdict, &shard.run_id) {
+            let time = duration(shard.duration_ms.unwrap_or(0));
+            let verdict = verdict.name().replace('_', " ");
+            let run = visible(run.as_bytes());
+            text.push_str(&format!("  {name}: {verdict} in {time} ({run})\n"));
         }
     }
     if let Some(saved) = report

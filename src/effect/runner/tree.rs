@@ -14,7 +14,7 @@ use crate::effect::git::snapshot::Snapshot;
 use crate::effect::runner::looks::{Looks, take};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::{Note, Plan};
-use crate::run::report::NewFile;
+use crate::run::report::{NewFile, Report};
 use blame::{AGAIN, Attribution, Run, blame, is_product};
 use std::thread::{Builder, JoinHandle};
 
@@ -36,10 +36,12 @@ impl Present {
         Self(git.and_then(take))
     }
 
-    /// Returns its digest as a report of this plan with these new files would record it.
+    /// Returns its digest as this report, of this plan, would record it.
     #[must_use]
-    pub fn digest(&self, plan: &Plan, new: &[NewFile]) -> Option<String> {
-        self.0.as_ref().map(|snapshot| digest(snapshot, plan, new))
+    pub fn digest(&self, report: &Report, plan: &Plan) -> Option<String> {
+        let snapshot = self.0.as_ref()?;
+        let whole = report.whole().unwrap_or(plan);
+        Some(digest(snapshot, whole, &report.new_files))
     }
 }
 
@@ -203,7 +205,7 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChang
     TreeChanges {
         caveats,
         failed,
-        tree: settled.then(|| digest(now, plan, &new)),
+        tree: settled.then(|| digest(now, run.whole.unwrap_or(plan), &new)),
         note: note(&others),
         new: if few { new } else { Vec::new() },
         suspects,

@@ -259,6 +259,7 @@ pub fn verify(
             plans: &plans,
             contract,
             records: &records,
+            whole: circumstances.shard.as_ref().map(|shard| &*shard.plan),
         },
     );
     let note = apply_tree_changes(

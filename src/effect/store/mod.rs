@@ -5,5 +5,6 @@ pub mod history;
 pub mod import_cache;
 pub mod ledger;
 pub mod records;
+pub mod report_files;
 pub mod reuse;
 pub mod vault;

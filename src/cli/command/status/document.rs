@@ -59,7 +59,7 @@ pub struct Tree {
 pub(super) fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
     let recorded = report.tree.clone()?;
     let plan = history.plan(&report.run_id).ok()??;
-    let present = present.digest(&plan, &report.new_files);
+    let present = present.digest(report, &plan);
     let same = present.as_ref() == Some(&recorded);
     Some(Tree {
         present,

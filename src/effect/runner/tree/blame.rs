@@ -28,6 +28,8 @@ pub struct Run<'a> {
     pub contract: Option<&'a Contract>,
     /// The records of the last plan's steps.
     pub records: &'a [StepRecord],
+    /// The whole plan, if only a shard of it was executed: all shards name one tree alike.
+    pub whole: Option<&'a Plan>,
 }
 
 impl Run<'_> {
@@ -345,6 +347,7 @@ mod tests {
                     plans: &[Arc::new(plan.clone())],
                     contract: None,
                     records: &[],
+                    whole: None,
                 },
             );
             assert_eq!(

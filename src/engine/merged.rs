@@ -1,0 +1,163 @@
+//! Merges the reports of shards: finds them, and refuses those that an audit refuses.
+
+use super::failure::Failure;
+use super::place::Engine;
+use crate::base::vocabulary::Exit;
+use crate::base::word::{and_more, count, visible};
+use crate::effect::os::files;
+use crate::effect::store::records::{EVENTS, REPORT};
+use crate::effect::store::report_files::{DEPTH, find};
+use crate::run::merge::{
+    MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADABLE, merge, read,
+};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The most bytes of all reports together.
+const MAX_REPORTS: u64 = 1 << 30;
+/// The largest report that is read, in bytes.
+const MAX_REPORT: u64 = 256 << 20;
+/// The most folders that a note names.
+const NAMED: usize = 3;
+
+/// Why reports cannot be merged.
+#[derive(Debug)]
+pub enum CannotMerge {
+    /// One cannot be read, or is not what vplan wrote.
+    Report(Box<Failure>),
+    /// They contradict each other.
+    Contradict(MergeError),
+}
+
+impl Engine<'_> {
+    /// Merges the reports that these paths name, or that lie in these folders. Returns the merged
+    /// report with notes for people. Where a plan is expected, a path without a report is no error.
+    ///
+    /// # Errors
+    /// Reports that cannot be read, were changed, or contradict each other.
+    pub fn merge(
+        &self,
+        paths: &[PathBuf],
+        request: &MergeRequest,
+    ) -> Result<(Merged, Vec<String>), CannotMerge> {
+        let mut notes = Vec::new();
+        let mut parts = Vec::new();
+        let mut left = MAX_REPORTS;
+        for file in found(paths, request.expect.is_some(), &mut notes).map_err(reported)? {
+            let part = load(&file, &mut left).map_err(reported)?;
+            let folder = file.parent().filter(|folder| is_record(&file, folder));
+            // What is about a whole run is refused for that, whatever else it may be.
+            if part.report.shard.is_some()
+                && let Some(aspect) = self.refuses(&part.report, folder)
+            {
+                let why = format!("was changed after it was written: {}", aspect.message);
+                return Err(reported(wrong(TAMPERED, &part.name, &why)));
+            }
+            parts.push(part);
+        }
+        let merged = merge(parts, request).map_err(CannotMerge::Contradict)?;
+        Ok((merged, notes))
+    }
+}
+
+fn reported(failure: Failure) -> CannotMerge {
+    CannotMerge::Report(Box::new(failure))
+}
+
+fn wrong(code: &'static str, name: &str, why: &str) -> Failure {
+    let why = visible(why.as_bytes());
+    Failure::new(Exit::Usage, code, format!("`{name}` {why}"))
+}
+
+/// Whether a report lies in the folder of its run.
+fn is_record(file: &Path, folder: &Path) -> bool {
+    file.ends_with(REPORT) && folder.join(EVENTS).symlink_metadata().is_ok()
+}
+
+/// Finds the files of all reports, each once.
+fn found(
+    paths: &[PathBuf],
+    is_expected: bool,
+    notes: &mut Vec<String>,
+) -> Result<BTreeSet<PathBuf>, Failure> {
+    let mut files = BTreeSet::new();
+    for path in paths {
+        let name = visible(path.as_os_str().as_bytes());
+        let absent = |why: &str, notes: &mut Vec<String>| {
+            if is_expected {
+                notes.push(format!("`{name}` {why}"));
+                Ok(())
+            } else {
+                Err(wrong(UNREADABLE, &name, why))
+            }
+        };
+        if !path.is_dir() {
+            match path.symlink_metadata() {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    absent(&format!("cannot be read: {e}"), notes)?;
+                }
+                _ => drop(files.insert(path.clone())),
+            }
+            continue;
+        }
+        let below = find(path).map_err(|e| {
+            let why = match e.kind() {
+                io::ErrorKind::QuotaExceeded => format!("{e}: name the folders of the runs"),
+                _ => format!("cannot be read: {e}"),
+            };
+            wrong(UNREADABLE, &name, &why)
+        })?;
+        if below.files.is_empty() {
+            let why = if below.unfinished.is_empty() {
+                format!("holds no report, {DEPTH} folders deep")
+            } else {
+                "holds no report: its run did not come to an end".to_owned()
+            };
+            absent(&why, notes)?;
+        } else if !below.unfinished.is_empty() {
+            let runs = count(below.unfinished.len(), "run");
+            notes.push(format!(
+                "{runs} did not come to an end: {}",
+                some_of(&below.unfinished)
+            ));
+        }
+        if !below.skipped.is_empty() {
+            let folders = count(below.skipped.len(), "folder");
+            let skipped = some_of(&below.skipped);
+            notes.push(format!(
+                "{folders} not looked into, too deep or a symlink: {skipped}"
+            ));
+        }
+        files.extend(below.files);
+    }
+    Ok(files)
+}
+
+fn some_of(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{}`", visible(path.as_os_str().as_bytes())))
+        .collect();
+    let more = and_more(paths.len().saturating_sub(shown.len()));
+    format!("{}{more}", shown.join(", "))
+}
+
+fn load(file: &Path, left: &mut u64) -> Result<Part, Failure> {
+    let name = visible(file.as_os_str().as_bytes());
+    let cap = MAX_REPORT.min(*left);
+    let bytes = files::read_plain(file, cap).map_err(|e| {
+        let why = match e.kind() {
+            io::ErrorKind::FileTooLarge if cap < MAX_REPORT => {
+                "is one too many: together the reports are larger than 1GiB".to_owned()
+            }
+            io::ErrorKind::FileTooLarge => "is larger than any report".to_owned(),
+            _ => format!("cannot be read: {e}"),
+        };
+        wrong(UNREADABLE, &name, &why)
+    })?;
+    *left = left.saturating_sub(bytes.len() as u64);
+    read(&name, &bytes).map_err(|e| Failure::new(e.exit, e.code, e.message).helped(e.help))
+}
