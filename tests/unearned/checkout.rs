@@ -184,7 +184,7 @@ fn only_ignored_folders_can_be_linked() {
         ("\".\"", "vplan::contract::path"),
         ("\"../x\"", "vplan::contract::path"),
         ("\"/etc\"", "vplan::contract::path"),
-        ("x", "vplan::parse"),
+        ("x", "vplan::lang::unexpected_argument"),
     ] {
         of(&linked(folder)).run(&["check"]).exits(3).warns(code);
     }
