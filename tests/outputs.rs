@@ -220,7 +220,7 @@ fn every_captured_output_is_read_as_what_it_means() {
         );
         if !case.argv.is_empty() {
             let argv: Vec<&str> = case.argv.iter().map(String::as_str).collect();
-            let guessed = output::read(&output::guessed(&argv, case.kind), stdout, stderr);
+            let guessed = output::read_expected(&output::guessed(&argv, case.kind), stdout, stderr);
             if guessed != named {
                 wrong.push(format!(
                     "{title}: by its words it reads {guessed:#?}, by its name {named:#?}"

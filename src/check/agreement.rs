@@ -14,6 +14,8 @@ use crate::base::word::{and_more, count, visible};
 
 /// How many failed tests are named.
 const NAMED: usize = 3;
+/// How the detail begins of a pass whose output was not read at all.
+pub const BY_EXIT_CODE: &str = "passed by exit code alone";
 /// How many characters of a name or a message are shown on the one line.
 const SHOWN: usize = 120;
 
@@ -66,6 +68,10 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
                         first(reading, Level::Warning)
                     );
                     failed(Cause::Warnings, format!("{code}, with {text}"))
+                }
+                (Some(reading), None) if !reading.unread.is_empty() => {
+                    let part = unread_part(reading).unwrap_or_default();
+                    failed(Cause::ExitCode, format!("{code}; {part}"))
                 }
                 (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
                     let said = describe_counts(reading)
@@ -262,18 +268,16 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
 /// A pass, with what is to be said of it.
 fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     let tests = terms.kind == Kind::Test;
-    let unread = |text: String| {
-        let detail = format!("passed by exit code alone: {text}");
-        Outcome::new(Status::Passed, Cause::OutputUnread, detail)
-    };
+    let unread = |detail| Outcome::new(Status::Passed, Cause::OutputUnread, detail);
+    let by_exit = |text: String| unread(format!("{BY_EXIT_CODE}: {text}"));
     let Some(reading) = evidence.reading.as_deref() else {
         return match (is_silent(evidence), tests) {
-            (true, true) => unread("it wrote nothing that shows that tests ran".to_owned()),
+            (true, true) => by_exit("it wrote nothing that shows that tests ran".to_owned()),
             // There is no output that could have been read, and none is what compilers say when all
             // is well.
             (true, false) if exit == 0 => Outcome::PASSED,
-            (true, false) => unread(format!("exit code {exit}, and it wrote nothing")),
-            (false, _) => unread(format!(
+            (true, false) => by_exit(format!("exit code {exit}, and it wrote nothing")),
+            (false, _) => by_exit(format!(
                 "its output is in no format that is known{}",
                 unchecked(terms)
             )),
@@ -281,10 +285,15 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     };
     if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
         let said = describe_counts(reading).unwrap_or_else(|| "nothing".to_owned());
-        return unread(format!("its output shows {said}, and no tests"));
+        return by_exit(format!("its output shows {said}, and no tests"));
     }
+    let unread = unread_part(reading).map(|part| {
+        let said =
+            describe_counts(reading).map_or_else(String::new, |said| format!("{said}, but "));
+        unread(format!("{said}{part}"))
+    });
     if reading.errors == 0 && reading.warnings == 0 {
-        return Outcome::PASSED;
+        return unread.unwrap_or(Outcome::PASSED);
     }
     let within = limit(terms.output.max_errors, true);
     let errors =
@@ -295,11 +304,19 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         .flatten()
         .collect::<Vec<_>>()
         .join(", ");
+    let (cause, detail) = unread.map_or((None, Some(detail)), |o| (o.cause, o.detail));
     Outcome {
-        cause: None,
-        detail: Some(detail),
+        cause,
+        detail,
         status: Status::PassedWithWarnings,
     }
+}
+
+/// Says which part of an output was not read.
+fn unread_part(reading: &Reading) -> Option<String> {
+    let first = short(reading.unread.first()?);
+    let more = and_more(reading.unread.len().saturating_sub(1) as u64);
+    Some(format!("not all of its output was read: {first}{more}"))
 }
 
 /// The thresholds that a reading would have been held against.

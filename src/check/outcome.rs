@@ -129,7 +129,8 @@ pub enum Cause {
     Retried,
     /// cached: it passed in an earlier run, and all that it depends on is as it was.
     SameInputs,
-    /// passed: by exit code alone, because its output is in no format that is known.
+    /// passed: by exit code alone, because its output, or a part of it, is in no format that is
+    /// known.
     OutputUnread,
 }
 

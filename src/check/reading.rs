@@ -35,6 +35,10 @@ pub struct Reading {
     /// How many tests; only where tests are what the format counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
+    /// The parts of the output that were not read and may report a failure; one line each, for
+    /// people. With any, the rest shows less than that all is well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// How many warnings.
     pub warnings: u64,
 }
@@ -177,6 +181,7 @@ impl Reading {
             format,
             problems,
             tests,
+            unread,
             warnings,
         } = other;
         if self.format.is_empty() {
@@ -206,6 +211,7 @@ impl Reading {
         problems
             .into_iter()
             .for_each(|problem| self.object(problem));
+        unread.into_iter().for_each(|part| self.leave_out(part));
     }
 
     /// What it says to a check of a kind: a compiler or a linter that writes a report of tests
@@ -264,7 +270,17 @@ impl Reading {
                 .chain([name])
                 .for_each(&mut change);
         }
-        self.problems.iter_mut().for_each(change);
+        let lines = self.problems.iter_mut().chain(&mut self.unread);
+        lines.for_each(change);
+    }
+
+    /// Notes a part of the output that was not read, once and while there is room.
+    pub fn leave_out(&mut self, part: impl Into<String>) {
+        let mut part = part.into();
+        clip(&mut part);
+        if self.unread.len() < PROBLEMS_KEPT && !self.unread.contains(&part) {
+            self.unread.push(part);
+        }
     }
 
     /// Notes what speaks against a pass, while there is room.

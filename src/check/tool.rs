@@ -56,10 +56,24 @@ impl Invocation {
         self.layers.last().map_or(&[], |layer| &layer.arguments)
     }
 
+    /// All its words.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
+    }
+
     /// Whether one of these words is behind the program that does the work.
     #[must_use]
     pub fn has(&self, words: &[&str]) -> bool {
         self.arguments().iter().any(|word| words.contains(&&**word))
+    }
+
+    /// The script of a package that it runs.
+    #[must_use]
+    pub fn script(&self) -> Option<&str> {
+        let layer = self.layers.iter().find(|layer| layer.role == Role::Script);
+        layer
+            .and_then(|layer| layer.asked.first())
+            .map(String::as_str)
     }
 
     /// The names of all programs that it starts, outermost first.
@@ -133,7 +147,7 @@ pub(crate) fn layers_of_body(body: &str) -> Vec<Layer> {
     found
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(super) fn is_assignment(word: &str) -> bool {
     word.split_once('=')
         .is_some_and(|(name, _)| crate::base::command::is_env_name(name))
 }

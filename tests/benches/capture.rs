@@ -49,7 +49,7 @@ fn kept(
         }),
         max_output,
         live: None,
-        formats: &[],
+        formats: None,
         limit_ms: u64::MAX,
     };
     let start = Instant::now();

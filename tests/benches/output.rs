@@ -29,7 +29,7 @@ const PIECE: usize = 64 << 10;
 struct Case {
     name: &'static str,
     text: String,
-    formats: Vec<(&'static str, Vec<&'static Format>)>,
+    formats: Vec<(&'static str, Expected)>,
 }
 
 fn main() {
@@ -70,8 +70,8 @@ fn main() {
     criterion.final_summary();
 }
 
-fn scan(formats: &[&'static Format], text: &str) -> Option<Reading> {
-    let mut scan = Scan::new(formats);
+fn scan(formats: &Expected, text: &str) -> Option<Reading> {
+    let mut scan = Scan::expecting(formats);
     text.as_bytes()
         .chunks(PIECE)
         .for_each(|piece| scan.push(Stream::Out, piece));
@@ -96,7 +96,7 @@ fn cases(size: usize) -> Vec<Case> {
         let alone = ALL
             .iter()
             .filter(|f| f.kinds.contains(&kind))
-            .map(|f| (f.id, vec![f]))
+            .map(|f| (f.id, Expected::sure(vec![f])))
             .collect();
         let name = match kind {
             Kind::Test => "log, each test",
@@ -116,7 +116,7 @@ fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> C
     let mut formats = Vec::new();
     let known = output::named(FormatName::parse(format).unwrap(), kind);
     if !known.is_empty() {
-        formats.push(("known", known));
+        formats.push(("known", Expected::sure(known)));
     }
     formats.push(("auto", output::guessed(&["make"], kind)));
     Case {

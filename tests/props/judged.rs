@@ -60,6 +60,7 @@ fn readings() -> impl Strategy<Value = Reading> {
                 failed_tests,
                 findings,
                 format: "words".to_owned(),
+                unread: Vec::new(),
             },
         )
 }

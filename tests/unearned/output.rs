@@ -1,9 +1,14 @@
 //! No launcher, no document, no other tool and no prefix hides a failure that the output says.
 
 use crate::support::Project;
+use serde_json::Value;
 use vplan::check::Kind;
 use vplan::check::output::guessed;
 
+const CARGO: &str = "   Compiling a v0.1.0\n     Running unittests src/lib.rs (target/debug/a)\n\n\
+                     running 1 test\ntest handles_an_error ... ok\n\n\
+                     test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; \
+                     finished in 0.00s\n\n";
 const PYTEST: &str = "..F [100%]\n=== short test summary info ===\nFAILED t.py::test_a - assert 0\n\
                       1 failed, 2 passed in 0.01s\n";
 const JUNIT: &str = "<?xml version=\"1.0\"?>\n<testsuites>\n\
@@ -26,9 +31,14 @@ fn junit(text: &str) -> String {
 }
 
 /// Runs a test whose command prints this and exits with 0; vplan must exit with this code.
-fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
+fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) -> Value {
+    run_as("test", command, stdout, stderr, exit)
+}
+
+/// Runs a check with this verb; returns the record of its step.
+fn run_as(verb: &str, command: &str, stdout: &str, stderr: &str, exit: i32) -> Value {
     let contract = format!(
-        "vplan 1\nwhenChangedAny \"src/**\" {{\n  check unit {{\n    test {command}\n  }}\n}}\n"
+        "vplan 1\nwhenChangedAny \"src/**\" {{\n  check unit {{\n    {verb} {command}\n  }}\n}}\n"
     );
     let files = [
         ("contracts/verify.vplan", contract.as_str()),
@@ -37,9 +47,10 @@ fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
         ("src/a", "a\n"),
     ];
     let project = Project::git_with(&files);
-    for name in ["say", "go", "node"] {
+    for name in ["say", "go", "node", "cargo"] {
         project.script(name, "#!/bin/sh\ncat out.txt\ncat err.txt >&2\n");
     }
+    project.script("own", "#!/bin/sh\ncat err.txt\n");
     project.commit("scripts");
     project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     project.write("src/a", "b\n");
@@ -51,6 +62,13 @@ fn printing(command: &str, stdout: &str, stderr: &str, exit: i32) {
         ran.out(),
         ran.err()
     );
+    ran.json()["steps"][0].clone()
+}
+
+/// Whether a pass is said to be of an output of which not all was read.
+fn is_partial(step: &Value) -> bool {
+    let detail = step["detail"].as_str().unwrap_or_default();
+    step["reason"] == "output_unread" && detail.contains("not all of its output was read")
 }
 
 #[test]
@@ -199,4 +217,167 @@ fn a_name_in_front_of_each_line_hides_no_failure() {
         printing("./say", &format!("{}{}", passing(), lines(PYTEST)), "", 42);
         printing("./say", &lines(&passing()), "", 0);
     }
+}
+
+#[test]
+fn a_known_tool_that_passes_does_not_hide_that_another_one_failed() {
+    for failure in [
+        "3 checks FAILED",
+        "own-runner: 2 failures",
+        "FAIL login",
+        "error: no such table",
+        "login ... failed",
+        "not ok 7 of own",
+        "\u{2717} login",
+        "failed=2 passed=7",
+        "Traceback (most recent call last):",
+        "make: [Makefile:2: own] Error 1 (ignored)",
+    ] {
+        for command in [
+            "./say",
+            "sh -c './say && ./own'",
+            "sh -c './cargo test && ./own'",
+        ] {
+            let step = printing(command, &format!("{CARGO}{failure}\n"), "", 0);
+            assert!(is_partial(&step), "{command} {failure}: {step:#}");
+            assert!(
+                step["detail"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("1 test passed, but")
+            );
+        }
+        let step = printing("./say", &format!("{failure}\n{CARGO}"), "", 0);
+        assert!(is_partial(&step), "before: {failure}: {step:#}");
+    }
+    // People see it, too.
+    let project = Project::git_with(&[
+        (
+            "contracts/verify.vplan",
+            "vplan 1\ncheck unit {\n  test cat out.txt\n}\n",
+        ),
+        ("out.txt", &format!("{CARGO}3 checks FAILED\n")),
+    ]);
+    let ran = project.run(&["run", "--all"]);
+    ran.exits(0)
+        .says("! unit: 1 test passed, but not all of its output was read: `3 checks FAILED`");
+    // After the other tools' results, too.
+    let step = printing(
+        "./say",
+        &format!("{}1 of 2 checks failed\n", passing()),
+        "",
+        0,
+    );
+    assert!(is_partial(&step), "{step:#}");
+}
+
+#[test]
+fn what_reports_no_failure_makes_no_pass_partial() {
+    for other in [
+        "7 checks ok",
+        "0 failures, 0 errors",
+        "no errors",
+        "errors: 0",
+        "failed=0 passed=7",
+        "make[1]: Leaving directory `/a/error`",
+        "cc -Werror -c error.c",
+        "warning: unused variable: `error`",
+        "Done in 3.2s.",
+        "----------|---------|----------|",
+    ] {
+        for text in [format!("{CARGO}{other}\n"), format!("{other}\n{CARGO}")] {
+            let step = printing("./say", &text, "", 0);
+            assert!(step["reason"].is_null(), "{other}: {step:#}");
+            assert_eq!(step["tests"]["passed"], 1);
+        }
+    }
+    // What a test prints is the test's, and what a known tool starts prints nothing else.
+    let inside = CARGO.replace("test handles", "3 checks FAILED\ntest handles");
+    assert!(printing("./say", &inside, "", 0)["reason"].is_null());
+    let behind = format!("{CARGO}3 checks FAILED\n");
+    assert!(printing("./cargo test", &behind, "", 0)["reason"].is_null());
+    assert!(
+        printing("sh -c './cargo test; echo 3 checks FAILED'", CARGO, "", 0)["reason"].is_null()
+    );
+}
+
+#[test]
+fn a_known_linter_that_passes_does_not_hide_that_another_one_failed() {
+    let ruff = "All checks passed!\n";
+    for failure in [
+        "3 errors, 0 warnings, 0 informations",
+        "[warn] Code style issues found in 2 files.",
+        "12 problems",
+    ] {
+        for text in [format!("{ruff}{failure}\n"), format!("{failure}\n{ruff}")] {
+            let step = run_as("lint", "./say", &text, "", 0);
+            assert!(is_partial(&step), "{failure}: {step:#}");
+        }
+    }
+    for other in [
+        "0 errors, 0 warnings, 0 informations",
+        "Success: no issues found in 3 files",
+    ] {
+        let step = run_as("lint", "./say", &format!("{ruff}{other}\n"), "", 0);
+        assert!(step["reason"].is_null(), "{other}: {step:#}");
+    }
+}
+
+#[test]
+fn results_of_tools_that_are_not_known_to_have_run_are_not_added_up() {
+    let both = format!("{CARGO}{}", passing());
+    let step = printing("./say", &both, "", 0);
+    assert!(is_partial(&step), "{step:#}");
+    assert_eq!(step["tests"]["passed"], 1, "{step:#}");
+    for command in [
+        "sh -c './say; true pytest' cargo test",
+        "./say cargo test pytest",
+        "sh -c './say && ./cargo test'",
+    ] {
+        assert!(is_partial(&printing(command, &both, "", 0)), "{command}");
+    }
+    // What was printed as a command, or is one, has run.
+    for echo in [
+        "cargo test\npytest -q\n",
+        "> cargo test && pytest\n",
+        "$ cargo test\n+ python3 -m pytest\n",
+    ] {
+        let step = printing("./say", &format!("{echo}{both}"), "", 0);
+        assert!(step["reason"].is_null(), "{echo}: {step:#}");
+        assert_eq!(step["tests"]["passed"], 4);
+    }
+    // A failure counts, whichever tool it is of.
+    printing("./say", &format!("{CARGO}{PYTEST}"), "", 42);
+    printing("./say", &format!("{PYTEST}{CARGO}"), "", 42);
+}
+
+#[test]
+fn a_line_of_tap_is_no_test_of_a_tool_that_found_none() {
+    let text = "ok 1 - x\n1..1\n?   \tm\t[no test files]\n";
+    assert!(is_partial(&printing("./say", text, "", 0)));
+    let step = printing("./say", "ok 1 - x\n1..1\n", "", 0);
+    assert!(step["reason"].is_null(), "{step:#}");
+}
+
+#[test]
+fn names_beyond_those_that_are_told_apart_are_said() {
+    let lanes = |number: usize, text: &str| -> String {
+        (0..number)
+            .flat_map(|n| text.lines().map(move |line| format!("pkg{n}: {line}\n")))
+            .collect()
+    };
+    let step = printing("./say", &lanes(64, &passing()), "", 0);
+    assert!(step["reason"].is_null(), "{step:#}");
+    assert_eq!(step["tests"]["passed"], 192);
+    let step = printing("./say", &lanes(65, &passing()), "", 0);
+    assert!(is_partial(&step), "{step:#}");
+    // An unknown tool beside known ones, each behind its name.
+    let other = |line: &str| format!("{}own: {line}\n", lanes(2, &passing()));
+    assert!(is_partial(&printing(
+        "./say",
+        &other("3 checks FAILED"),
+        "",
+        0
+    )));
+    assert!(printing("./say", &other("3 checks passed"), "", 0)["reason"].is_null());
 }

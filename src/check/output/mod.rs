@@ -5,12 +5,14 @@
 //! only for its own tool's words at the place where that tool prints them: a summary that a *test*
 //! prints is not the summary.
 
+mod beside;
 pub mod reader;
 mod scan;
 mod together;
 
 /// The parts that readers share.
 pub mod kit {
+    pub mod blocks;
     pub mod dedupe;
     pub mod document;
     pub mod json;
@@ -65,6 +67,7 @@ mod report {
 }
 
 use super::Kind;
+use super::commands::parts;
 use super::reading::Reading;
 use super::tool::Invocation;
 use crate::base::vocabulary::FormatName;
@@ -72,6 +75,7 @@ use findings::{
     eslint, eslint_json, flake8, gcc, go_build, javac, msbuild, mypy, pylint, ruff, rustc,
     rustc_json, shellcheck, tsc,
 };
+pub use reader::Expected;
 use reader::{Format, Stream};
 use report::{junit, sarif, trx};
 pub use scan::{LINE_MOST, Scan};
@@ -127,24 +131,52 @@ pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
         .collect()
 }
 
-/// The formats that may be met under `format auto`: those that the command writes, or, if none is
-/// known to, all of the kind.
+/// The formats that may be met under `format auto`: those that the command writes, or, if it may
+/// start a tool that is not known, all of the kind.
 #[must_use]
-pub fn guessed(argv: &[&str], kind: Kind) -> Vec<&'static Format> {
-    let run = Invocation::of(argv);
+pub fn guessed(argv: &[&str], kind: Kind) -> Expected {
+    let parts = parts(argv);
     let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
-    let written: Vec<_> = of_kind().filter(|f| (f.written_by)(&run)).collect();
-    if written.is_empty() {
-        of_kind().collect()
-    } else {
-        written
+    let is_known = |part: &Invocation| of_kind().any(|f| (f.written_by)(part));
+    let written: Vec<_> = of_kind().filter(|f| f.is_written_by(&parts)).collect();
+    let is_sure = !written.is_empty() && parts.iter().all(is_known);
+    Expected {
+        ran: written.iter().map(|f| f.id).collect(),
+        formats: if is_sure {
+            written
+        } else {
+            of_kind().collect()
+        },
+        is_sure,
     }
 }
 
-/// Reads a whole output; for tests and report files.
+/// The kind of check that all these commands are, by the tools that they start.
+#[must_use]
+pub fn kind_of(parts: &[Invocation]) -> Option<Kind> {
+    let kind = |part: &Invocation| {
+        let format = ALL
+            .iter()
+            .find(|f| !f.is_document && (f.written_by)(part))?;
+        format.kinds.first().copied()
+    };
+    let (first, rest) = parts.split_first()?;
+    kind(first).filter(|first| rest.iter().all(|part| kind(part) == Some(*first)))
+}
+
+/// Reads a whole output by formats of tools that are known; for tests and report files.
 #[must_use]
 pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
-    let mut scan = Scan::new(formats);
+    finish(Scan::new(formats), stdout, stderr)
+}
+
+/// Reads a whole output of a command.
+#[must_use]
+pub fn read_expected(expected: &Expected, stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
+    finish(Scan::expecting(expected), stdout, stderr)
+}
+
+fn finish(mut scan: Scan, stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
     scan.push(Stream::Out, stdout);
     scan.push(Stream::Err, stderr);
     scan.finish()

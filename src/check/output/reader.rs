@@ -12,6 +12,8 @@ pub struct Format {
     pub id: &'static str,
     /// Whether it is one document, which may contain anything that a test has printed.
     pub is_document: bool,
+    /// Where its tool's output begins and ends.
+    pub extent: Extent,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
     /// share one: the output shows which it is.
     pub names: &'static [FormatName],
@@ -22,6 +24,69 @@ pub struct Format {
     pub written_by: fn(&Invocation) -> bool,
     /// A fresh reader.
     pub reader: fn() -> Box<dyn Reader>,
+}
+
+impl Format {
+    /// Whether one of these commands writes it.
+    #[must_use]
+    pub fn is_written_by(&self, commands: &[Invocation]) -> bool {
+        commands.iter().any(|command| (self.written_by)(command))
+    }
+}
+
+/// The formats that the output of a command may have.
+#[derive(Clone)]
+pub struct Expected {
+    pub(super) formats: Vec<&'static Format>,
+    /// Whether all tools that the command starts are known: what is of no format of theirs was
+    /// printed by a test.
+    pub is_sure: bool,
+    /// The ids of the formats whose tools it is known to start.
+    pub(super) ran: Vec<&'static str>,
+}
+
+impl Expected {
+    /// Those of tools that are known.
+    #[must_use]
+    pub fn sure(formats: Vec<&'static Format>) -> Self {
+        Self {
+            formats,
+            is_sure: true,
+            ran: Vec::new(),
+        }
+    }
+}
+
+impl std::ops::Deref for Expected {
+    type Target = [&'static Format];
+
+    fn deref(&self) -> &Self::Target {
+        &self.formats
+    }
+}
+
+/// How to tell a tool's output from another's beside it. Lines have no leading blanks.
+#[derive(Clone, Copy)]
+pub enum Extent {
+    /// Anything may be beside it, before and after.
+    Unknown,
+    /// Only lines that it prints itself: every other one is another tool's.
+    Lines,
+    /// The output of a run, in which tests print what they like.
+    Run {
+        /// Whether a line shows that the run has begun; none where tests may print before it.
+        begins: Option<fn(&str) -> bool>,
+        /// Whether a line is one that the tool prints after its tests.
+        ends: fn(&str) -> bool,
+    },
+}
+
+/// Whether a line begins with one of these.
+#[must_use]
+pub fn starts(line: &str, beginnings: &[&str]) -> bool {
+    beginnings
+        .iter()
+        .any(|beginning| line.starts_with(beginning))
 }
 
 /// One of a step's two streams.

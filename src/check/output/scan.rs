@@ -3,10 +3,14 @@
 //! The lines of a document are read by documents only. Where a tool runs several others and puts
 //! their names in front of their lines (`web:test: 1 failed`), each is read as a lane of its own, by
 //! lines only: documents, of which each lane would hold as much as a whole output may, have no names
-//! in front.
+//! in front. A command that is not known may start any tool: what is beside the output of those
+//! that are recognised is looked through for failures (`beside`).
 
-use super::reader::{Claim, Format, Reader, Stream};
+use super::beside::{Beside, reports_failure};
+use super::reader::{Claim, Expected, Format, Reader, Stream};
 use super::together;
+use crate::check::agreement::short;
+use crate::check::commands::{commands, is_command};
 use crate::check::reading::Reading;
 use std::borrow::Cow;
 
@@ -16,6 +20,14 @@ pub struct Scan {
     of_lines: Vec<&'static Format>,
     plain: Readers,
     lanes: Vec<(String, Readers)>,
+    /// Which tools the command starts, where that is not known.
+    guess: Option<Echoed>,
+    /// The first line in no lane that reports a failure.
+    bare: Option<String>,
+    /// Whether there were more lanes than are told apart.
+    is_full: bool,
+    /// Whether a line was longer than is looked at.
+    is_cut: bool,
     out: Partial,
     err: Partial,
 }
@@ -25,13 +37,23 @@ struct Readers {
     all: Vec<(&'static Format, Box<dyn Reader>)>,
     /// The lines that may be part of a document.
     pending: Vec<String>,
+    /// Where the command may start any tool.
+    beside: Option<Beside>,
+}
+
+/// What several readers make of an output.
+struct ReadOutput {
+    reading: Option<Reading>,
+    /// A line that reports a failure and that none of them answers for.
+    beside: Option<String>,
 }
 
 impl Readers {
-    fn of(formats: &[&'static Format]) -> Self {
+    fn of(formats: &[&'static Format], guess: bool) -> Self {
         Self {
             all: formats.iter().map(|f| (*f, (f.reader)())).collect(),
             pending: Vec::new(),
+            beside: guess.then(|| Beside::of(formats)),
         }
     }
 
@@ -66,9 +88,12 @@ impl Readers {
         for (_, reader) in self.all.iter_mut().filter(|(f, _)| !f.is_document) {
             reader.line(stream, line);
         }
+        if let Some(beside) = &mut self.beside {
+            beside.line(line);
+        }
     }
 
-    fn finish(mut self) -> Option<Reading> {
+    fn finish(mut self, added: &dyn Fn(&Format, &Format) -> bool) -> ReadOutput {
         let (documents, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
             .into_iter()
             .partition(|(f, _)| f.is_document);
@@ -83,8 +108,15 @@ impl Readers {
         if readings.is_empty() {
             self.release();
         }
-        readings.extend(read(self.all));
-        together::together(readings.into_iter())
+        readings.extend(read(std::mem::take(&mut self.all)));
+        let ids: Vec<&str> = readings.iter().map(|(format, _)| format.id).collect();
+        let beside = self
+            .beside
+            .and_then(|beside| beside.found(&ids).map(str::to_owned));
+        ReadOutput {
+            reading: together::together(readings.into_iter(), added),
+            beside,
+        }
     }
 }
 
@@ -99,13 +131,33 @@ pub const LINE_MOST: usize = 64 << 20;
 const LINE_KEPT: usize = 64 << 10;
 
 impl Scan {
-    /// By these formats; the order decides when several recognise the output.
+    /// By these formats, of tools that are known; the order decides when several recognise the
+    /// output.
     #[must_use]
     pub fn new(formats: &[&'static Format]) -> Self {
+        Self::of(formats, None)
+    }
+
+    /// By the formats that the output of a command may have.
+    #[must_use]
+    pub fn expecting(expected: &Expected) -> Self {
+        let guess = (!expected.is_sure).then(|| Echoed {
+            formats: expected.formats.clone(),
+            ran: expected.ran.clone(),
+            looked_at: 0,
+        });
+        Self::of(expected, guess)
+    }
+
+    fn of(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
         Self {
             of_lines: formats.iter().copied().filter(|f| !f.is_document).collect(),
-            plain: Readers::of(formats),
+            plain: Readers::of(formats, guess.is_some()),
             lanes: Vec::new(),
+            guess,
+            bare: None,
+            is_full: false,
+            is_cut: false,
             out: Partial::default(),
             err: Partial::default(),
         }
@@ -139,19 +191,32 @@ impl Scan {
     }
 
     fn feed(&mut self, stream: Stream, line: &[u8]) {
+        self.is_cut |= line.len() >= LINE_MOST;
         let line = plain(line);
         self.plain.line(stream, &line);
-        let Some((name, line)) = lane(&line) else {
+        if let Some(echoed) = &mut self.guess {
+            echoed.line(&line);
+        }
+        let lane = lane(&line);
+        if self.guess.is_some()
+            && self.bare.is_none()
+            && reports_failure(&line)
+            && !lane.is_some_and(|(_, line)| reports_failure(line))
+        {
+            self.bare = Some(short(&line));
+        }
+        let Some((name, line)) = lane else {
             return;
         };
         let known = self.lanes.iter().position(|(lane, _)| lane == name);
         if known.is_none() && self.lanes.len() < LANES {
-            self.lanes
-                .push((name.to_owned(), Readers::of(&self.of_lines)));
+            let readers = Readers::of(&self.of_lines, self.guess.is_some());
+            self.lanes.push((name.to_owned(), readers));
         }
         let at = known.unwrap_or(self.lanes.len().saturating_sub(1));
-        if let Some((_, readers)) = self.lanes.get_mut(at).filter(|(lane, _)| lane == name) {
-            readers.line(stream, line);
+        match self.lanes.get_mut(at).filter(|(lane, _)| lane == name) {
+            Some((_, readers)) => readers.line(stream, line),
+            None => self.is_full = true,
         }
     }
 
@@ -166,11 +231,67 @@ impl Scan {
                 self.feed(stream, &partial.0);
             }
         }
-        let lanes = self.lanes.into_iter();
-        together::with_lanes(
-            self.plain.finish(),
-            lanes.filter_map(|(_, readers)| readers.finish()),
-        )
+        let guess = self.guess.take();
+        let added = |a: &Format, b: &Format| {
+            let ran = |format: &Format, echoed: &Echoed| echoed.ran.contains(&format.id);
+            guess
+                .as_ref()
+                .is_none_or(|echoed| ran(a, echoed) && ran(b, echoed))
+        };
+        let plain = self.plain.finish(&added);
+        let lanes: Vec<ReadOutput> = self
+            .lanes
+            .into_iter()
+            .map(|(_, readers)| readers.finish(&added))
+            .collect();
+        let mut beside = plain.beside.filter(|_| plain.reading.is_some());
+        let reads_lanes = lanes.iter().any(|lane| lane.reading.is_some());
+        if plain.reading.is_none() && reads_lanes {
+            let of_lanes = lanes.iter().find_map(|lane| lane.beside.clone());
+            beside = beside.or(self.bare).or(of_lanes);
+        }
+        let lanes = lanes.into_iter().filter_map(|lane| lane.reading);
+        let mut reading = together::with_lanes(plain.reading, lanes)?;
+        if let Some(line) = beside.filter(|_| !together::fails(&reading)) {
+            reading.leave_out(format!("`{line}`, which is of no tool that is known"));
+        }
+        if self.is_full && reads_lanes {
+            reading.leave_out(format!(
+                "what has more than {LANES} names in front of its lines"
+            ));
+        }
+        if self.is_cut {
+            reading.leave_out(format!("a line is longer than {} MiB", LINE_MOST >> 20));
+        }
+        Some(reading)
+    }
+}
+
+/// Which tools run, as their output shows: `make` and package managers print the commands.
+struct Echoed {
+    formats: Vec<&'static Format>,
+    /// The ids of the formats that they write.
+    ran: Vec<&'static str>,
+    looked_at: usize,
+}
+
+/// How many lines that may be commands are looked at.
+const ECHOED: usize = 200;
+
+impl Echoed {
+    fn line(&mut self, line: &str) {
+        let command = line.trim_start_matches(['>', '$', '+']).trim_start();
+        let program = command.split(' ').next().unwrap_or_default();
+        if self.looked_at >= ECHOED || command.len() > LANE_NAME * 5 || !is_command(program) {
+            return;
+        }
+        self.looked_at += 1;
+        let commands = commands(command);
+        for format in self.formats.iter().filter(|f| f.is_written_by(&commands)) {
+            if !self.ran.contains(&format.id) {
+                self.ran.push(format.id);
+            }
+        }
     }
 }
 

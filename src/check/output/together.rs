@@ -12,6 +12,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// One reading of all, in the order of the formats; its format is theirs, joined by `+`.
 pub(super) fn together(
     readings: impl Iterator<Item = (&'static Format, Reading)>,
+    added: &dyn Fn(&Format, &Format) -> bool,
 ) -> Option<Reading> {
     let mut readings: Vec<(&Format, Reading)> = readings.collect();
     if readings.iter().any(|(_, reading)| is_detailed(reading)) {
@@ -33,6 +34,19 @@ pub(super) fn together(
         let adds_failure = fails(&reading) && !fails(sum);
         if is_of_the_same && !adds_failure {
             continue;
+        }
+        // It is not known that both tools have run: the one may be what a test of the other printed.
+        if let Some(tests) = &mut reading.tests
+            && !known.iter().any(|other| added(other, format))
+        {
+            sum.leave_out(format!(
+                "results of {}, because which tools ran is not known",
+                format.id
+            ));
+            if !adds_failure {
+                continue;
+            }
+            (tests.passed, tests.skipped) = (0, 0);
         }
         leave_new(&mut reading, &sum.findings);
         if reading.tests.is_none() && reading.findings.is_empty() && reading.problems.is_empty() {
@@ -76,7 +90,7 @@ fn is_detailed(reading: &Reading) -> bool {
 }
 
 /// Whether it says that something failed.
-fn fails(reading: &Reading) -> bool {
+pub(super) fn fails(reading: &Reading) -> bool {
     reading.tests.is_some_and(|tests| tests.failed > 0)
         || reading.errors > 0
         || !reading.problems.is_empty()
@@ -111,7 +125,7 @@ fn same(a: &Finding, b: &Finding) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::check::Kind;
-    use crate::check::output::{guessed, read};
+    use crate::check::output::{guessed, read_expected};
     use crate::check::reading::TestCounts;
 
     #[test]
@@ -119,23 +133,26 @@ mod tests {
         let cargo = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
         let pytest = "..F [100%]\n=== short test summary info ===\nFAILED t.py::test_a - assert 0\n1 failed, 2 passed in 0.01s\n";
         for text in [format!("{cargo}{pytest}"), format!("{pytest}{cargo}")] {
-            let reading = read(
-                &guessed(&["make", "check"], Kind::Test),
-                text.as_bytes(),
-                b"",
-            )
-            .unwrap();
-            assert_eq!(reading.format, "cargo-test+pytest");
-            assert_eq!(
-                reading.tests,
-                Some(TestCounts {
-                    failed: 1,
-                    passed: 3,
-                    skipped: 0
-                }),
-                "{text}"
-            );
-            let known = read(
+            // Without its command it is not known that a tool has run: its failures count alone.
+            for (echo, passed) in [("", 1), ("cargo test\npytest\n", 3)] {
+                let reading = read_expected(
+                    &guessed(&["make", "check"], Kind::Test),
+                    format!("{echo}{text}").as_bytes(),
+                    b"",
+                )
+                .unwrap();
+                assert_eq!(reading.format, "cargo-test+pytest");
+                assert_eq!(
+                    reading.tests,
+                    Some(TestCounts {
+                        failed: 1,
+                        passed,
+                        skipped: 0
+                    }),
+                    "{echo}{text}"
+                );
+            }
+            let known = read_expected(
                 &guessed(&["cargo", "test"], Kind::Test),
                 text.as_bytes(),
                 b"",
@@ -157,7 +174,7 @@ mod tests {
     fn a_summary_that_a_test_prints_does_not_fail_another_tool() {
         let vitest = " RUN  v4.1.12 /r/vt\n\nstdout | a.test.mjs > a\n1 failed, 2 passed in 0.1s\n\n ✓ a.test.mjs (1 test) 4ms\n\n \
                       Test Files  1 passed (1)\n      Tests  1 passed (1)\n";
-        let reading = read(
+        let reading = read_expected(
             &guessed(&["npm", "test"], Kind::Test),
             vitest.as_bytes(),
             b"",
@@ -181,7 +198,7 @@ mod tests {
             (format!("{eslint}{tsc}"), 1, 1),
             (format!("{tsc}{mypy}{eslint}"), 2, 1),
         ] {
-            let reading = read(
+            let reading = read_expected(
                 &guessed(&["make", "lint"], Kind::Lint),
                 text.as_bytes(),
                 b"",

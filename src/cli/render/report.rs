@@ -4,7 +4,7 @@
 use super::style::{Tone, count, cut, duration, mark, paint};
 use crate::base::word::visible;
 use crate::check::Severity;
-use crate::check::agreement::{located, short};
+use crate::check::agreement::{BY_EXIT_CODE, located, short};
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Level, TestCounts};
 use crate::cli::render::MANY;
@@ -324,15 +324,33 @@ fn counts(tests: &TestCounts) -> String {
     )
 }
 
-/// Lists the steps that passed although their output could not be read.
+/// Lists the steps that passed although their output, or a part of it, could not be read.
 fn unread(report: &Report, color: bool) -> String {
     let unread = report
         .steps
         .iter()
         .filter(|s| s.status.is_pass() && s.reason == Some(Cause::OutputUnread));
-    let ids: Vec<String> = unread.map(|s| visible(s.id.as_bytes())).collect();
+    let detail = |s: &StepRecord| s.detail.clone().unwrap_or_default();
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        unread.partition(|s| detail(s).starts_with(BY_EXIT_CODE));
+    let sign = paint(color, Tone::Warn, "!");
+    let mut out = String::new();
+    for step in parts.iter().take(FOUND) {
+        let id = visible(step.id.as_bytes());
+        out.push_str(&format!(
+            "  {sign} {id}: {}\n",
+            visible(detail(step).as_bytes())
+        ));
+    }
+    if parts.len() > FOUND {
+        out.push_str(&format!(
+            "  {sign} not all output was read of {} more\n",
+            parts.len() - FOUND
+        ));
+    }
+    let ids: Vec<String> = whole.iter().map(|s| visible(s.id.as_bytes())).collect();
     if ids.is_empty() {
-        return String::new();
+        return out;
     }
     let shown = ids
         .iter()
@@ -341,10 +359,10 @@ fn unread(report: &Report, color: bool) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     let more = more(ids.len().saturating_sub(FOUND) as u64);
-    let sign = paint(color, Tone::Warn, "!");
-    format!(
-        "  {sign} passed by exit code alone, what they wrote was not understood: {shown}{more}\n"
-    )
+    out.push_str(&format!(
+        "  {sign} {BY_EXIT_CODE}, what they wrote was not understood: {shown}{more}\n"
+    ));
+    out
 }
 
 fn more(number: u64) -> String {

@@ -352,7 +352,7 @@ impl Repository<'_> {
             log: None,
             max_output: 0,
             live: None,
-            formats: &[],
+            formats: None,
             limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
         };
         let evidence = supervise(&self.fetcher.pool, &what, deadline);

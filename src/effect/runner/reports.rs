@@ -332,7 +332,7 @@ fn now() -> (i64, i64) {
 mod tests {
     use super::*;
     use crate::base::vocabulary::FormatName;
-    use crate::check::output::reader::{Reader, Stream};
+    use crate::check::output::reader::{Extent, Reader, Stream};
     use crate::check::reading::TestCounts;
     use std::os::unix::fs::symlink;
 
@@ -340,6 +340,7 @@ mod tests {
     static WORDS: Format = Format {
         id: "words",
         is_document: false,
+        extent: Extent::Lines,
         names: &[FormatName::Tap],
         kinds: &[crate::check::Kind::Test],
         written_by: |_| false,

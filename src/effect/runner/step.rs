@@ -5,8 +5,7 @@ use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
-use crate::check::output::reader::Format;
-use crate::check::output::{guessed, named};
+use crate::check::output::{Expected, guessed, named};
 use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
@@ -276,7 +275,7 @@ impl<'e> StepExecution<'e> {
                 .map(|(folder, name)| LogPlace { folder, name }),
             max_output,
             live: tick.map(|_| Arc::clone(&self.live)),
-            formats: &formats,
+            formats: Some(&formats),
             limit_ms: self.limit_ms,
         };
         self.withheld = environment.withheld;
@@ -451,15 +450,16 @@ fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
 }
 
 /// Returns the formats in which a step's output is read; none where only the exit code counts.
-fn formats(step: &Step) -> Vec<&'static Format> {
+fn formats(step: &Step) -> Expected {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
-        return Vec::new();
+        return Expected::sure(Vec::new());
     }
     match step.explicit_format() {
-        Some(name) => name
-            .known()
-            .map(|name| named(name, step.kind))
-            .unwrap_or_default(),
+        Some(name) => Expected::sure(
+            name.known()
+                .map(|name| named(name, step.kind))
+                .unwrap_or_default(),
+        ),
         None => with_words(step, |words| guessed(words, step.kind)),
     }
 }
@@ -474,7 +474,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
     let of_a_known_tool = || {
         let written = |words: &[&str]| {
             let run = Invocation::of(words);
-            formats(step).into_iter().find(|f| (f.written_by)(&run))
+            formats(step).iter().copied().find(|f| (f.written_by)(&run))
         };
         with_words(step, written).map(|f| f.id)
     };

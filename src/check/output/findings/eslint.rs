@@ -4,13 +4,14 @@ use super::table::{ESLINT, ESLINT_STYLISH};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
 /// ESLint's text.
 pub const FORMAT: Format = Format {
     id: "eslint",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |run| run.runs(TOOLS),

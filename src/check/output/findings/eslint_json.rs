@@ -4,7 +4,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::eslint;
 use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::reader::{Claim, Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -12,6 +12,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "eslint-json",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Eslint],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |run| run.runs(eslint::TOOLS),

@@ -7,13 +7,14 @@ use super::ruff::is_ruffs;
 use super::table::{RUFF, TableFinding};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 
 /// Text of flake8.
 pub const FORMAT: Format = Format {
     id: "flake8",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Flake8],
     kinds: &[Kind::Lint],
     written_by: |run| run.runs(&["flake8"]),

@@ -8,7 +8,7 @@ use super::table::GCC;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use crate::check::tool::base_name;
 
@@ -16,6 +16,7 @@ use crate::check::tool::base_name;
 pub const FORMAT: Format = Format {
     id: "gcc",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Gcc],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| is_compiler(run.program()) || run.runs(&["clang-tidy", "cppcheck"]),

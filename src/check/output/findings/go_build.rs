@@ -6,7 +6,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use crate::check::tool::Tool;
 
@@ -14,6 +14,7 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "go-build",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Go],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| {

@@ -5,13 +5,14 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
 /// The format.
 pub const FORMAT: Format = Format {
     id: "javac",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Javac],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| run.runs(&["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"]),

@@ -7,13 +7,14 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
 /// The format.
 pub const FORMAT: Format = Format {
     id: "msbuild",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Dotnet, FormatName::Msbuild],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| run.runs(&["dotnet", "msbuild", "MSBuild", "xbuild", "csc"]),

@@ -7,7 +7,7 @@ use super::table::MYPY;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -15,6 +15,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "mypy",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Mypy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| run.runs(&["mypy", "dmypy"]),

@@ -7,8 +7,8 @@
 use super::table::PYLINT;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::json::JsonDocument;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::kit::json::{JsonContent, JsonDocument};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -16,6 +16,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "pylint",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Pylint],
     kinds: &[Kind::Lint],
     written_by: |run| run.runs(&["pylint"]),
@@ -29,7 +30,14 @@ struct Pylint {
     document: JsonDocument,
 }
 
-/// `--output-format=json2`
+/// `--output-format=json`, `--output-format=json2`
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Json {
+    List(Vec<Message>),
+    Json2(Json2),
+}
+
 #[derive(Deserialize)]
 struct Json2 {
     messages: Vec<Message>,
@@ -103,20 +111,18 @@ impl Reader for Pylint {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.reading.format = FORMAT.id.to_owned();
-        if let Some(text) = self.document.text().map(str::to_owned) {
-            if let Ok(all) = serde_json::from_str::<Vec<Message>>(&text) {
-                self.telling |= all.is_empty();
+        const BEGINS: &[&str] = &["[\n    {\n        \"type\":", "{\n    \"messages\":"];
+        match std::mem::take(&mut self.document).finish(&mut self.reading, BEGINS) {
+            JsonContent::Nothing => {}
+            JsonContent::Other(_, torn) => self.telling |= torn,
+            JsonContent::Document(document) => {
+                let (all, is_pylints) = match document {
+                    Json::List(all) => (all, false),
+                    Json::Json2(all) => (all.messages, true),
+                };
+                // An empty list may be anyone's, but says the same.
+                self.telling |= is_pylints || all.is_empty();
                 all.into_iter().for_each(|message| self.json(message));
-            } else if let Ok(all) = serde_json::from_str::<Json2>(&text) {
-                self.telling = true;
-                all.messages
-                    .into_iter()
-                    .for_each(|message| self.json(message));
-            } else if text.starts_with("[\n    {\n        \"type\":")
-                || text.starts_with("{\n    \"messages\":")
-            {
-                self.telling = true;
-                self.reading.object("the list of findings is torn");
             }
         }
         self.telling.then_some(self.reading)

@@ -6,10 +6,10 @@
 use super::table::{RUFF, TableFinding};
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::kit::json::JsonDocument;
+use crate::check::output::kit::json::{JsonContent, JsonDocument};
 use crate::check::output::kit::number::counted;
 use crate::check::output::kit::place::{ending, place};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -17,6 +17,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "ruff",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Ruff],
     kinds: &[Kind::Lint],
     written_by: |run| run.runs(&["ruff"]),
@@ -138,22 +139,23 @@ impl Reader for Ruff {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.reading.format = FORMAT.id.to_owned();
-        if let Some(text) = self.document.text().map(str::to_owned) {
-            if let Ok(all) = serde_json::from_str::<Vec<Json>>(&text) {
+        const BEGINS: &[&str] = &["[\n  {\n    \"cell\":"];
+        match std::mem::take(&mut self.document).finish(&mut self.reading, BEGINS) {
+            JsonContent::Nothing => {}
+            JsonContent::Document(all) => {
+                let all: Vec<Json> = all;
                 // An empty list may be anyone's, but says the same.
                 self.telling |= all.is_empty();
                 all.into_iter().for_each(|json| self.json(json));
-            } else {
+            }
+            JsonContent::Other(text, torn) => {
+                self.telling |= torn;
                 // A finding a line (`json-lines`).
                 for line in text.lines().filter(|line| line.starts_with("{\"cell\":")) {
                     match serde_json::from_str(line) {
                         Ok(json) => self.json(json),
                         Err(_) => self.reading.object("a finding is torn"),
                     }
-                }
-                if text.starts_with("[\n  {\n    \"cell\":") {
-                    self.telling = true;
-                    self.reading.object("the list of findings is torn");
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::check::Kind;
 use crate::check::output::kit::dedupe::Distinct;
 use crate::check::output::kit::number::counted;
 use crate::check::output::kit::place::ending;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use crate::check::tool::Invocation;
 
@@ -18,6 +18,7 @@ use crate::check::tool::Invocation;
 pub const FORMAT: Format = Format {
     id: "rustc",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,

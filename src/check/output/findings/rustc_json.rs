@@ -7,7 +7,7 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::rustc::{Diagnostics, written_by};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -15,6 +15,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "rustc-json",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,

@@ -4,7 +4,7 @@
 use super::table::SHELLCHECK;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
@@ -12,6 +12,7 @@ use serde::Deserialize;
 pub const FORMAT: Format = Format {
     id: "shellcheck",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Shellcheck],
     kinds: &[Kind::Lint],
     written_by: |run| run.runs(&["shellcheck"]),

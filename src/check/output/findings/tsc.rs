@@ -4,13 +4,14 @@ use super::table::TSC;
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Reading};
 
 /// `a.ts(1,7): error TS2322: …` and `a.ts:1:7 - error TS2322: …`.
 pub const FORMAT: Format = Format {
     id: "tsc",
     is_document: false,
+    extent: Extent::Lines,
     names: &[FormatName::Tsc],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |run| run.runs(&["tsc", "vue-tsc", "tsgo"]),

@@ -1,5 +1,8 @@
 //! Collects a JSON document that spans several lines, or is on one.
 
+use crate::check::reading::Reading;
+use serde::de::DeserializeOwned;
+
 /// A JSON document that is the whole of standard output, but for lines before it that do not look
 /// like one.
 #[derive(Default)]
@@ -31,9 +34,39 @@ impl JsonDocument {
         true
     }
 
-    /// The collected text, unless it was too long.
-    #[must_use]
-    pub fn text(&self) -> Option<&str> {
-        (!self.text.is_empty() && !self.over).then_some(&self.text)
+    /// The document that the text is, or the text. Notes in the reading what is wrong with a text
+    /// that begins as the tool's documents do.
+    pub fn finish<T: DeserializeOwned>(
+        self,
+        reading: &mut Reading,
+        begins: &[&str],
+    ) -> JsonContent<T> {
+        if self.text.is_empty() {
+            return JsonContent::Nothing;
+        }
+        if !self.over
+            && let Ok(document) = serde_json::from_str(&self.text)
+        {
+            return JsonContent::Document(document);
+        }
+        let is_torn = begins.iter().any(|begin| self.text.starts_with(begin));
+        if is_torn {
+            reading.object(if self.over {
+                "the list of findings is larger than 16 MiB"
+            } else {
+                "the list of findings is torn"
+            });
+        }
+        JsonContent::Other(if self.over { String::new() } else { self.text }, is_torn)
     }
+}
+
+/// What was collected.
+pub enum JsonContent<T> {
+    /// No text.
+    Nothing,
+    /// A document.
+    Document(T),
+    /// Another text, empty if it was too long, and whether it is a torn document of the tool's.
+    Other(String, bool),
 }

@@ -8,13 +8,14 @@ use crate::check::Kind;
 use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::reader::{Claim, Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 
 /// A report of tests.
 pub const FORMAT: Format = Format {
     id: "junit",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Junit],
     kinds: &[Kind::Test],
     written_by: |run| run.asks(&["junit", "xunit", "junit-xml"]),
@@ -30,6 +31,7 @@ pub const FORMAT: Format = Format {
 pub const FINDINGS: Format = Format {
     id: "junit-findings",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Junit],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: FORMAT.written_by,

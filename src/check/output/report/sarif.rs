@@ -3,7 +3,7 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::reader::{Claim, Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
 use crate::check::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub const FORMAT: Format = Format {
     id: "sarif",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Sarif],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |run| run.asks(&["sarif"]),

@@ -8,13 +8,14 @@ use crate::check::Kind;
 use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
 use crate::check::output::kit::number::count;
 use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::reader::{Claim, Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 
 /// A report of tests.
 pub const FORMAT: Format = Format {
     id: "trx",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Trx],
     kinds: &[Kind::Test],
     // It is written to a file.

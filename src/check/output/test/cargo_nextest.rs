@@ -9,7 +9,7 @@ use crate::check::Kind;
 use crate::check::output::findings::rustc::Diagnostics;
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 use crate::check::tool::Tool;
 
@@ -17,6 +17,15 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "cargo-nextest",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| {
+            starts(
+                line,
+                &["Compiling ", "Finished ", "Nextest run ", "Starting "],
+            )
+        }),
+        ends: |line| starts(line, &["Summary ["]),
+    },
     names: &[FormatName::Cargo, FormatName::Nextest],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Nextest) || (run.is(Tool::Cargo) && run.has(&["nextest"])),

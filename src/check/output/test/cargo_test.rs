@@ -9,7 +9,7 @@ use crate::check::Kind;
 use crate::check::output::findings::rustc::{Diagnostics, is_status};
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip};
 use crate::check::tool::{Invocation, Tool};
 
@@ -17,6 +17,21 @@ use crate::check::tool::{Invocation, Tool};
 pub const FORMAT: Format = Format {
     id: "cargo-test",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| {
+            starts(
+                line,
+                &[
+                    "Compiling ",
+                    "Doc-tests ",
+                    "Finished ",
+                    "Running ",
+                    "running ",
+                ],
+            )
+        }),
+        ends: |line| starts(line, &["Doc-tests ", "test result: "]),
+    },
     names: &[FormatName::Cargo],
     kinds: &[Kind::Test],
     written_by,

@@ -8,13 +8,40 @@ use crate::check::Kind;
 use crate::check::output::findings::msbuild::Msbuild;
 use crate::check::output::kit::dedupe::append;
 use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 
 /// The format.
 pub const FORMAT: Format = Format {
     id: "dotnet-test",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| {
+            starts(
+                line,
+                &[
+                    "Build ",
+                    "Determining projects ",
+                    "Restore ",
+                    "Starting test ",
+                    "Test run ",
+                ],
+            )
+        }),
+        ends: |line| {
+            starts(
+                line,
+                &[
+                    "Failed:",
+                    "Passed",
+                    "Skipped",
+                    "Test Run ",
+                    "Test summary:",
+                    "Total ",
+                ],
+            )
+        },
+    },
     names: &[FormatName::Dotnet],
     kinds: &[Kind::Test],
     written_by: |run| run.runs(&["dotnet"]) && run.has(&["test", "vstest"]),

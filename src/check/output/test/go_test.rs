@@ -13,7 +13,7 @@ use crate::check::Kind;
 use crate::check::output::findings::go_build::GoBuild;
 use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
 use crate::check::tool::Tool;
 
@@ -21,6 +21,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "go-test",
     is_document: false,
+    extent: Extent::Run {
+        begins: None,
+        ends: |line| starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"]),
+    },
     names: &[FormatName::Go],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Go) && run.has(&["test"]),

@@ -6,7 +6,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::findings::go_build::GoBuild;
 use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::output::test::go_test::located;
 use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
 use crate::check::tool::Tool;
@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 pub const FORMAT: Format = Format {
     id: "go-test-json",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| starts(line, &["{\""])),
+        ends: |line| starts(line, &["{\""]),
+    },
     names: &[FormatName::Go],
     kinds: &[Kind::Test],
     written_by: |run| {

@@ -5,10 +5,10 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
+use crate::check::output::kit::blocks::Blocks;
 use crate::check::output::kit::message::Message;
-use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 use std::collections::BTreeSet;
@@ -17,6 +17,22 @@ use std::collections::BTreeSet;
 pub const FORMAT: Format = Format {
     id: "jest",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| starts(line, &["FAIL ", "PASS ", "RUNS "])),
+        ends: |line| {
+            starts(
+                line,
+                &[
+                    "A worker process ",
+                    "Ran all ",
+                    "Snapshots:",
+                    "Test Suites:",
+                    "Tests:",
+                    "Time:",
+                ],
+            )
+        },
+    },
     names: &[FormatName::Jest],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Jest),
@@ -26,8 +42,8 @@ pub const FORMAT: Format = Format {
 #[derive(Default)]
 struct Jest {
     /// The readings of each stream: that of standard error counts, if there is one.
-    out: Summaries,
-    err: Summaries,
+    out: Blocks,
+    err: Blocks,
     reading: Reading,
     /// The file of the failures that follow.
     file: Option<String>,
@@ -43,65 +59,6 @@ struct Failure {
     message: Message,
     /// Not a failed test: its file could not be run.
     suite: bool,
-}
-
-/// The summaries in one stream.
-#[derive(Default)]
-struct Summaries {
-    /// `Test Suites:`, when it was the line before.
-    suites: Option<u64>,
-    /// The last block, and whether it had a line for suites.
-    last: Option<Block>,
-    /// Blocks before it that told of failures which are shown: another run in the same output. One
-    /// whose failures are not shown was printed by a test.
-    before: TestCounts,
-    /// Whether a failure was shown since the last block.
-    shown: bool,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Block {
-    counts: TestCounts,
-    /// How many suites failed; `None` without a line for them.
-    suites: Option<u64>,
-    shown: bool,
-}
-
-impl Summaries {
-    fn tests(&mut self, text: &str) {
-        let mut counts = TestCounts::default();
-        for (number, word) in number::counts(text, ',') {
-            let count = match word {
-                "failed" => &mut counts.failed,
-                "passed" => &mut counts.passed,
-                "skipped" | "todo" | "pending" => &mut counts.skipped,
-                _ => continue,
-            };
-            *count = count.saturating_add(number);
-        }
-        let Some(suites) = self.suites.take() else {
-            // A line alone counts as the summary only where there is no other.
-            if self.last.is_none_or(|last| last.suites.is_none()) {
-                self.last = Some(Block {
-                    counts,
-                    suites: None,
-                    shown: false,
-                });
-            }
-            return;
-        };
-        if let Some(last) = self
-            .last
-            .filter(|last| last.shown && last.counts.failed > 0)
-        {
-            self.before.add(last.counts);
-        }
-        self.last = Some(Block {
-            counts,
-            suites: Some(suites),
-            shown: std::mem::take(&mut self.shown),
-        });
-    }
 }
 
 impl Reader for Jest {
@@ -129,28 +86,14 @@ impl Reader for Jest {
         } else {
             &self.out
         };
-        let Some(last) = summaries.last else {
-            if self.none_found {
-                let tests = Some(TestCounts::default());
-                return Some(Reading {
-                    format: FORMAT.id.to_owned(),
-                    tests,
-                    ..Reading::default()
-                });
-            }
-            return None;
-        };
-        let mut counts = summaries.before;
-        counts.add(last.counts);
         let mut reading = self.reading;
-        if let Some(suites) = last.suites.filter(|n| *n > 0 && last.counts.failed == 0)
-            && reading.problems.is_empty()
-        {
-            reading.object(format!(
-                "every test passed, but {suites} of the test suites failed"
-            ));
+        if !summaries.finish(&mut reading, "test suites") {
+            if !self.none_found {
+                return None;
+            }
+            reading = Reading::of(FORMAT.id);
+            reading.tests = Some(TestCounts::default());
         }
-        reading.tests = Some(counts);
         reading.format = FORMAT.id.to_owned();
         Some(reading)
     }
@@ -164,11 +107,10 @@ impl Jest {
             Stream::Err => &mut self.err,
         };
         if let Some(text) = line.strip_prefix("Tests:") {
-            summaries.tests(text);
+            summaries.tests(text, ',');
             self.flush();
         } else if let Some(text) = line.strip_prefix("Test Suites:") {
-            let failed = number::counts(text, ',').find(|(_, word)| *word == "failed");
-            summaries.suites = Some(failed.map_or(0, |(number, _)| number));
+            summaries.files(text, ',');
             self.flush();
         } else if let Some(file) = line.strip_prefix("FAIL ") {
             self.flush();

@@ -6,7 +6,7 @@ use crate::check::output::kit::document::{self, CollectedDocument, Content, Sign
 use crate::check::output::kit::message;
 use crate::check::output::kit::place;
 use crate::check::output::kit::xml;
-use crate::check::output::reader::{Claim, Format, Reader, Stream};
+use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 use serde::{Deserialize, Deserializer};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 pub const FORMAT: Format = Format {
     id: "jest-json",
     is_document: true,
+    extent: Extent::Unknown,
     names: &[FormatName::Jest, FormatName::Vitest],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Jest) || run.is(Tool::Vitest),

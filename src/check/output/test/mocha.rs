@@ -8,7 +8,7 @@ use crate::check::Kind;
 use crate::check::output::kit::message::{self, Message};
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 
@@ -16,6 +16,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "mocha",
     is_document: false,
+    extent: Extent::Run {
+        begins: None,
+        ends: |line| line.contains(" passing (") || line.ends_with(" pending"),
+    },
     names: &[FormatName::Mocha],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Mocha),

@@ -6,7 +6,7 @@ use crate::check::Kind;
 use crate::check::output::kit::message::Message;
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 
@@ -14,6 +14,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "node-test",
     is_document: false,
+    extent: Extent::Run {
+        begins: None,
+        ends: |line| starts(line, &["ℹ "]),
+    },
     names: &[FormatName::Node],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::NodeTest),

@@ -7,7 +7,7 @@ use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::{count, counted};
 use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 use crate::check::tool::Tool;
 
@@ -15,6 +15,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "pytest",
     is_document: false,
+    extent: Extent::Run {
+        begins: None,
+        ends: |line| line.starts_with("==") || summary(line).is_some(),
+    },
     names: &[FormatName::Pytest],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Pytest),

@@ -10,7 +10,7 @@ use crate::check::Kind;
 use crate::check::output::kit::message::{self, Message};
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 
@@ -18,6 +18,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "tap",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| starts(line, &["1..", "TAP version ", "not ok ", "ok "])),
+        ends: |line| starts(line, &["# ", "1..", "not ok ", "ok "]),
+    },
     names: &[FormatName::Tap, FormatName::Node],
     kinds: &[Kind::Test],
     written_by: |run| {

@@ -7,7 +7,7 @@
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
 use crate::check::output::kit::number::{count, counted};
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
 use crate::check::tool::{Invocation, Tool};
 
@@ -15,6 +15,10 @@ use crate::check::tool::{Invocation, Tool};
 pub const FORMAT: Format = Format {
     id: "unittest",
     is_document: false,
+    extent: Extent::Run {
+        begins: None,
+        ends: |line| starts(line, &["OK", "Ran "]),
+    },
     names: &[FormatName::Unittest],
     kinds: &[Kind::Test],
     written_by,

@@ -5,10 +5,11 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
+use crate::check::output::kit::blocks::{Blocks, first};
 use crate::check::output::kit::message::Message;
 use crate::check::output::kit::number;
 use crate::check::output::kit::place;
-use crate::check::output::reader::{Format, Reader, Stream};
+use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use crate::check::tool::Tool;
 
@@ -16,6 +17,10 @@ use crate::check::tool::Tool;
 pub const FORMAT: Format = Format {
     id: "vitest",
     is_document: false,
+    extent: Extent::Run {
+        begins: Some(|line| starts(line, &["RUN "])),
+        ends: |line| starts(line, &["Duration ", "Test Files ", "Tests "]),
+    },
     names: &[FormatName::Vitest],
     kinds: &[Kind::Test],
     written_by: |run| run.is(Tool::Vitest),
@@ -24,13 +29,7 @@ pub const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Vitest {
-    /// ` Test Files`, when it was the line before.
-    files: Option<u64>,
-    last: Option<Block>,
-    /// Blocks before the last whose failures are shown: another run.
-    before: TestCounts,
-    /// Whether failures were shown since the last block.
-    shown: bool,
+    blocks: Blocks,
     /// Tests that failed with the error which follows.
     failing: Vec<FailedTest>,
     /// A file that failed with the error which follows.
@@ -39,14 +38,6 @@ struct Vitest {
     reading: Reading,
     begun: bool,
     none_found: bool,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Block {
-    counts: TestCounts,
-    files: Option<u64>,
-    shown: bool,
-    errors: u64,
 }
 
 impl Reader for Vitest {
@@ -71,7 +62,7 @@ impl Reader for Vitest {
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.flush();
         self.reading.format = FORMAT.id.to_owned();
-        let Some(last) = self.last else {
+        let Some(last) = self.blocks.last else {
             self.reading.tests = Some(TestCounts::default());
             // Nothing was counted; without its banner another tool may have said so.
             return self.none_found.then_some(self.reading);
@@ -79,20 +70,11 @@ impl Reader for Vitest {
         if !self.begun && last.files.is_none() && self.reading.failed_tests.is_empty() {
             return None;
         }
-        let mut counts = self.before;
-        counts.add(last.counts);
-        if let Some(files) = last.files.filter(|n| *n > 0 && last.counts.failed == 0)
-            && self.reading.problems.is_empty()
-        {
-            self.reading.object(format!(
-                "every test passed, but {files} of the test files failed"
-            ));
-        }
+        self.blocks.finish(&mut self.reading, "test files");
         if last.errors > 0 {
             self.reading
                 .object(format!("errors outside of tests: {}", last.errors));
         }
-        self.reading.tests = Some(counts);
         Some(self.reading)
     }
 }
@@ -101,10 +83,12 @@ impl Vitest {
     /// A line of the summary.
     fn word(&mut self, line: &str) -> bool {
         if let Some(text) = line.strip_prefix("Test Files ") {
-            let failed = number::counts(text, '|').find(|(_, word)| first(word) == "failed");
-            self.files = Some(failed.map_or(0, |(number, _)| number));
+            self.blocks.files(text, '|');
         } else if let Some(text) = line.strip_prefix("Tests ") {
-            self.tests(text);
+            let is_known = |(_, word): (u64, &str)| WORDS.contains(&first(word));
+            if text.trim() == "no tests" || number::counts(text, '|').any(is_known) {
+                self.blocks.tests(text, '|');
+            }
         } else if let Some(text) = line
             .strip_prefix("Errors ")
             .or_else(|| line.strip_prefix("Type Errors "))
@@ -112,7 +96,7 @@ impl Vitest {
             let errors = number::counts(text, '|')
                 .next()
                 .map_or(0, |(number, _)| number);
-            if let Some(last) = &mut self.last {
+            if let Some(last) = &mut self.blocks.last {
                 last.errors = last.errors.saturating_add(errors);
             }
         } else {
@@ -121,49 +105,9 @@ impl Vitest {
         true
     }
 
-    fn tests(&mut self, text: &str) {
-        let mut counts = TestCounts::default();
-        let mut known = text.trim() == "no tests";
-        for (number, word) in number::counts(text, '|') {
-            let count = match first(word) {
-                "failed" => &mut counts.failed,
-                "passed" => &mut counts.passed,
-                "skipped" | "todo" | "expected" => &mut counts.skipped,
-                _ => continue,
-            };
-            known = true;
-            *count = count.saturating_add(number);
-        }
-        if !known {
-            return;
-        }
-        let Some(files) = self.files.take() else {
-            // A line alone counts as the summary only where there is no other.
-            if self.last.is_none_or(|last| last.files.is_none()) {
-                self.last = Some(Block {
-                    counts,
-                    ..Block::default()
-                });
-            }
-            return;
-        };
-        if let Some(last) = self
-            .last
-            .filter(|last| last.shown && last.counts.failed > 0)
-        {
-            self.before.add(last.counts);
-        }
-        self.last = Some(Block {
-            counts,
-            files: Some(files),
-            shown: std::mem::take(&mut self.shown),
-            errors: 0,
-        });
-    }
-
     /// `a.test.ts > suite > name`, or for a file that could not be run `a.test.ts [ a.test.ts ]`.
     fn fail(&mut self, name: &str) {
-        self.shown = true;
+        self.blocks.shown = true;
         // Several may share one error: their lines follow each other.
         if self.message.ended() || self.suite.is_some() || !self.message.is_empty() {
             self.flush();
@@ -225,9 +169,8 @@ impl Vitest {
     }
 }
 
-fn first(text: &str) -> &str {
-    text.split(' ').next().unwrap_or_default()
-}
+/// The words of the counts of tests.
+const WORDS: [&str; 5] = ["expected", "failed", "passed", "skipped", "todo"];
 
 #[cfg(test)]
 mod tests {

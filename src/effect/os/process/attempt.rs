@@ -12,8 +12,8 @@ use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::{Evidence, SpawnError};
-use crate::check::output::Scan;
-use crate::check::output::reader::{Format, Stream};
+use crate::check::output::reader::Stream;
+use crate::check::output::{Expected, Scan};
 use crate::run::state::GRACE_MS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -48,7 +48,7 @@ pub struct Try<'a, 'f> {
     /// The last bytes of output, for a live view.
     pub live: Option<Arc<Live>>,
     /// The formats to read its output in; none where it is not read.
-    pub formats: &'a [&'static Format],
+    pub formats: Option<&'a Expected>,
     /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
     pub limit_ms: u64,
 }
@@ -355,7 +355,10 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         Reader::new(Stream::Out, stdout),
         Reader::new(Stream::Err, stderr),
     ];
-    let scan = (!what.formats.is_empty()).then(|| Scan::new(what.formats));
+    let scan = what
+        .formats
+        .filter(|formats| !formats.is_empty())
+        .map(Scan::expecting);
     let capture = Capture::new(
         what.log.clone(),
         what.max_output,

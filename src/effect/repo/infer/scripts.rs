@@ -6,6 +6,9 @@ use crate::base::command::quote;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::commands::commands;
+use crate::check::output::kind_of;
+use crate::check::tool::Invocation;
 use crate::effect::repo::facts::package::{self, Manifest};
 use std::collections::BTreeMap;
 
@@ -151,9 +154,10 @@ impl Proposer {
         let id = self.id(dir, manager, &super::propose::word(script.as_bytes()));
         let text = declared.get(script).copied().unwrap_or_default();
         let mut why = format!("`{file}` declares the script `{script}`");
-        if ["--fix", "--write"]
+        let commands = commands(text);
+        if commands
             .iter()
-            .any(|flag| text.split_whitespace().any(|word| word == *flag))
+            .any(|command| command.has(&["--fix", "--write"]))
         {
             why.push_str("; it repairs files while it verifies, which hides what was wrong");
         }
@@ -168,7 +172,7 @@ impl Proposer {
         Proposed {
             env: &["CI=1"],
             tier: u8::from(slow),
-            ..Proposed::new(id, kind(script), &command, dir, why)
+            ..Proposed::new(id, kind(script, &commands), &command, dir, why)
         }
     }
 
@@ -185,9 +189,8 @@ impl Proposer {
         for (name, text) in declared {
             let verifies = words(name).any(|w| VERIFIES.contains(&w))
                 && !words(name).any(|w| DOES_NOT.contains(&w));
-            let ends = !text
-                .split_whitespace()
-                .any(|word| word == "--watch" || word == "-w");
+            let watches = |command: &Invocation| command.has(&["--watch", "-w"]);
+            let ends = !commands(text).iter().any(watches);
             let run_by_another = declared
                 .iter()
                 .any(|(other, text)| other != name && runs(text, name));
@@ -255,8 +258,11 @@ fn runs_packages(text: Option<&&str>) -> bool {
         "workspaces",
     ];
     text.is_some_and(|text| {
-        text.split_whitespace()
-            .any(|w| RUNNERS.contains(&w) || FLAGS.contains(&w))
+        let starts = |command: &Invocation| {
+            let elsewhere = command.words().any(|word| FLAGS.contains(&word));
+            command.programs().any(|program| RUNNERS.contains(&program)) || elsewhere
+        };
+        commands(text).iter().any(starts)
     })
 }
 
@@ -266,17 +272,28 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the text of a script runs another script: by its name, or by a pattern such as `lint:*`.
 fn runs(text: &str, script: &str) -> bool {
+    const RUNNERS: [&str; 6] = [
+        "concurrently",
+        "npm-run-all",
+        "npm-run-all2",
+        "run-p",
+        "run-s",
+        "wireit",
+    ];
     let family = script.split(':').next().unwrap_or(script);
-    text.split_whitespace()
-        .map(|w| w.trim_matches(['"', '\'']))
-        .any(|w| {
-            w == script
-                || w.strip_prefix("npm:") == Some(script)
-                || w.contains(&format!("{family}:*")) && script != family
-        })
+    let is_it = |word: &str| {
+        word == script
+            || word.strip_prefix("npm:") == Some(script)
+            || word.contains(&format!("{family}:*")) && script != family
+    };
+    let starts = |command: &Invocation| {
+        command.script().is_some_and(is_it) || command.runs(&RUNNERS) && command.words().any(is_it)
+    };
+    commands(text).iter().any(starts)
 }
 
-fn kind(script: &str) -> Kind {
+/// The kind of check that a script is: by its name, or else by the tools that it starts.
+fn kind(script: &str, commands: &[Invocation]) -> Kind {
     let has = |list: &[&str]| words(script).any(|w| list.contains(&w));
     if has(&["lint", "format", "fmt", "prettier", "style"]) {
         Kind::Lint
@@ -285,7 +302,7 @@ fn kind(script: &str) -> Kind {
     } else if has(&["build", "typecheck", "types", "tsc", "type"]) {
         Kind::Compile
     } else {
-        Kind::Run
+        kind_of(commands).unwrap_or(Kind::Run)
     }
 }
 
@@ -313,8 +330,25 @@ mod tests {
             ("eslint .", "lint:css", false),
             ("npm run test:unit-fast", "test:unit", false),
             ("echo lint:*", "lint", false),
+            ("tsc -p test", "test", false),
+            ("CI=1 yarn lint:css && jest", "lint:css", true),
+            ("node --run lint:css", "lint:css", true),
+            (
+                "concurrently \"npm run lint\" \"npm run types\"",
+                "types",
+                true,
+            ),
         ] {
             assert_eq!(runs(text, script), want, "{text} {script}");
+        }
+        for (script, text, want) in [
+            ("lint", "jest", Kind::Lint),
+            ("check", "pnpm exec eslint .", Kind::Lint),
+            ("check", "CI=1 vitest run && jest", Kind::Test),
+            ("validate", "tsc -b && eslint .", Kind::Run),
+            ("verify", "./own", Kind::Run),
+        ] {
+            assert_eq!(kind(script, &commands(text)), want, "{script}: {text}");
         }
         assert_eq!(list(&["a"]), "`a`");
         assert_eq!(list(&["a", "b", "c"]), "`a`, `b` and `c`");

@@ -1,0 +1,249 @@
+//! Finds lines that report a failure and are beside the output of the tools that are recognised:
+//! where a command may start several tools, another one wrote them.
+
+use super::reader::{Extent, Format};
+use crate::check::agreement::short;
+use regex::Regex;
+use std::sync::{Arc, LazyLock};
+
+/// The longest line that is looked at, in bytes.
+const LONGEST: usize = 400;
+
+/// The words that say that something failed.
+const FAILING: &[&str] = &[
+    "abort",
+    "aborted",
+    "aborting",
+    "broken",
+    "crash",
+    "crashed",
+    "ko",
+    "error",
+    "errored",
+    "errors",
+    "exception",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "failure",
+    "failures",
+    "fatal",
+    "nok",
+    "panic",
+    "panicked",
+    "segfault",
+    "traceback",
+];
+
+/// The words that do, behind a number.
+const COUNTED: &[&str] = &[
+    "finding",
+    "findings",
+    "issue",
+    "issues",
+    "mismatch",
+    "mismatches",
+    "offense",
+    "offenses",
+    "problem",
+    "problems",
+    "violation",
+    "violations",
+];
+
+/// What every line has that says so.
+static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let words = "(?i)abort|broken|crash|error|exception|fail|fatal|finding|issue|ko|mismatch|\
+                 nok|not ok|offense|panic|problem|segfault|traceback|violation|[✗✘✖❌]";
+    Regex::new(words).ok()
+});
+
+/// Whether a line reports a failure, by its words: one of them begins or ends it, has a colon
+/// behind it, is in capitals, or has a number beside it. `0 errors` and warnings are none.
+#[must_use]
+pub fn reports_failure(line: &str) -> bool {
+    if line.len() > LONGEST
+        || !PERHAPS
+            .as_ref()
+            .is_some_and(|perhaps| perhaps.is_match(line))
+    {
+        return false;
+    }
+    let line = line.trim();
+    if line.starts_with("not ok") {
+        return true;
+    }
+    let pieces: Vec<&str> = line
+        .split([' ', '\t', '='])
+        .filter(|piece| !piece.is_empty())
+        .collect();
+    let is_source = |piece: &str| piece.trim_start_matches(|c: char| c.is_ascii_digit()) == "|";
+    if pieces.iter().take(2).any(|piece| is_source(piece)) {
+        return false;
+    }
+    let words: Vec<String> = pieces.iter().map(|piece| bare(piece)).collect();
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    let number = |at: Option<usize>| {
+        // Of `1 of 3` the first.
+        let of = at.and_then(|at| at.checked_sub(2));
+        let total = at.and_then(|at| at.checked_sub(1));
+        let at = if word(total) == "of" { of } else { at };
+        word(at).parse::<u64>().ok()
+    };
+    let (mut reports, mut denies) = (false, false);
+    for (at, piece) in pieces.iter().enumerate() {
+        let this = word(Some(at));
+        let (is_failing, is_counted) = (FAILING.contains(&this), COUNTED.contains(&this));
+        if !is_failing && !is_counted {
+            continue;
+        }
+        let before = number(at.checked_sub(1)).or_else(|| number(at.checked_sub(2)));
+        let behind = number(at.checked_add(1)).filter(|_| before.is_none());
+        let none = ["no", "without", "zero"].contains(&word(at.checked_sub(1)));
+        match before.or(behind) {
+            _ if none => denies = true,
+            Some(0) => denies = true,
+            Some(_) => reports = true,
+            None if is_counted => reports |= word(at.checked_add(1)) == "found",
+            None => {
+                let ends = at == 0 || at + 1 == pieces.len() || piece.ends_with(':');
+                let loud = piece.chars().any(|c| c.is_ascii_uppercase())
+                    && !piece.chars().any(|c| c.is_ascii_lowercase());
+                reports |= (ends || loud) && !words.iter().any(|word| is_remark(word));
+            }
+        }
+    }
+    reports || !denies && line.starts_with(['✗', '✘', '✖', '❌'])
+}
+
+/// A word without what is around it, in small letters.
+fn bare(piece: &str) -> String {
+    piece
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_ascii_lowercase()
+}
+
+/// Whether a word makes a line a remark.
+fn is_remark(word: &str) -> bool {
+    ["warning", "warn", "note", "help", "hint", "info", "debug"].contains(&word)
+}
+
+/// The lines of an output that report a failure, by where they are.
+pub struct Beside {
+    formats: Vec<Place>,
+    /// The first of all.
+    first: Option<Arc<str>>,
+}
+
+/// The lines that are beside the output of one format.
+struct Place {
+    format: &'static Format,
+    begun: bool,
+    before: Option<Arc<str>>,
+    behind: Option<Arc<str>>,
+}
+
+impl Beside {
+    /// Nothing so far.
+    #[must_use]
+    pub fn of(formats: &[&'static Format]) -> Self {
+        let place = |format: &&'static Format| Place {
+            format,
+            begun: !matches!(
+                format.extent,
+                Extent::Run {
+                    begins: Some(_),
+                    ..
+                }
+            ),
+            before: None,
+            behind: None,
+        };
+        Self {
+            formats: formats.iter().map(place).collect(),
+            first: None,
+        }
+    }
+
+    /// Takes a line.
+    pub fn line(&mut self, line: &str) {
+        let trimmed = line.trim_start();
+        let failure = reports_failure(trimmed).then(|| Arc::<str>::from(short(trimmed)));
+        if self.first.is_none() {
+            self.first.clone_from(&failure);
+        }
+        for place in &mut self.formats {
+            let Extent::Run { begins, ends } = place.format.extent else {
+                if matches!(place.format.extent, Extent::Lines) && place.behind.is_none() {
+                    place.behind.clone_from(&failure);
+                }
+                continue;
+            };
+            place.begun = place.begun || begins.is_some_and(|begins| begins(trimmed));
+            let is_own = || ends(trimmed) || begins.is_some_and(|begins| begins(trimmed));
+            if failure.is_none() {
+                if place.behind.is_some() && ends(trimmed) {
+                    place.behind = None;
+                }
+            } else if !is_own() {
+                let kept = if place.begun {
+                    &mut place.behind
+                } else {
+                    &mut place.before
+                };
+                kept.clone_from(&failure);
+            }
+        }
+    }
+
+    /// The first line that is beside the output of all these formats, by their ids.
+    #[must_use]
+    pub fn found(&self, recognised: &[&str]) -> Option<&str> {
+        let places = || {
+            self.formats
+                .iter()
+                .filter(|place| recognised.contains(&place.format.id))
+        };
+        let behind = places().map(|place| place.behind.as_deref());
+        let before = places().map(|place| place.before.as_deref());
+        if places().next().is_none() {
+            return self.first.as_deref();
+        }
+        all(before).or_else(|| all(behind))
+    }
+}
+
+/// The first of these lines, unless one is missing: what one tool does not own another may.
+fn all<'a>(lines: impl Iterator<Item = Option<&'a str>>) -> Option<&'a str> {
+    let lines: Option<Vec<&str>> = lines.collect();
+    lines?.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reports_a_failure() {
+        for (line, want) in [
+            ("3 checks FAILED", true),
+            ("failed: 2", true),
+            ("errors=1", true),
+            ("a.c:3:5: error: no", true),
+            ("✖ 3 problems (1 error, 2 warnings)", true),
+            ("✗ login", true),
+            ("1 of 3 failed", true),
+            ("0 of 3 failed", false),
+            ("✔ 0 problems", false),
+            ("✖ 3 warnings (0 errors)", false),
+            ("it returns an error to the caller", false),
+            ("no issues found", false),
+            ("  12 |     return error", false),
+            ("warning: this may fail", false),
+            ("", false),
+        ] {
+            assert_eq!(reports_failure(line), want, "{line}");
+        }
+    }
+}
