@@ -1,5 +1,5 @@
-//! Which checks does this change need, and does it pass them? The room [`engine`] answers without a
-//! command line: it plans a change, verifies it, and has it repaired in rounds.
+//! Plans and runs the checks that a change needs. The room [`engine`] does so without a command
+//! line: it plans a change, verifies it, and has it repaired in rounds.
 //!
 //! ```standalone_crate
 //! use vplan::engine::{Engine, Failure, PlanRequest, VerifyRequest, supervise_if_asked, verify};

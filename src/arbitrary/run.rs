@@ -80,7 +80,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
     })
 }
 
-/// How a process ends when it is not stopped.
+/// The end of a process that is not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// With an exit code.
@@ -96,11 +96,11 @@ pub enum Finish {
 /// The behaviour of one try of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// How long it runs when it is not stopped, in milliseconds.
+    /// The time that it runs when it is not stopped, in milliseconds.
     pub duration_ms: u64,
-    /// How it ends then.
+    /// Its end then.
     pub finish: Finish,
-    /// How long it takes to end when asked to, in milliseconds; `None`: it must be killed.
+    /// The time that it takes to end when asked to, in milliseconds; `None`: it must be killed.
     pub stop_ms: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ pub type Script = Vec<Vec<Behaviour>>;
 pub struct Incidents {
     /// Signals, with their times in milliseconds.
     pub interrupts: Vec<(u64, Interrupt)>,
-    /// When the record cannot be written.
+    /// The time at which the record cannot be written, in milliseconds.
     pub record_fails: Option<u64>,
 }
 
@@ -173,7 +173,7 @@ pub enum Happening {
     Done,
 }
 
-/// How a played run went.
+/// The result of a played run.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// The machine's records.
@@ -189,7 +189,7 @@ struct Process {
     attempt: u32,
     started: u64,
     behaviour: Behaviour,
-    /// When it ends if nothing else happens, and whether that is its own end.
+    /// The time of its end if nothing else happens, and whether that is its own end.
     ends: u64,
     own_end: bool,
     signal: &'static str,
@@ -652,7 +652,7 @@ pub fn incidents() -> impl Strategy<Value = Incidents> {
     })
 }
 
-/// Which steps run at one moment of a trace, moment by moment: after each start, all that run.
+/// Returns the steps that run side by side in a trace: after each start, all that run.
 #[must_use]
 pub fn side_by_side(trace: &[(u64, Happening)]) -> Vec<BTreeSet<usize>> {
     let mut running = BTreeSet::new();

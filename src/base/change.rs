@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How a file changed. A rename is its old path deleted and its new path added.
+/// The kind of a file's change. A rename is its old path deleted and its new path added.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -29,7 +29,7 @@ pub enum Status {
 pub struct ChangedFile {
     /// Its path.
     pub path: RepoPath,
-    /// How it changed.
+    /// The kind of change.
     pub status: Status,
 }
 

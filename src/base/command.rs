@@ -62,7 +62,7 @@ impl Command {
     }
 }
 
-/// Why a text is no command.
+/// The reason why a text is no command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
@@ -78,7 +78,7 @@ pub struct Unsupported {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub changes_shell: bool,
-    /// Where the fault begins, in bytes from the text's beginning.
+    /// The offset of the fault in the text, in bytes.
     pub offset: usize,
     /// The kind of fault.
     pub reason: UnsupportedReason,

@@ -45,7 +45,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The places; the first is the primary one. Empty only for faults of a whole file.
     pub labels: Vec<Label>,
-    /// How to mend it, if that is known.
+    /// The remedy, if it is known.
     pub help: Option<String>,
 }
 

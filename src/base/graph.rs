@@ -25,9 +25,9 @@ pub struct Graph<I> {
     of: PhantomData<I>,
 }
 
-/// How many edges the search for a shortest cycle may follow before it is content with the best one
-/// found. A contract of a megabyte that people wrote stays far below; one that was made to be slow
-/// does not.
+/// The number of edges that the search for a shortest cycle may follow before it is content with
+/// the best one found. A contract of a megabyte that people wrote stays far below; one that was
+/// made to be slow does not.
 const EDGE_BUDGET: usize = 20_000_000;
 
 /// The number of pairs above which a bundle is one node of its own.

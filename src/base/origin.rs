@@ -21,11 +21,11 @@ pub struct GitOrigin {
 pub struct OriginError {
     /// The offset of the error in the text, in bytes.
     pub at: usize,
-    /// How many bytes are wrong. 0 where something is missing.
+    /// The number of wrong bytes; 0 where something is missing.
     pub length: usize,
     /// One line, safe to show. It repeats nothing that could be a secret.
     pub message: String,
-    /// How to mend it.
+    /// The remedy.
     pub help: Option<String>,
 }
 

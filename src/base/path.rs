@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoPath(Arc<[u8]>);
 
-/// Why a text is not a path of the repository.
+/// The reason why a text is not a path of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// It is empty.

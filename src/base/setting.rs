@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 pub struct Setting {
     /// The word that begins it.
     pub word: &'static str,
-    /// How it is written.
+    /// Its syntax.
     pub usage: &'static str,
     /// The form of the value.
     pub takes: Takes,
@@ -27,9 +27,9 @@ pub struct Setting {
     pub unset: Unset,
     /// Whether a check of another verb does not have it at all, not even when it is not written.
     pub of_verb: bool,
-    /// When a contract that differs in it asks for less.
+    /// The kinds of change by which a contract asks for less.
     pub weaker: Weaker,
-    /// How it is shown in an explanation of a plan.
+    /// Its form in an explanation of a plan.
     pub explained: Explained,
     /// Whether it is an annotation of a plan, outside the digest.
     pub annotation: bool,
@@ -137,7 +137,7 @@ pub enum Unset {
     Word(&'static str),
 }
 
-/// When a change of a setting lets more pass, and why.
+/// The kinds of change of a setting that let more pass, with the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weaker {
     /// A selection: the fewer files it selects.
@@ -184,7 +184,7 @@ pub enum Weaker {
     Particular,
 }
 
-/// How a setting is shown in an explanation of a plan.
+/// The form of a setting in an explanation of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explained {
     /// Its word and its value, unless that is the usual one.

@@ -1,6 +1,6 @@
 //! Parses and prints durations (`10m`) and sizes (`2MiB`).
 
-/// Why a duration or a size could not be read.
+/// The reason why a duration or a size could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitError {
     /// No digits in front of the unit.

@@ -166,7 +166,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Why a step failed. Existing pipelines know the names: they never change.
+    /// The cause of a step's failure. Existing pipelines know the names: they never change.
     FailureCode {
         /// The script that a package manager was asked for does not exist.
         MissingScript = "verification_command_missing_script",

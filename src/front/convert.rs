@@ -114,7 +114,7 @@ pub struct Lost {
     pub what: String,
     /// Its place.
     pub place: Place,
-    /// Why it was not converted as it was; one line.
+    /// The reason why it was not converted as it was; one line.
     pub why: String,
     /// The text to write by hand, where that is known.
     pub instead: Option<String>,

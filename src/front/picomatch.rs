@@ -17,11 +17,11 @@ pub(super) struct Translated {
     pub(super) wild: bool,
     /// Whether a segment of it begins with a dot.
     pub(super) dot: bool,
-    /// Why the glob selects more than the pattern matched, apart from dots.
+    /// The reason why the glob selects more than the pattern matched, apart from dots.
     pub(super) wider: Option<&'static str>,
 }
 
-/// Why a pattern has no glob.
+/// The reason why a pattern has no glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Never {
     /// The glob is empty, which is an error there.

@@ -127,7 +127,7 @@ struct Writer<'a> {
     blank: bool,
 }
 
-/// How a piece of a statement follows the one before.
+/// The separation of a piece of a statement from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gap {
     None,

@@ -133,7 +133,7 @@ impl ShellWord {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// How many `(…)` are open: their content runs in another shell.
+    /// The number of open `(…)`: their content runs in another shell.
     depth: usize,
     /// The words of the command that is being read.
     words: Vec<ShellWord>,

@@ -29,7 +29,7 @@ pub struct LedgerDocument {
     version: u64,
 }
 
-/// Why a text cannot be used as a ledger.
+/// The reason why a text cannot be used as a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// It was not written by vplan, or not in full, or something has changed it.

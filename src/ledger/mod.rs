@@ -23,7 +23,8 @@ use undone::Trace;
 /// The text of `vplan help rounds`.
 pub const ROUNDS: &str = include_str!("rounds.md");
 
-/// How often in a row the same failure may occur before a person has to decide; the default.
+/// The number of times in a row that the same failure may occur before a person has to decide; the
+/// default.
 const SAME_FAILURE: u32 = 3;
 /// The most waivers of a subject that are kept, the newest.
 const WAIVERS: usize = 32;
@@ -37,7 +38,7 @@ pub struct Ledger {
     /// The files when the last round of any subject ended; absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
-    /// How many rounds have been recorded, of all subjects together.
+    /// The number of recorded rounds, of all subjects together.
     pub rounds: u64,
     /// The subjects, ascending by name, each once.
     pub subjects: Vec<SubjectEntry>,
@@ -72,11 +73,12 @@ pub struct SubjectEntry {
     /// Whether a run was one of its rounds: a report of the caller alone no longer makes it done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_runs: bool,
-    /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
+    /// The number of confirmations of its work in a row, as recorded: no gate caps it.
     pub counter: u32,
     /// The decision of its last round.
     pub decision: Decision,
-    /// When its last round ended, or without one when it began, as the caller reported it.
+    /// The time at which its last round ended, or without one at which it began, as the caller
+    /// reported it.
     pub ended_at: String,
     /// The failures of the last rounds in which verification failed, latest last; as many as are
     /// needed to find that they are the same.
@@ -90,7 +92,7 @@ pub struct SubjectEntry {
     /// The reason for its decision, where the decision is about more than the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Because>,
-    /// How many rounds it has had.
+    /// The number of its rounds.
     pub rounds: u64,
     /// The id of its last round's run, if that was a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +107,7 @@ pub struct SubjectEntry {
     /// The files that differed from the base in its rounds, by the commit that HEAD was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Trace>,
-    /// How many rounds of repair have been used up since it was last done.
+    /// The number of rounds of repair used up since it was last done.
     pub used: u32,
     /// The verdict of its last round, if that was a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,16 +226,16 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Terms {
-    /// How many confirmations are required, at least 1.
+    /// The number of required confirmations, at least 1.
     pub confirmations: u32,
     /// The decision when the retries are used up.
     #[serde(rename = "onExhausted")]
     pub exhausted: Exhausted,
     /// The effect of a change on other subjects.
     pub propagate: Propagate,
-    /// How many rounds of repair may follow the first one.
+    /// The number of rounds of repair that may follow the first one.
     pub retries: u32,
-    /// How often in a row the same failure may come, at least 2.
+    /// The number of times in a row that the same failure may come, at least 2.
     pub same_failure: u32,
 }
 
@@ -253,7 +255,7 @@ pub enum Exhausted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Propagate {
-    /// Who stood at N falls to N - 1.
+    /// A subject with N confirmations falls to N - 1.
     Downgrade,
     /// All fall to 0.
     Reset,

@@ -13,8 +13,8 @@ use report::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many failures of a subject that was given up are kept. Beyond that, no failure counts as
-/// new.
+/// The number of failures that are kept of a subject that was given up. Beyond that, no failure
+/// counts as new.
 const GIVEN_UP: usize = 32;
 
 /// A round that has ended.
@@ -26,7 +26,7 @@ pub struct Round<'a> {
     pub changed: Change,
     /// The present files.
     pub contents: Contents,
-    /// When it ended: an opaque text, never parsed.
+    /// The time of its end: an opaque text, never parsed.
     pub ended_at: &'a str,
     /// Its result.
     pub result: RoundResult,
@@ -48,13 +48,13 @@ pub struct About {
     pub known: Option<String>,
     /// Whether the work of earlier rounds is missing.
     pub left_behind: bool,
-    /// How much of the subject's whole change it covered.
+    /// The part of the subject's whole change that it covered.
     pub scope: Scope,
     /// The files that differed from the base.
     pub trace: Option<Trace>,
 }
 
-/// How much of a subject's whole change a round covered.
+/// The part of a subject's whole change that a round covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// All that applies to it.
@@ -66,7 +66,7 @@ pub enum Scope {
     Nothing,
 }
 
-/// How a round's changes are determined.
+/// The way in which a round's changes are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// By contents: the round changed files if they differ from those in the ledger. Without any
@@ -99,7 +99,7 @@ pub enum RoundResult {
     },
 }
 
-/// Why a decision is other than the verdict would have it.
+/// The reason why a decision differs from what the verdict implies.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -141,9 +141,9 @@ impl Because {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
-    /// Which attempt at the subject's work it was, from 1.
+    /// The number of the attempt at the subject's work, from 1.
     pub attempt: u32,
-    /// How often the subject is confirmed now.
+    /// The number of the subject's confirmations now.
     pub counter: u32,
     /// The decision: what the caller does next.
     pub decision: Decision,
@@ -151,12 +151,12 @@ pub struct Recorded {
     pub no_change: bool,
     /// All other subjects.
     pub others: Vec<SubjectConfirmations>,
-    /// Why, where the decision is about more than this round.
+    /// The reason, where the decision is about more than this round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Because>,
-    /// How many confirmations are asked for.
+    /// The number of required confirmations.
     pub required: u32,
-    /// How many rounds of repair are left.
+    /// The number of rounds of repair left.
     pub retries_remaining: u32,
     /// The subject.
     pub subject: String,

@@ -1,10 +1,9 @@
 //! Checks whether the work of an earlier round is still there. Contents decide, not commits.
 //!
 //! A round leaves a trace: the commit of HEAD, and the files that differed from the subject's base.
-//! When HEAD no longer contains that commit, work may have been left behind on another branch;
-//! after an amend, a rebase or a squash it is there all the same. So each file of the trace is
-//! compared: one that equals the base now is undone, unless what it contained is there under
-//! another name.
+//! If HEAD no longer contains that commit, work may have been left behind on another branch; after
+//! an amend, a rebase or a squash it is there all the same. So each file of the trace is compared:
+//! one that equals the base now is undone, unless what it contained is there under another name.
 
 use crate::base::path::RepoPath;
 use schemars::JsonSchema;

@@ -111,7 +111,7 @@ pub enum RecoverAnswer {
     /// Another list.
     #[serde(rename_all = "camelCase")]
     Rewritten {
-        /// How much is still verified.
+        /// The coverage that is left.
         coverage: Coverage,
         /// The commands after.
         next_commands: Vec<String>,
@@ -129,7 +129,7 @@ pub enum RecoverAnswer {
     },
     /// None.
     Refused {
-        /// Why, on one line.
+        /// The reason, on one line.
         refused: String,
         /// 1.
         #[schemars(extend("const" = 1))]
@@ -142,7 +142,7 @@ pub enum RecoverAnswer {
 pub struct NextStep {
     /// Its text.
     pub command: String,
-    /// Where it runs.
+    /// Its working directory.
     pub dir: RepoPath,
 }
 

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 pub struct Failure {
     /// The step's id.
     pub step: String,
-    /// Why it failed.
+    /// The cause of the failure.
     pub code: FailureCode,
     /// The name of the classifier's row that decided.
     pub rule: String,

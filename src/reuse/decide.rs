@@ -13,7 +13,7 @@ use crate::plan::{Plan, Step, StepIndex};
 use crate::run::record::StepRecord;
 use std::collections::BTreeSet;
 
-/// How earlier results are used.
+/// The use of earlier results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Use {
     /// They replace steps.
@@ -26,7 +26,7 @@ pub enum Use {
     Confirm,
 }
 
-/// Why no earlier pass replaces a step. Safe to print.
+/// The reason why no earlier pass replaces a step. Safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// The step has no `inputs`.
@@ -76,7 +76,7 @@ pub struct Past {
 /// Checks whether an earlier pass can replace a step at all.
 ///
 /// # Errors
-/// Why not.
+/// The reason why none can.
 pub fn eligible(step: &Step) -> Result<(), Why> {
     if step.inputs.is_none() {
         return Err(Why::NoInputs);
@@ -138,7 +138,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
 /// plan's.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they do not.
 pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Result<(), Why> {
     let step = plan.step(index);
     eligible(step)?;
@@ -193,7 +193,7 @@ fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
 /// step made.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it does not.
 pub fn replaces(
     step: &Step,
     parts: &Parts,

@@ -31,7 +31,7 @@ pub struct KeptPass {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Product {
-    /// Which.
+    /// Its path.
     pub path: RepoPath,
     /// Its content.
     pub print: Print,

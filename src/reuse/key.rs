@@ -36,7 +36,7 @@ pub type Prints = BTreeMap<RepoPath, Print>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSet {
-    /// How many.
+    /// The number of files.
     pub count: u64,
     /// Of their paths, contents, permissions and targets.
     pub digest: Digest,
@@ -79,7 +79,7 @@ impl FileSet {
 pub struct Tool {
     /// Of its content.
     pub digest: Digest,
-    /// Where it was found.
+    /// The path where it was found.
     pub path: Word,
 }
 
@@ -92,8 +92,8 @@ pub struct Parts {
     pub environment: Vec<(Word, Digest)>,
     /// The files that `inputs`, `requires` and `unchanged` select.
     pub files: FileSet,
-    /// Which rules judged it: raised whenever the same evidence may be judged otherwise than
-    /// before.
+    /// The version of the rules that evaluated it: raised whenever the same evidence may be
+    /// evaluated otherwise than before.
     pub judging: u32,
     /// Of the root's absolute path.
     pub place: Digest,

@@ -50,7 +50,7 @@ pub(super) struct Keys<'g> {
 pub(super) struct Key<'g> {
     bytes: &'g [u8],
     hash: u64,
-    /// How many patterns could be filed under this key.
+    /// The number of patterns that could be filed under this key.
     shared: u32,
     /// The first entry that is.
     first: u32,

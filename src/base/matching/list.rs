@@ -14,7 +14,7 @@ pub(super) struct Lists<'g> {
     pub(super) lists: Vec<List>,
     /// The children of all lists, one list after another.
     pub(super) children: Vec<Child>,
-    /// How deep lists name lists: at least one more than the level of every list.
+    /// The depth to which lists name lists: at least one more than the level of every list.
     pub(super) levels: usize,
     /// The list of each selection.
     pub(super) roots: Vec<u32>,

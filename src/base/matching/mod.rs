@@ -19,7 +19,7 @@ pub const SHOWN: usize = 20;
 /// byte order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The first of them.
     pub first: Vec<u32>,

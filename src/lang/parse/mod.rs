@@ -109,7 +109,7 @@ struct Parser<'a> {
     comments: Vec<Span>,
     /// Open blocks beyond the cap on nesting; they are only counted.
     buried: usize,
-    /// How many suggestions have been computed.
+    /// The number of suggestions computed.
     guesses: u32,
     stopped: bool,
 }

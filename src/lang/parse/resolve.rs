@@ -13,7 +13,7 @@ use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 /// The most suggestions that are computed, because they are costly.
 const GUESSES: u32 = 200;
 
-/// How certain it is that a line is the statement it is read as.
+/// The certainty that a line is the statement it is read as.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     Certain,

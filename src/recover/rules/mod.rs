@@ -26,7 +26,7 @@ pub struct Rule {
     pub name: RewriteRule,
     /// The failure that it repairs.
     pub fires_on: FailureCode,
-    /// How much is still verified after it.
+    /// The coverage that is left after it.
     pub coverage: Coverage,
     /// Returns the change, or why it is refused. `None` when the rule does not apply.
     pub rewrite: fn(&Case<'_>) -> Option<Result<Change, String>>,

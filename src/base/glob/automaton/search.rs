@@ -35,7 +35,7 @@ crate::index!(
     "Number of a state of the product."
 );
 
-/// How a state was reached at the least cost: its predecessor and the letter (`None` is `/`).
+/// The cheapest way to a state: its predecessor and the letter (`None` is `/`).
 struct Reached {
     from: Option<(StateIndex, Option<Letter>)>,
     state: State,
