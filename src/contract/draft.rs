@@ -51,8 +51,8 @@ pub struct Draft {
     pub inclusions: Vec<Inclusion>,
     /// The other files that were read, in the order of their sources.
     pub imported: Vec<Imported>,
-    /// How the names begin that files would have brought which could not be read: what is missing
-    /// there is no news.
+    /// The prefixes of the names in files that could not be read: a name missing there is not
+    /// reported.
     pub absent: Vec<String>,
     /// `paths` statements.
     pub paths: Vec<Paths>,
@@ -116,11 +116,11 @@ pub struct Import {
     pub below: Option<At<String>>,
     /// The statement.
     pub place: Place,
-    /// How much of the draft preceded it.
+    /// The part of the draft that preceded it.
     pub extent: Extent,
 }
 
-/// How much of a draft there is.
+/// A part of a draft, from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// [`Draft::entries`]
@@ -138,7 +138,7 @@ pub struct Extent {
 pub struct Inclusion {
     /// The file.
     pub source: SourceId,
-    /// How its names begin: `web/`, or nothing.
+    /// The prefix of its names: `web/`, or nothing.
     pub namespace: String,
     /// Its own defaults, which apply to its own checks only.
     pub defaults: Vec<At<Setting>>,
@@ -159,9 +159,9 @@ impl Inclusion {
 /// A file that was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Which source it is.
+    /// The id of its source.
     pub source: SourceId,
-    /// How it is called: a path of the repository, `std:rust@1`, `git+URL?rev=OBJECTID#path`.
+    /// Its name: a path of the repository, `std:rust@1`, `git+URL?rev=OBJECTID#path`.
     pub name: String,
     /// Its path, if it is a file of this repository.
     pub path: Option<RepoPath>,
@@ -278,7 +278,7 @@ pub enum Verb {
 /// A setting of a check or of `defaults`, with its value read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Which one.
+    /// The row of the setting.
     pub row: Row,
     /// Its value, of the kind that the row takes.
     pub value: Written,
@@ -353,7 +353,7 @@ pub struct Risk {
     pub name: At<String>,
     /// The tier: 0, 1 or 2.
     pub tier: At<u8>,
-    /// Which files.
+    /// The files that pull it.
     pub items: Vec<Sel>,
     /// The [`Inclusion`] that brought it, or the contract.
     pub inclusion: InclusionIndex,
@@ -447,7 +447,7 @@ pub struct Expect {
     pub broken: bool,
 }
 
-/// How risky a test takes its change for.
+/// The risk that a test assumes for its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RiskLevel {
     /// `low`

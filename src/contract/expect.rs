@@ -39,7 +39,7 @@ pub struct Expect {
 /// An assertion of a test about the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assertion {
-    /// How the names are meant.
+    /// The relation of the plan to the names.
     pub kind: AssertionKind,
     /// Checks, or commands of the test, by name.
     pub names: Vec<At<String>>,
@@ -47,7 +47,7 @@ pub struct Assertion {
     pub place: Place,
 }
 
-/// How an assertion's names are meant.
+/// The relation of a plan to an assertion's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AssertionKind {
     /// `plan`: exactly these, in this order; without a name, nothing at all.

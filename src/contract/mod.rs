@@ -123,9 +123,9 @@ pub struct Check {
     pub id: String,
     /// Whether it has a name of its own (anonymous ones may be merged).
     pub named: bool,
-    /// Which use of which file defines it.
+    /// The use of a file that defines it.
     pub inclusion: InclusionIndex,
-    /// Where it is defined: its name, or its `run`.
+    /// The place of its definition: its name, or its `run`.
     pub place: Place,
     /// Line of `place`, from 1.
     pub line: usize,
@@ -172,7 +172,7 @@ pub enum Body {
     Shell(String),
     /// `file`.
     File {
-        /// Which path.
+        /// The path.
         path: RepoPath,
         /// The assertions, at least one.
         assertions: Vec<Assertion>,
@@ -248,7 +248,7 @@ pub struct Risk {
     pub name: String,
     /// The tier it names; 2 counts as 1.
     pub tier: u8,
-    /// Which changed files pull it.
+    /// The changed files that pull it.
     pub selection: Selection,
     /// Its line.
     pub line: usize,

@@ -26,9 +26,9 @@ pub(super) struct Names<'d> {
     pub(super) roles: BTreeSet<&'d str>,
     /// The uses of imported files, for messages.
     inclusions: &'d [Inclusion],
-    /// How the names of files begin that could not be read.
+    /// The prefixes of the names in files that could not be read.
     absent: &'d [String],
-    /// How many comparisons may still be made to find out what was meant.
+    /// The number of comparisons that may still be made to find out what was meant.
     comparisons: Cell<usize>,
 }
 

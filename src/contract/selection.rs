@@ -237,7 +237,7 @@ impl Checker<'_> {
     }
 }
 
-/// How deep a definition nests, and how many globs it has with all names replaced.
+/// The depth of a definition, and the number of its globs with all names replaced.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     depth: usize,

@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 const FINDINGS: &[Kind] = &[Kind::Compile, Kind::Lint];
 const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
 
-/// Which verbs know a setting. What starts no process has no environment, no exit code and no time
-/// limit; what writes no output that is read has no format; and a `file` check tried again at once
-/// would see the same file.
+/// Returns the verbs that know a setting. What starts no process has no environment, no exit code
+/// and no time limit; what writes no output that is read has no format; and a `file` check tried
+/// again at once would see the same file.
 #[must_use]
 pub fn known_by(row: Row) -> &'static [Kind] {
     use Kind::{Compile, Judge, Lint, Run, Shell, Test};

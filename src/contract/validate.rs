@@ -274,7 +274,8 @@ impl Checker<'_> {
         known.into_iter().collect()
     }
 
-    /// Where each check applies: its definition, then each `use` of it in file order.
+    /// Returns the places where each check applies: its definition, then each `use` of it in file
+    /// order.
     fn placements(&mut self) -> Dense<CheckIndex, Vec<Placement>> {
         let mut all = Dense::default();
         for check in &self.names.defined.clone() {
@@ -418,8 +419,8 @@ fn importers(inclusions: &[draft::Inclusion]) -> Dense<InclusionIndex, Option<In
 
 #[cfg(test)]
 mod tests {
-    //! What the language of its own cannot even express, its parser having found fault with it;
-    //! other front ends can. The rest is in `tests/diagnostics.rs`, from the text on.
+    //! Faults that a contract in vplan's own language cannot contain, because its parser refuses
+    //! them; one of another front end can. The rest is in `tests/diagnostics.rs`, from the text on.
 
     use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb, Written};
     use super::*;

@@ -34,7 +34,7 @@ const SAID: usize = 3;
 /// The most checks that a caveat names.
 const NAMED: usize = 20;
 
-/// How the contract is compared with that of the base.
+/// The terms on which the contract is compared with that of the base.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// The base; `None` where there is none.

@@ -32,7 +32,7 @@ pub struct Converted {
 }
 
 impl Converted {
-    /// How much is lost, or means something else now.
+    /// Returns the number of parts that are lost, or mean something else now.
     #[must_use]
     pub fn heavy(&self) -> usize {
         let lost = self.conversion.lost.iter();
@@ -80,7 +80,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Where the contract of the repository is, and what that is called.
+    /// Returns the path of the repository's contract, and its name.
     ///
     /// # Errors
     /// No repository, a contract outside of it.

@@ -40,7 +40,7 @@ pub struct Locking<'e> {
 pub struct LockOptions<'e> {
     /// The lock of this revision, not that of the work tree.
     pub revision: Option<&'e str>,
-    /// How long an import may take to be fetched.
+    /// The time limit of the fetch of one import.
     pub limit: Duration,
     /// Nothing is fetched.
     pub offline: bool,

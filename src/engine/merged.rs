@@ -22,7 +22,7 @@ const MAX_REPORT: u64 = 256 << 20;
 /// The most folders that a note names.
 const NAMED: usize = 3;
 
-/// Why reports cannot be merged.
+/// The reason why reports cannot be merged.
 #[derive(Debug)]
 pub enum CannotMerge {
     /// One cannot be read, or is not what vplan wrote.

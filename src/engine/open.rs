@@ -26,9 +26,9 @@ use std::path::Path;
 pub struct Session {
     /// The repository, or the folder without one.
     pub site: Site,
-    /// Where the contract is, or would be.
+    /// The path of the contract, whether it exists or not.
     pub contract_path: RepoPath,
-    /// Which files changed, and how that is known.
+    /// The changed files, and their source.
     pub gathered: Gathered,
     /// The contract; none where none is needed.
     pub loaded: Option<Loaded>,

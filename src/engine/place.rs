@@ -28,9 +28,9 @@ pub struct Engine<'e> {
     pub locked: bool,
     /// The largest contract that is read, in bytes.
     pub max_file: u64,
-    /// Where fetched imports are kept; the user's cache otherwise.
+    /// The directory of fetched imports; the user's cache otherwise.
     pub cache_dir: Option<&'e Path>,
-    /// Where the state of repositories is kept; the user's otherwise.
+    /// The directory of repositories' state; the user's otherwise.
     pub state_dir: Option<&'e Path>,
     /// Whether this is CI, where an empty change and a base that is not there are errors; by default
     /// the environment says so.

@@ -28,7 +28,7 @@ pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct PlanRequest {
     /// The role of the change's author.
     pub role: Option<String>,
-    /// How risky the change is.
+    /// The risk of the change.
     pub risk: Risk,
     /// The boundaries that the change completes.
     pub boundaries: Vec<Boundary>,
@@ -36,11 +36,11 @@ pub struct PlanRequest {
     pub min_tier: u8,
     /// Commands to run first.
     pub explicit: Vec<Command>,
-    /// Where checks come from.
+    /// The source of checks.
     pub mode: Mode,
     /// The program that proposes commands (modes `llm` and `hybrid`).
     pub proposer: Option<OsString>,
-    /// How long it may take; [`PROPOSER_TIMEOUT`] otherwise.
+    /// The time limit of the proposer; [`PROPOSER_TIMEOUT`] otherwise.
     pub proposer_timeout: Option<Duration>,
     /// Checks that run regardless of their conditions, with what they need.
     pub names: Vec<Selector>,
@@ -62,7 +62,7 @@ pub struct PlanRequest {
     pub deny: Vec<Deny>,
     /// The revision from which the contract is read; the work tree otherwise.
     pub contract_from: Option<String>,
-    /// Which files changed; without it, everything since the merge base with the default branch.
+    /// The changed files; without it, everything since the merge base with the default branch.
     pub changes: Option<ChangeSource>,
 }
 
@@ -133,8 +133,7 @@ pub struct VerifyRequest {
     pub subject: Option<String>,
     /// The caller's statement about the round. Without one, a pass means that the work is done.
     pub status: Option<Status>,
-    /// Which attempt at the same work this is, from 1, where there is no
-    /// subject; the first otherwise.
+    /// The number of the attempt at the same work, from 1, where there is no subject; 1 otherwise.
     pub attempt: Option<u32>,
     /// The least coverage of a pass.
     pub require: Require,
@@ -144,11 +143,11 @@ pub struct VerifyRequest {
     pub judge: Option<OsString>,
     /// The environment and privileges of steps.
     pub grants: Grants,
-    /// How much output of a step is kept, in bytes; [`MAX_OUTPUT`] otherwise.
+    /// The most output of a step that is kept, in bytes; [`MAX_OUTPUT`] otherwise.
     pub max_output: Option<u64>,
-    /// Where runs are recorded; `.vplan/` at the root otherwise.
+    /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
-    /// How results of earlier runs are used.
+    /// The use of results of earlier runs.
     pub reuse: Use,
     /// Files that the caller writes itself, which are not part of the work.
     pub own_files: Vec<PathBuf>,
@@ -165,7 +164,7 @@ pub struct PlanFile {
     pub as_is: bool,
 }
 
-/// Which contract is accepted although it asks for less than the one at the base.
+/// The contract that is accepted although it asks for less than the one at the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// In a loop any, as long as it asks for no less.

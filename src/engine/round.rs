@@ -74,7 +74,7 @@ pub struct Keeper<'k> {
     attempt: u32,
     /// The subject's base and request.
     about: About,
-    /// Why the round could not be recorded.
+    /// The reason why the round could not be recorded.
     fault: RefCell<Option<Failure>>,
 }
 

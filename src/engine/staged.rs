@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// The code of the failure that [`in_view`] answers.
 const DIFFERS: &str = "vplan::staged::differs";
-/// What failed where this process is not replaced.
+/// The failed operation where this process is not replaced.
 const AGAIN: &str = "vplan cannot be executed again";
-/// How many files a message names.
+/// The most files that a message names.
 const NAMED: usize = 3;
 
 /// Compares the work tree with the index, where a plan is about what is staged. Returns what has to
@@ -156,9 +156,9 @@ fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Fa
     Err(no_view(&ViewError::refused(AGAIN, view.execute())))
 }
 
-/// What is needed of the repository to make a view of it.
+/// The folders that a view of the repository needs.
 struct Places {
-    /// Where vplan keeps its state.
+    /// vplan's state directory.
     state: PathBuf,
     /// The folders inside the repository that are no part of a view: vplan's and git's.
     kept: Vec<PathBuf>,

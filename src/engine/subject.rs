@@ -33,7 +33,7 @@ use std::path::Path;
 
 /// The most files that are read to find what was renamed.
 const LOOKED_AT: usize = 5_000;
-/// How many missing checks a message names.
+/// The most missing checks that a message names.
 const NAMED: usize = 3;
 
 /// A subject as the ledger has it when a run begins.
@@ -46,7 +46,7 @@ pub struct Subject {
     begin: Option<SubjectBase>,
 }
 
-/// Where a subject begins.
+/// The base of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubjectBase {
     /// The commit.

@@ -36,7 +36,7 @@ const READ: usize = 20;
 pub struct StatusRequest {
     /// The role of the change's author.
     pub role: Option<String>,
-    /// How risky the change is.
+    /// The risk of the change.
     pub risk: Option<Risk>,
     /// The boundaries that the change completes.
     pub boundaries: Vec<Boundary>,
@@ -44,7 +44,7 @@ pub struct StatusRequest {
     pub min_tier: Option<u8>,
     /// The revision from which the contract is read; the work tree otherwise.
     pub contract_from: Option<String>,
-    /// Which files changed; without it everything since the merge base with the default branch, or
+    /// The changed files; without it everything since the merge base with the default branch, or
     /// since the subject began.
     pub changes: Option<ChangeSource>,
     /// The subject: its base is compared with, and the contracts count that a person has accepted
@@ -76,7 +76,7 @@ pub struct TreeStatus {
     pub compared: Option<String>,
     /// Whether the whole change requires no check of the contract.
     pub nothing_applies: bool,
-    /// Why not, if it is not verified.
+    /// The reason, if it is not verified.
     pub why_not: Option<String>,
 }
 
@@ -411,7 +411,7 @@ struct Search<'s, 'a> {
     plans: &'s mut RequestedPlans<'a>,
     history: &'s History,
     present: Option<&'s Present>,
-    /// Why the newest run does not verify the request.
+    /// The reason why the newest run does not verify the request.
     first: Option<WhyNot>,
     /// Failed runs whose records are gone: the run, and its tree.
     against: Vec<(String, String)>,

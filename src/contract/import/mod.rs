@@ -82,13 +82,13 @@ impl Default for Caps {
 pub struct File {
     /// Its draft.
     pub draft: Draft,
-    /// How it is called.
+    /// Its name.
     pub name: String,
     /// Its path, if it is a file of this repository.
     pub path: Option<RepoPath>,
-    /// Which source it is.
+    /// The id of its source.
     pub source: SourceId,
-    /// How long it is.
+    /// Its length, in bytes.
     pub bytes: usize,
     /// For each of its imports the file; `None` for those that could not be read.
     pub imports: Vec<Option<FileIndex>>,

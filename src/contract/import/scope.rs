@@ -11,7 +11,7 @@ use crate::contract::draft::{
 };
 use crate::contract::{ConditionIndex, InclusionIndex};
 
-/// Where the content of a file is put.
+/// The place that the content of a file is put into.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     /// The prefix of its names: `web/`, or nothing.
@@ -22,7 +22,7 @@ pub(super) struct Scope {
     prefix: String,
     /// Its number.
     inclusion: InclusionIndex,
-    /// How many conditions come before its own.
+    /// The number of conditions that come before its own.
     pub(super) conditions: usize,
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 /// The text after `import` names nothing that can be imported.
 pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");
 
-/// Where a contract comes from, resolved: two imports with one source name the same file.
+/// The source of a contract, resolved: two imports with one source name the same file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A file of this repository.
@@ -37,7 +37,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Why an import brings nothing, wherever it is.
+/// The reason why an import brings nothing, wherever it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportFault {
     /// A stable name for it.
@@ -82,9 +82,9 @@ impl ImportFault {
 
 /// The protocols that a git import may use.
 const PROTOCOLS: [&str; 3] = ["https://", "ssh://", "file://"];
-/// How a git import is written.
+/// The syntax of a git import.
 const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`";
-/// How an import of a shipped contract is written.
+/// The syntax of an import of a shipped contract.
 const STD_USAGE: &str =
     "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
 

@@ -70,7 +70,7 @@ pub(super) fn begin(
 /// A round that came to no report.
 #[derive(Debug)]
 pub struct Failed {
-    /// How the run ended, if by itself.
+    /// The exit code of the run, if it ended by itself.
     pub exit: Option<u8>,
     /// The failure, on one line and in vplan's own words.
     pub what: String,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder in the state directory.
 const FOLDER: &str = "sessions";
-/// How many sessions are remembered: the newest.
+/// The number of remembered sessions: the newest.
 const KEPT: usize = 200;
 /// The largest record that is read, in bytes.
 const MOST: u64 = 1 << 20;
@@ -21,7 +21,7 @@ const MOST: u64 = 1 << 20;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SessionRecord")]
 pub struct Record {
-    /// When it started.
+    /// The time of the start.
     pub at: String,
     /// The commit that its change begins at; absent without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub struct Record {
     /// The digest of the work tree, if it was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// How many rounds in a row could not be recorded.
+    /// The number of rounds in a row that could not be recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unrecorded: u32,
     /// The version of this shape: 1.

@@ -69,8 +69,8 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a session began, if that is no repository any more: what is found in its place is another
-/// one, around it.
+/// Returns the place where a session began, if that is no repository any more: what is found in its
+/// place is another one, around it.
 pub(super) fn vanished_site(engine: &Engine<'_>, site: &Site, id: &str) -> Option<Site> {
     let began = |root: &Path| {
         let site = Site {
@@ -111,8 +111,8 @@ pub(super) fn has_contract(engine: &Engine<'_>, site: &Site, commit: Option<&Oid
     }
 }
 
-/// Where those sessions began that this work tree still has the work of: what is common to them and
-/// HEAD.
+/// Returns the bases of those sessions whose work this work tree still has: what they and HEAD have
+/// in common.
 fn unfinished(
     place: &Path,
     ledger: &Ledger,

@@ -35,7 +35,7 @@ pub struct Stop<'a> {
     entry: Option<SubjectEntry>,
     is_lost: bool,
     base: Option<Oid>,
-    /// Why it is not known where the change begins.
+    /// The reason why the base of the change is not known.
     unknown: Option<Failure>,
 }
 
@@ -60,13 +60,13 @@ pub enum Stopped {
 /// The retries that remain after a failed round.
 #[derive(Debug)]
 pub enum RetryState {
-    /// Which attempt it was, and how many retries are left.
+    /// The number of the attempt, and the number of retries left.
     Attempt(u32, u32),
     /// The round could not be recorded, for this reason.
     Unrecorded(String),
 }
 
-/// How a round ended.
+/// The end of a round.
 enum Ending {
     Reported(Box<Report>),
     Failed(Failed),
@@ -125,7 +125,7 @@ impl<'a> Stop<'a> {
         self.base.as_ref()
     }
 
-    /// Where the change of the session begins.
+    /// Returns the base of the session's change.
     fn find_base(&self) -> Result<Option<Oid>, Failure> {
         let began = self
             .entry

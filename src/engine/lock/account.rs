@@ -17,7 +17,7 @@ pub struct Account {
     pub judged: Vec<Digest>,
     /// The file.
     pub lock: RepoPath,
-    /// How many recorded answers it holds.
+    /// The number of recorded answers in it.
     pub proposals: usize,
     /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ pub const MAX_ROUNDS: u32 = 20;
 /// The request to verify and repair a change.
 #[derive(Clone, Debug)]
 pub struct LoopRequest {
-    /// How each round verifies. Its `file`, `expect_digest`, `shard`, `attempt` and `status`
+    /// The verification of each round. Its `file`, `expect_digest`, `shard`, `attempt` and `status`
     /// concern a single run and do not apply to a loop.
     pub verify: VerifyRequest,
     /// The program that repairs.
@@ -36,7 +36,7 @@ pub struct FixerCommand {
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
-    /// How long one turn may take, in milliseconds.
+    /// The time limit of one turn, in milliseconds.
     pub timeout_ms: u64,
     /// The extension of its feedback file: `md`, `json`.
     pub ending: &'static str,
@@ -67,7 +67,7 @@ pub struct LoopCaller<'c> {
     pub feedback: &'c dyn Fn(&Report) -> String,
     /// Formats the request to the fixer after a pass that has to be confirmed.
     pub review: &'c dyn Fn(&Report) -> String,
-    /// How often the progress reports the running steps; never without.
+    /// The interval at which the progress reports the running steps; never without.
     pub tick: Option<Duration>,
     /// An executor in the place of vplan's own.
     pub played: Option<Played<'c>>,
@@ -78,7 +78,7 @@ pub struct LoopCaller<'c> {
 /// The outcome of a loop.
 #[derive(Debug)]
 pub struct LoopOutcome {
-    /// Why it ended.
+    /// The reason for its end.
     pub stop: Stop,
     /// The exit code.
     pub exit: u8,
@@ -88,7 +88,7 @@ pub struct LoopOutcome {
     pub last: Verified,
     /// The rounds, in order.
     pub rounds: Vec<RoundRecord>,
-    /// Why the fixer does not go on, in its own words made harmless.
+    /// The fixer's reason not to go on, in its own words made harmless.
     pub stuck: Option<String>,
     /// The files of the first round's change that are again as they are at the base.
     pub undone: Vec<RepoPath>,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Why the loop ended.
+/// The reason for the end of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -63,7 +63,7 @@ impl Turn {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Round")]
 pub struct RoundRecord {
-    /// Which attempt it was, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The contract had changed, and that was allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -77,7 +77,7 @@ pub struct RoundRecord {
     pub fix: Option<TurnRecord>,
     /// Whether nothing had changed since the round before.
     pub no_change: bool,
-    /// How many rounds of repair are left.
+    /// The number of rounds of repair left.
     pub retries_remaining: u32,
     /// The reviews of a pass that had to be confirmed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,21 +95,22 @@ pub struct RoundRecord {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Repair")]
 pub struct TurnRecord {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// Its exit code, which decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The path of the feedback that it was given.
     pub feedback: String,
-    /// How many processes it left behind.
+    /// The number of processes that it left behind.
     pub leaked: u32,
     /// The path of its log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Whether it changed nothing.
     pub no_change: bool,
-    /// How the turn ended: `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`, `lost`
+    /// The end of the turn: `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`,
+    /// `lost`
     pub outcome: &'static str,
     /// The reason for the outcome, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +120,7 @@ pub struct TurnRecord {
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// Why it does not go on, if it said that (`STUCK: why`, or the file in `VPLAN_STUCK`).
+    /// Its reason not to go on, if it gave one (`STUCK: why`, or the file in `VPLAN_STUCK`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
 }
@@ -130,7 +131,7 @@ pub struct TurnRecord {
 pub struct Review {
     /// Whether it confirmed the work: it changed nothing, and its exit code was 0.
     pub confirmed: bool,
-    /// How often the work was confirmed afterwards.
+    /// The number of confirmations afterwards.
     pub counter: u32,
     /// The turn of the fixer in which it reviewed.
     pub turn: TurnRecord,

@@ -30,7 +30,7 @@ pub(super) struct Task<'t, 'c> {
     pub(super) verify: VerifyRequest,
     pub(super) watch: Watch,
     pub(super) rounds: Vec<RoundRecord>,
-    /// Why the fixer does not go on.
+    /// The fixer's reason not to go on.
     pub(super) stuck: Option<String>,
 }
 

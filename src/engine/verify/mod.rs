@@ -61,7 +61,7 @@ pub type OpenEvents<'c> = Box<dyn FnOnce() -> Result<Box<dyn Write + 'c>, Failur
 pub struct Caller<'c> {
     /// Receives the progress.
     pub see: Option<&'c mut dyn FnMut(Progress<'_>)>,
-    /// How often the progress reports the running steps; never without.
+    /// The interval at which the progress reports the running steps; never without.
     pub tick: Option<Duration>,
     /// A second place for the events, besides the record.
     pub events: Option<OpenEvents<'c>>,
@@ -80,7 +80,7 @@ pub struct Verified {
     pub record: PathBuf,
     /// The repository, and the contract.
     pub session: Session,
-    /// Why the round could not be recorded, if it could not.
+    /// The reason why the round could not be recorded, if it could not.
     pub unrecorded: Option<Failure>,
 }
 

@@ -25,11 +25,11 @@ pub(super) struct Planned {
     pub requirements: Option<RoundRequirements>,
     /// The plan, or a share of it.
     pub plan: Plan,
-    /// How the plan file differs from the present, if there is one.
+    /// The differences between the plan file and the present, if there is one.
     pub saved_plan: Option<SavedPlan>,
     /// The repository, and the contract.
     pub session: Session,
-    /// Which share of the plan it is.
+    /// The share of the plan, if it is one.
     pub shard: Option<ShardRecord>,
     /// The commit at which the subject began.
     pub since: Option<Oid>,
