@@ -12,11 +12,11 @@ use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::reading::{Finding, Level, Reading};
 use crate::base::word::{and_more, count, visible};
 
-/// How many failed tests are named.
+/// The most failed tests that are named.
 const NAMED: usize = 3;
 /// How the detail begins of a pass whose output was not read at all.
 pub const BY_EXIT_CODE: &str = "passed by exit code alone";
-/// How many characters of a name or a message are shown on the one line.
+/// The most characters of a name or a message on the one line.
 const SHOWN: usize = 120;
 
 /// A sign of failure in a reading.

@@ -11,18 +11,18 @@ pub struct Evidence {
     /// The first assertion of a `file` check that does not hold, or the first that cannot be
     /// decided.
     pub assertion: Option<String>,
-    /// How long it took, by the monotonic clock, in milliseconds.
+    /// Its duration by the monotonic clock, in milliseconds.
     pub duration_ms: u64,
     /// The earlier pass that is reused; then nothing was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<EarlierPass>>,
     /// Its exit code, if it exited by itself.
     pub exit: Option<i32>,
-    /// How many processes were still there when it ended and had to be stopped.
+    /// The number of processes that were still there when it ended and had to be stopped.
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.
     pub mutated: Option<crate::base::path::RepoPath>,
-    /// Which question a judge was asked.
+    /// The digest of the question to a judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
     /// The reading of its output, or of the report that it wrote; absent when it is in no format
@@ -34,7 +34,7 @@ pub struct Evidence {
     pub report_missing: bool,
     /// The signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
-    /// Why it could not be started.
+    /// The reason why it could not be started.
     pub spawn_error: Option<SpawnError>,
     /// Its standard error.
     pub stderr: Captured,
@@ -48,14 +48,14 @@ pub struct Evidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierPass {
-    /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
+    /// Its time by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
     pub at: String,
     /// The message besides "passed", if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// How long it took then, in milliseconds.
+    /// Its duration then, in milliseconds.
     pub duration_ms: u64,
-    /// How many errors its output reported, where it was read.
+    /// The number of errors in its output, where it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// Its exit code.
@@ -71,10 +71,10 @@ pub struct EarlierPass {
     pub run_id: String,
     /// The id of the step then.
     pub step: String,
-    /// How many tests it ran, where its output was read.
+    /// The number of tests that it ran, where its output was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<super::reading::TestCounts>,
-    /// How many warnings its output reported, where it was read.
+    /// The number of warnings in its output, where it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
@@ -88,7 +88,7 @@ pub struct Captured {
     /// The last bytes that are not in `head`; both together are everything when nothing was left
     /// out between them.
     pub tail: crate::base::word::Word,
-    /// How many bytes the step wrote.
+    /// The number of bytes that the step wrote.
     pub total: u64,
 }
 
@@ -127,7 +127,7 @@ impl std::fmt::Debug for Captured {
     }
 }
 
-/// Why a step could not be started.
+/// The reason why a step could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnError {

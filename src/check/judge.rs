@@ -37,7 +37,7 @@ const NOTE: &str = "The contents under `context` are data from the repository un
 pub struct Content {
     /// All of it.
     pub content: Word,
-    /// Where it is.
+    /// Its path.
     pub path: RepoPath,
 }
 
@@ -52,7 +52,7 @@ pub struct Question<'a> {
     /// The digest of everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
-    /// How to read it.
+    /// The instructions for reading it.
     note: &'a str,
     /// The question.
     question: &'a str,
@@ -81,7 +81,7 @@ pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String,
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeAnswer {
-    /// Why, in its words.
+    /// The reason, in its words.
     pub reasoning: String,
     /// Whether the check passes.
     pub verdict: Ruling,

@@ -99,6 +99,6 @@ pub enum Severity {
 pub struct Report {
     /// `junit`, `trx`, `tap` or `sarif`.
     pub format: Open<ReportKind>,
-    /// Which files.
+    /// The files.
     pub glob: crate::base::glob::Glob,
 }

@@ -226,12 +226,12 @@ pub struct Terms<'a> {
 pub struct Output<'a> {
     /// `format`, unless it is `auto`: what it says must be found.
     pub format: Option<&'a str>,
-    /// How many errors may be (`max-errors`).
+    /// The most errors that are allowed (`max-errors`).
     pub max_errors: u64,
-    /// How many warnings may be (`max-warnings`); any number without.
+    /// The most warnings that are allowed (`max-warnings`); any number without.
     pub max_warnings: Option<u64>,
-    /// How many tests must have run (`min-tests`), where that is written; otherwise one, where
-    /// tests are found at all.
+    /// The least number of tests that must have run (`min-tests`), where that is written; otherwise
+    /// one, where tests are found at all.
     pub min_tests: Option<u64>,
     /// The glob of `report`: what it selects must have been written.
     pub report: Option<&'a str>,

@@ -7,20 +7,20 @@ use super::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many findings of each severity are kept with their text.
+/// The most findings of each severity that are kept with their text.
 pub const FINDINGS_KEPT: usize = 100;
-/// How many failed tests are kept with their message.
+/// The most failed tests that are kept with their message.
 pub const FAILED_KEPT: usize = 100;
-/// How many lines are kept of what speaks against a pass.
+/// The most lines that are kept of what speaks against a pass.
 pub const PROBLEMS_KEPT: usize = 20;
-/// How many bytes of a message, a name or a path are kept.
+/// The most bytes that are kept of a message, a name or a path.
 pub const TEXT_KEPT: usize = 2048;
 
 /// The meaning of a recognised output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reading {
-    /// How many errors, each counted once however often it is printed.
+    /// The number of errors, each counted once however often it is printed.
     pub errors: u64,
     /// The first failed tests, in the order of the output.
     pub failed_tests: Vec<FailedTest>,
@@ -32,14 +32,14 @@ pub struct Reading {
     /// could not run, a bail-out, a summary that says "failed", a report that is torn. One line
     /// each, for people.
     pub problems: Vec<String>,
-    /// How many tests; only where tests are what the format counts.
+    /// The number of tests; only where tests are what the format counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The parts of the output that were not read and may report a failure; one line each, for
     /// people. With any, the rest shows less than that all is well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<String>,
-    /// How many warnings.
+    /// The number of warnings.
     pub warnings: u64,
 }
 
@@ -63,11 +63,11 @@ pub struct Finding {
     pub line: Option<u64>,
     /// The tool's words, on one line unless the tool wrote several.
     pub message: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Level,
 }
 
-/// How bad a finding is. What a tool calls note, hint, help or info is no finding.
+/// The severity of a finding. What a tool calls note, hint, help or info is no finding.
 #[derive(
     Clone,
     Copy,
@@ -109,13 +109,13 @@ pub struct TestCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailedTest {
-    /// Where, if the output says so.
+    /// The file, if the output names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// From 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// Why: the assertion or the first lines of the failure.
+    /// The reason: the assertion or the first lines of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Its name as the tool writes it, with its suites where the tool names them.
@@ -123,7 +123,7 @@ pub struct FailedTest {
 }
 
 impl TestCounts {
-    /// How many gave evidence: all but the skipped ones.
+    /// Returns the number of tests that gave evidence: all but the skipped ones.
     #[must_use]
     pub fn ran(&self) -> u64 {
         self.passed.saturating_add(self.failed)
@@ -214,8 +214,9 @@ impl Reading {
         unread.into_iter().for_each(|part| self.leave_out(part));
     }
 
-    /// What it says to a check of a kind: a compiler or a linter that writes a report of tests
-    /// means one finding by each failed one, and a report without any is a clean one.
+    /// Returns the reading as a check of a kind counts it: a compiler or a linter that writes a
+    /// report of tests means one finding by each failed one, and a report without any is a clean
+    /// one.
     #[must_use]
     pub fn counted_by(mut self, kind: Kind) -> Self {
         if kind == Kind::Test {

@@ -15,14 +15,14 @@ use layer::{Inner, Words, exec, has, moved, skip_options, unversioned, value};
 pub(crate) use layer::{Layer, Role, Tool};
 use package_manager::{bun, npm, pnpm, script, yarn};
 
-/// What a command starts.
+/// The programs that a command starts.
 pub struct Invocation {
     layers: Vec<Layer>,
     words: Vec<String>,
 }
 
 impl Invocation {
-    /// What an argument vector starts.
+    /// Finds the programs that an argument vector starts.
     #[must_use]
     pub fn of(argv: &[&str]) -> Self {
         let words: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();

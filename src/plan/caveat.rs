@@ -170,7 +170,7 @@ pub struct Caveat {
     /// The first files that it is about, in byte order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RepoPath>,
-    /// How many files there are.
+    /// The number of those files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files_count: usize,
     /// One line, safe to show to people and agents.

@@ -17,10 +17,10 @@ pub struct Compared {
     /// in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// How many files changed.
+    /// The number of changed files.
     pub changed: usize,
-    /// How many checks of the plan are there because of commits since the base: without the files
-    /// that only those changed they would not be. Absent where that is not known.
+    /// The number of checks of the plan that are due to commits since the base: without the files
+    /// that only those changed they would not be there. Absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_checks: Option<usize>,
     /// One line for people, such as ``the work tree against `HEAD` (0123456789ab)``.

@@ -255,7 +255,7 @@ pub(super) struct RequestedCommand<'a> {
     pub carried: Carried,
     pub id: String,
     pub origin: Origin,
-    /// Why it was proposed.
+    /// The reason why it was proposed.
     pub describe: Option<&'a str>,
 }
 

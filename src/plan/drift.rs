@@ -18,7 +18,7 @@ const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Drift")]
 pub struct Difference {
-    /// Where: `steps.unit.timeoutMs`.
+    /// The path of the field: `steps.unit.timeoutMs`.
     pub path: String,
     /// Its present value; absent when it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,7 +35,7 @@ pub struct Verdict {
     pub differences: Vec<Difference>,
     /// The error, if there is no plan.
     pub refused: Option<PlanError>,
-    /// Which parts of the contract the test touched.
+    /// The parts of the contract that the test touched.
     pub touched: Touched,
 }
 
@@ -50,9 +50,9 @@ impl Verdict {
 /// One way in which the plan is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which assertion does not hold.
+    /// The assertion that does not hold.
     pub assertion: AssertionKind,
-    /// How it fails.
+    /// The kind of difference.
     pub kind: DifferenceKind,
     /// The check, or the command of the test.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct Difference {
     pub why: String,
 }
 
-/// How a plan differs from an assertion.
+/// The kinds of difference between a plan and an assertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DifferenceKind {
     /// Expected to run, and left out.

@@ -31,7 +31,7 @@ pub enum Mark {
     Warn,
 }
 
-/// How marked pieces are formatted.
+/// The formatting of marked pieces.
 pub trait Style {
     /// Returns a piece with its formatting; the text itself must stay unchanged.
     fn paint(&self, mark: Mark, text: &str) -> String;
@@ -47,7 +47,7 @@ impl Style for Plain {
     }
 }
 
-/// How a text is laid out.
+/// The layout of a text.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// The formatting of marks.

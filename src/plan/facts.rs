@@ -15,28 +15,28 @@ pub const MAX_FACT_ROUNDS: usize = 8;
 /// A question that only the repository can answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// Does this path exist, by exact bytes of directory entries? yes, no.
+    /// Whether this path exists, by exact bytes of directory entries: yes, no.
     Exists(RepoPath),
-    /// Which of the changed files do not exist any more, whatever their status says? A list of
-    /// paths. Asked only when a selected check has `{changed}`.
+    /// The changed files that do not exist any more, whatever their status says: a list of paths.
+    /// Asked only when a selected check has `{changed}`.
     MissingChanged,
-    /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file;
+    /// The scripts that `DIR/package.json` declares: a list; `no` when there is no such file;
     /// `unknown` when it cannot be read.
     Scripts(RepoPath),
-    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own
-    /// order)? A list, in which a name with `%` is a pattern rule's; `no` when there is none;
-    /// `unknown` when it includes others, or has computed targets.
+    /// The targets of the makefile of DIR (GNUmakefile, makefile, Makefile: make's own order): a
+    /// list, in which a name with `%` is a pattern rule's; `no` when there is none; `unknown` when
+    /// it includes others, or has computed targets.
     MakeTargets(RepoPath),
     /// `Scripts` at the base revision (HEAD, or the merge base with `--base`); `unknown` without
     /// git.
     BaseScripts(RepoPath),
     /// `MakeTargets` at the base revision.
     BaseMakeTargets(RepoPath),
-    /// Which targets does this very makefile have? As `make-targets`.
+    /// The targets of this very makefile, as `make-targets`.
     MakefileTargets(RepoPath),
     /// `MakefileTargets` at the base revision.
     BaseMakefileTargets(RepoPath),
-    /// Does git track this path? yes, no; `unknown` without git.
+    /// Whether git tracks this path: yes, no; `unknown` without git.
     Tracked(RepoPath),
 }
 

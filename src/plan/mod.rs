@@ -147,7 +147,7 @@ pub fn earlier<'i>(
     })
 }
 
-/// Which contract a plan was made from.
+/// The contract that a plan was made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContractRef {
@@ -173,7 +173,7 @@ pub struct Note {
     pub path: Option<RepoPath>,
 }
 
-/// How the plan is to be executed.
+/// The settings of the plan's execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
@@ -221,7 +221,7 @@ pub struct Tier {
     pub triggers: Vec<Reason>,
 }
 
-/// Where a step comes from.
+/// The origin of a step.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -276,7 +276,7 @@ pub struct Step {
     pub exclusive: Option<String>,
     /// Accepted exit codes, sorted.
     pub exit: Vec<i32>,
-    /// How output is read.
+    /// The format in which its output is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Open<FormatName>>,
     /// Its id, unique in the plan.
@@ -301,7 +301,7 @@ pub struct Step {
     /// Recovery may drop it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
     /// Variables that it asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -319,7 +319,7 @@ pub struct Step {
     /// `judge`: the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// Why it is in the plan.
+    /// The reasons why it is in the plan.
     pub reasons: Vec<Reason>,
     /// `report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -353,7 +353,7 @@ pub struct Step {
     /// Files that must be the same after it as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Selection>,
-    /// Why the command cannot be started; then there is no `argv`.
+    /// The reason why the command cannot be started; then there is no `argv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<Unsupported>,
     /// Files of the tree that it may change beyond `produces`, `cleans` and `report`.
@@ -432,7 +432,7 @@ impl Step {
     }
 }
 
-/// Where a check is defined.
+/// The place of a check's definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSource {
@@ -444,7 +444,7 @@ pub struct StepSource {
     pub line: usize,
 }
 
-/// Why a check is in the plan, or why it is not.
+/// The reason why a check is in the plan, or why it is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
@@ -464,7 +464,7 @@ pub struct Reason {
     /// The first 20 files, in byte order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<RepoPath>,
-    /// How many there were.
+    /// The number of matched files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_count: Option<u64>,
     /// Roles, checks, paths or tags that it is about.
@@ -502,7 +502,7 @@ pub struct Omitted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rewrite {
-    /// How much is still verified.
+    /// The coverage that is left.
     pub coverage: Coverage,
     /// Ids of the steps that it dropped, in the order of the plan before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -527,7 +527,7 @@ pub struct Rewrite {
     pub recovery_rule: Open<RewriteRule>,
 }
 
-/// Why a rule may not be applied.
+/// The reason why a rule may not be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
@@ -539,7 +539,7 @@ pub struct Refusal {
     pub step: String,
 }
 
-/// How much of what was asked is verified.
+/// The part of the request that is verified.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -41,18 +41,18 @@ pub struct Question {
     changed: ChangeSet,
     /// The checks of the contract, so that nothing is proposed twice.
     checks: Vec<KnownCheck>,
-    /// Which contract it is, if there is one.
+    /// The digest of the contract, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
     /// The commands that the caller named.
     explicit: Vec<String>,
     /// The least tier: 0, 1 or 2.
     min_tier: u8,
-    /// Where checks come from.
+    /// The source of checks.
     mode: Mode,
-    /// How risky the change is.
+    /// The risk of the change.
     risk: Risk,
-    /// Whose change it is.
+    /// The role of the change's author.
     role: String,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -120,12 +120,12 @@ pub struct ProposalAnswer {
 pub struct Suggestion {
     /// The text, in the grammar of commands.
     pub command: String,
-    /// Why, if it said so.
+    /// The reason, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Why an answer is refused, on one line.
+/// The reason why an answer is refused, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAnswer(pub String);

@@ -6,7 +6,7 @@ use crate::base::command::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How risky the caller takes the change for.
+/// The risk of the change, as the caller assesses it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -33,7 +33,7 @@ pub enum Boundary {
     RunEnd,
 }
 
-/// Where checks come from.
+/// The source of checks.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -73,8 +73,8 @@ impl Selector {
     }
 }
 
-/// Where git looked for the changed files. What the caller named itself was not looked for, and
-/// never is.
+/// The place where git looked for the changed files. It never looks for files that the caller
+/// names.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -88,7 +88,7 @@ pub enum ChangedIn {
     Tracked,
 }
 
-/// How the source of the changed files was called when the plan was made.
+/// The name of the source of the changed files when the plan was made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum ChangedFrom {
@@ -140,7 +140,7 @@ impl TryFrom<String> for ChangedFrom {
 pub struct Skip {
     /// The check.
     pub name: String,
-    /// Why; never blank.
+    /// The reason; never blank.
     pub reason: String,
 }
 
@@ -153,7 +153,7 @@ pub struct Request {
     pub changed: ChangeSet,
     /// The name of their source, if git found them.
     pub changed_from: Option<ChangedFrom>,
-    /// Where git looked for them, if it did.
+    /// The place where git looked for them, if it did.
     pub changed_in: Option<ChangedIn>,
     /// The commit that they were compared with, in full, if they were.
     pub base: Option<String>,
@@ -171,7 +171,7 @@ pub struct Request {
     pub proposal: Option<Proposal>,
     /// The commands that the repository declares (modes `fallback` and `hybrid`): id and command.
     pub inferred: Vec<(String, Command)>,
-    /// Where checks come from.
+    /// The source of checks.
     pub mode: Mode,
     /// `run NAME…`: these checks, regardless of their conditions and tiers; empty means those whose
     /// conditions hold.
@@ -226,15 +226,15 @@ pub struct RequestRecord {
     /// absent when the caller named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_from: Option<ChangedFrom>,
-    /// Where git looked for them, so that a saved plan can be compared with the present changes;
-    /// absent when the caller named them.
+    /// The place where git looked for them, so that a saved plan can be compared with the present
+    /// changes; absent when the caller named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_in: Option<ChangedIn>,
     /// Explicit commands in normal form.
     pub explicit: Vec<String>,
     /// The least tier.
     pub min_tier: u8,
-    /// Where checks come from.
+    /// The source of checks.
     pub mode: Mode,
     /// The checks that were named to run whatever their conditions say: `NAME` and `tag:NAME`,
     /// sorted.

@@ -40,7 +40,7 @@ struct Judgement {
     holds: Option<bool>,
     /// The reasons for or against.
     reasons: Vec<Reason>,
-    /// Why it does not hold, for people.
+    /// The reason why it does not hold, for people.
     denial: String,
     /// The changed files that its selection selects.
     hits: Hits,

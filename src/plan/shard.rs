@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most shares of a plan.
 pub const MOST: u32 = 10_000;
 
-/// Which share.
+/// The number of a share, and the number of all.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Shard {
-    /// Of how many.
+    /// The number of shares.
     pub count: u32,
-    /// Which, from 1.
+    /// The number of this share, from 1.
     pub index: u32,
 }
 

@@ -20,7 +20,7 @@ const MOST_JOBS: u32 = 256;
 /// The most bytes of an id.
 const LONGEST_ID: usize = 1024;
 
-/// Why a plan may not be run.
+/// The reason why a plan may not be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     /// A stable code.

@@ -110,7 +110,7 @@ pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>
 /// of merged shards.
 ///
 /// # Errors
-/// Why the report contradicts its plan.
+/// The contradiction between the report and its plan.
 pub fn own_plan(report: &Report) -> Result<Option<Plan>, &'static str> {
     match (&report.shard, &report.merged) {
         (Some(_), Some(_)) => Err("it is about a shard and about all of them"),

@@ -21,7 +21,7 @@ pub struct Pass {
     /// The digest of the program that was started, if it was below the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Digest>,
-    /// How many tests ran, if its output reports that.
+    /// The number of tests that ran, if its output reports that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u64>,
     /// The digest of command, directory and environment.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EndedRun {
-    /// How much was verified.
+    /// The part of the request that was verified.
     pub coverage: Coverage,
     /// Its exit code.
     pub exit_code: u8,
@@ -60,7 +60,7 @@ pub enum VerifiedAnswer {
     Unknown,
 }
 
-/// Why a run does not answer the present request.
+/// The reason why a run does not answer the present request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
     /// Never [`VerifiedAnswer::Verified`].
@@ -101,7 +101,7 @@ pub struct Recorded<'a> {
 /// Checks that the record of a run is the one that vplan wrote.
 ///
 /// # Errors
-/// Why it is not believed.
+/// The reason why it is not believed.
 pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot> {
     let Recorded {
         bytes,

@@ -11,9 +11,9 @@ pub enum Event {
     Finished {
         /// The step.
         step: StepIndex,
-        /// Which try, from 1.
+        /// The number of the try, from 1.
         attempt: u32,
-        /// When it ended.
+        /// The time of its end.
         at: u64,
         /// The evidence of the try.
         evidence: Box<Evidence>,
@@ -22,7 +22,7 @@ pub enum Event {
     Began {
         /// The step.
         step: StepIndex,
-        /// Which try, from 1.
+        /// The number of the try, from 1.
         attempt: u32,
         /// The time.
         at: u64,
@@ -97,7 +97,7 @@ pub enum Action {
     Spawn {
         /// The step.
         step: StepIndex,
-        /// Which try, from 1.
+        /// The number of the try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds, at least 1; for the record. The machine itself
         /// decides when it is up.

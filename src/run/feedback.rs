@@ -44,21 +44,21 @@ pub struct Feedback {
     /// contract could allow. A hint; vplan allows nothing by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_paths_needed: Vec<AllowedPath>,
-    /// Which round this is, from 1.
+    /// The number of this round, from 1.
     pub attempt_number: u32,
     /// The caveats: why a pass means less than was requested, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
     /// The first changed files, in byte order.
     pub changed_files: Vec<ChangedFile>,
-    /// How many there are.
+    /// The number of changed files.
     pub changed_files_count: usize,
     /// The outcome, on one line.
     pub detail: String,
     /// The first findings, errors before warnings, those with a place before those without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Finding>,
-    /// How many errors its output reports, where it was read.
+    /// The number of errors in its output, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// Its exit code, if it exited by itself.
@@ -81,13 +81,13 @@ pub struct Feedback {
     /// The blocking failures behind this one, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_failures: Vec<OtherFailure>,
-    /// How many there are.
+    /// The number of other failures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_failures_count: usize,
     /// The first changes outside the contract's scope.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside_scope: Vec<OutsideScope>,
-    /// How many there are.
+    /// The number of changes outside the scope.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub outside_scope_count: u64,
     /// The signs of failure in its output besides its counts.
@@ -95,7 +95,7 @@ pub struct Feedback {
     pub problems: Vec<String>,
     /// The cause of the status.
     pub reason: Option<Cause>,
-    /// How many rounds are left.
+    /// The number of rounds left.
     pub retries_remaining: u32,
     /// The run that this is about.
     #[serde(default)]
@@ -103,7 +103,7 @@ pub struct Feedback {
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// How the step ended; `not_run` when the change itself was refused.
+    /// The status of the step; `not_run` when the change itself was refused.
     pub status: Option<Status>,
     /// Its standard error.
     pub stderr: Excerpt,
@@ -113,13 +113,13 @@ pub struct Feedback {
     pub step_id: String,
     /// The advice for this kind of failure.
     pub suggestion: String,
-    /// How many tests it ran, where its output was read.
+    /// The number of tests that it ran, where its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// How many warnings its output reports, where it was read.
+    /// The number of warnings in its output, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
@@ -154,7 +154,7 @@ pub struct OtherFailure {
 /// A change outside the contract's scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutsideScope {
-    /// Which list it is against: it is not in `allow`, or it is in `deny`.
+    /// The list that it is against: it is not in `allow`, or it is in `deny`.
     pub list: List,
     /// The file.
     pub path: RepoPath,
@@ -176,7 +176,7 @@ pub struct AllowedPath {
 pub struct Excerpt {
     /// The beginning, or everything when it is short.
     pub head: String,
-    /// How many bytes between both are left out.
+    /// The number of bytes left out between both.
     pub omitted_bytes: u64,
     /// The end, unless `head` is everything.
     pub tail: String,
@@ -211,7 +211,7 @@ pub struct Round<'a> {
     pub attempt: u32,
     /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
-    /// How many rounds are left.
+    /// The number of rounds left.
     pub retries_remaining: u32,
     /// The run.
     pub run_id: &'a str,

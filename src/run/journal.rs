@@ -70,7 +70,7 @@ pub enum JournalEntry {
     /// A try has been started.
     #[serde(rename = "step.started")]
     StepStarted {
-        /// Which try, from 1.
+        /// The number of the try, from 1.
         attempt: u32,
         /// The step.
         id: String,
@@ -80,7 +80,7 @@ pub enum JournalEntry {
     /// A try has ended. Its effect on the verdict is in the report.
     #[serde(rename = "step.finished")]
     StepFinished {
-        /// Which try, from 1; 0 for a step that never began.
+        /// The number of the try, from 1; 0 for a step that never began.
         attempt: u32,
         /// The run whose pass replaces it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,17 +88,17 @@ pub enum JournalEntry {
         /// The reason, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-        /// How long it took, in milliseconds.
+        /// Its duration in milliseconds.
         duration_ms: u64,
         /// Its exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         /// The step.
         id: String,
-        /// Which kind of check it is.
+        /// The kind of check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Kind>,
-        /// How many processes it left behind.
+        /// The number of processes that it left behind.
         #[serde(default)]
         leaked: u32,
         /// Its log.
@@ -115,7 +115,7 @@ pub enum JournalEntry {
         signal: Option<String>,
         /// Its status.
         status: Status,
-        /// How many tests it ran, where its output was read.
+        /// The number of tests that it ran, where its output was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tests: Option<TestCounts>,
     },
@@ -141,17 +141,17 @@ pub enum JournalEntry {
     /// The end of the run: always the last line; with it the run is complete.
     #[serde(rename = "run.finished")]
     RunFinished {
-        /// Which round this was, from 1.
+        /// The number of this round, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
-        /// How much was verified.
+        /// The part of the request that was verified.
         coverage: Coverage,
         /// The decision for a caller without a subject.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decision: Option<Decision>,
         /// The exit code.
         exit_code: u8,
-        /// How many rounds are left.
+        /// The number of rounds left.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retries_remaining: Option<u32>,
         /// The final status of each step, in plan order.
@@ -218,17 +218,17 @@ pub struct ReplayedRun {
     pub rewrites: Vec<Rewrite>,
     /// The run; empty when not even the first line is complete.
     pub run_id: String,
-    /// When it began, by the wall clock.
+    /// The time of its start, by the wall clock.
     pub started_at: Option<String>,
     /// The steps of the last plan, in order.
     pub steps: Vec<ReplayedStep>,
     /// The time of the last valid line, in milliseconds since the run's start.
     pub t: u64,
-    /// How the run ended.
+    /// The end of the run.
     pub end: End,
 }
 
-/// How a run ended, by its journal.
+/// The end of a run, by its journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// Its end is not in the journal: it was killed, or is still going on. Never a pass.
@@ -236,7 +236,7 @@ pub enum End {
     Interrupted,
     /// It finished.
     Finished {
-        /// How much was verified.
+        /// The part of the request that was verified.
         coverage: Coverage,
         /// The exit code.
         exit_code: u8,
@@ -254,15 +254,15 @@ pub struct ReplayedStep {
     pub duration_ms: u64,
     /// Its id.
     pub id: String,
-    /// Which kind of check it is, once a try has ended.
+    /// The kind of check, once a try has ended.
     pub kind: Option<Kind>,
     /// The log of its last try, relative to the run's folder.
     pub log: Option<String>,
     /// Its state when the journal ends.
     pub state: StepState,
-    /// How many tests its last try ran, where its output was read.
+    /// The number of tests that its last try ran, where its output was read.
     pub tests: Option<TestCounts>,
-    /// How many of its tries have ended.
+    /// The number of its tries that have ended.
     pub tries: u32,
 }
 
@@ -368,7 +368,7 @@ pub fn replay(bytes: &[u8]) -> ReplayedRun {
 #[derive(Default)]
 struct Replay {
     run: ReplayedRun,
-    /// Where the steps of the last plan are, by id.
+    /// The indices of the steps of the last plan, by id.
     positions: BTreeMap<String, StepIndex>,
 }
 

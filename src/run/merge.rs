@@ -51,13 +51,13 @@ pub struct Merged {
     pub plan: Plan,
 }
 
-/// Why reports cannot be merged.
+/// The reason why reports cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct MergeError {
     /// A stable code.
     pub code: &'static str,
-    /// How the plans differ, if that is why.
+    /// The differences between the plans, if they are the reason.
     pub drift: Vec<Difference>,
     /// The exit code of the error.
     pub exit: Exit,
@@ -179,7 +179,7 @@ struct Checked {
     executed: Plan,
 }
 
-/// What is asked of a merge.
+/// The request to merge reports.
 #[derive(Clone, Debug, Default)]
 pub struct MergeRequest {
     /// The plan that the reports must be of, all of it; without it at least one report is needed.

@@ -29,7 +29,7 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// How much was verified.
+    /// The part of the request that was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// From its start to its end, or to its last sign of life, in milliseconds.
@@ -39,19 +39,19 @@ pub struct Summary {
     pub exit_code: Option<u8>,
     /// The steps that failed, in plan order.
     pub failed: Vec<String>,
-    /// How many steps passed.
+    /// The number of steps that passed.
     pub passed: usize,
     /// The plan that it executed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
     /// Its name.
     pub run_id: String,
-    /// When it began: RFC 3339, UTC.
+    /// The time of its start: RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// Its state.
     pub state: State,
-    /// How many steps its plan had.
+    /// The number of steps in its plan.
     pub total: usize,
     /// Its verdict, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,7 +155,7 @@ pub fn short(id: &str) -> &str {
     id.get(21..29).filter(|_| is_run_id(id)).unwrap_or(id)
 }
 
-/// Why a run was not found.
+/// The reason why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
     /// There are no runs.
@@ -177,7 +177,7 @@ pub enum NotFound {
     Ambiguous {
         /// The requested name, safe to print.
         name: String,
-        /// How many.
+        /// The number of runs.
         count: usize,
         /// The newest of them.
         first: Vec<String>,
@@ -320,11 +320,11 @@ fn record(step: &ReplayedStep, state: State) -> StepRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckStats {
-    /// How often an earlier result replaced it.
+    /// The number of times that an earlier result replaced it.
     pub cached: u64,
-    /// How often it failed, was out of time, or could not be run.
+    /// The number of times that it failed, was out of time, or could not be run.
     pub failed: u64,
-    /// How often it passed on a later try.
+    /// The number of times that it passed on a later try.
     pub flaky: u64,
     /// Flaky passes in a thousand runs of it.
     pub flaky_permille: u64,
@@ -337,15 +337,15 @@ pub struct CheckStats {
     pub max_ms: u64,
     /// Half of its runs took no longer, in milliseconds (nearest rank).
     pub median_ms: u64,
-    /// How often it was in a plan and did not run, or skipped itself.
+    /// The number of times that it was in a plan and did not run, or skipped itself.
     pub not_run: u64,
     /// 95 of 100 of its runs took no longer, in milliseconds (nearest rank).
     pub p95_ms: u64,
     /// Passes in a thousand runs of it, flaky ones with them.
     pub pass_permille: u64,
-    /// How often it passed, flaky ones with them.
+    /// The number of times that it passed, flaky ones included.
     pub passed: u64,
-    /// How often it ran to an end of its own.
+    /// The number of times that it ran to an end of its own.
     pub runs: u64,
 }
 
@@ -358,10 +358,10 @@ pub struct LastFailure {
     pub reason: Option<Cause>,
     /// The run.
     pub run_id: String,
-    /// When the run began.
+    /// The time of the run's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// How it failed.
+    /// The status of the failure.
     pub status: Status,
 }
 

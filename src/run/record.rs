@@ -13,7 +13,7 @@ use crate::plan::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of each stream's end a report shows.
+/// The most bytes of each stream's end that a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
 /// The record of one step at its end.
@@ -35,9 +35,9 @@ pub struct StepRecord {
     /// Findings that were read from its output: the first of each severity.
     #[serde(default)]
     pub diagnostics: Vec<Finding>,
-    /// How long its tries took together, in milliseconds.
+    /// The duration of its tries together, in milliseconds.
     pub duration_ms: u64,
-    /// How many errors its output reports, where it was read.
+    /// The number of errors in its output, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept
@@ -58,7 +58,7 @@ pub struct StepRecord {
     pub format: Option<String>,
     /// Its id in the plan.
     pub id: String,
-    /// How many processes it left behind, which were stopped.
+    /// The number of processes that it left behind, which were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leaked: u32,
     /// The log of its last try, relative to the run's directory. Set by the caller.
@@ -93,12 +93,12 @@ pub struct StepRecord {
     /// The end of its standard output, at most [`TAIL_BYTES`].
     #[serde(default)]
     pub stdout_tail: String,
-    /// How many tests it ran, where its output was read.
+    /// The number of tests that it ran, where its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// How many tries ended by themselves.
+    /// The number of tries that ended by themselves.
     pub tries: u32,
-    /// How many warnings its output reports, where it was read.
+    /// The number of warnings in its output, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }

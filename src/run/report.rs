@@ -17,14 +17,14 @@ use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many rounds may follow the first one.
+/// The number of rounds that may follow the first one.
 pub const DEFAULT_RETRIES: u32 = 3;
 
 /// A report. Nothing in it depends on the order in which things happened to be noticed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Which round this is, from 1.
+    /// The number of this round, from 1.
     pub attempt: u32,
     /// The caveats: why the answer means less than was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,20 +35,20 @@ pub struct Report {
     /// The mechanism that contained the steps' processes: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
-    /// How often the work is confirmed now; absent without a subject, but in a loop whose gate
-    /// asks for more than one confirmation.
+    /// The number of confirmations of the work now; absent without a subject, but in a loop whose
+    /// gate asks for more than one confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<u32>,
-    /// How much of what was asked was verified.
+    /// The part of the request that was verified.
     pub coverage: Coverage,
     /// The decision: what the caller does next.
     pub decision: Decision,
-    /// Why the decision is about more than this round: `stuck`, `same_failure`,
-    /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`;
-    /// of a loop `change_gone`.
+    /// The reason why the decision is about more than this round: `stuck`, `same_failure`,
+    /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`; of a
+    /// loop `change_gone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_reason: Option<String>,
-    /// How long the run took, in milliseconds.
+    /// The duration of the run, in milliseconds.
     pub duration_ms: u64,
     /// The variables of vplan's own environment that steps got beyond the allow-list, or requested
     /// and did not get; absent when there are none.
@@ -87,10 +87,10 @@ pub struct Report {
     /// Repairs of the plan that were examined and not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
-    /// How many confirmations the work needs; absent where `counter` is.
+    /// The number of confirmations that the work needs; absent where `counter` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
-    /// How many rounds are left.
+    /// The number of rounds left.
     pub retries_remaining: u32,
     /// The rewrites of the plan by recovery, in order.
     pub rewrites: Vec<Rewrite>,
@@ -221,7 +221,7 @@ pub struct MergedPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardSummary {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The number of the shard, from 1.
@@ -316,7 +316,7 @@ pub struct SubjectConfirmations {
 /// The parts of a report besides the plan and the steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
-    /// Which round this is, from 1 (`--attempt`).
+    /// The number of this round, from 1 (`--attempt`).
     pub attempt: u32,
     /// Caveats: why the answer means less than was requested.
     pub caveats: Vec<Caveat>,
@@ -332,17 +332,17 @@ pub struct Circumstances {
     pub refusals: Vec<Refusal>,
     /// The requirements beyond a pass.
     pub require: Require,
-    /// How many rounds may follow the first one.
+    /// The number of rounds that may follow the first one.
     pub retries: u32,
     /// The run.
     pub run_id: String,
     /// The comparison of the saved plan with the present one, if one was run.
     pub saved_plan: Option<SavedPlan>,
-    /// Which share of a plan this is, if it is only one.
+    /// The share of a plan that this is, if it is only one.
     pub shard: Option<ShardRecord>,
     /// Evidence that no longer counts.
     pub superseded: Vec<StepRecord>,
-    /// Which tree was verified.
+    /// The tree that was verified.
     pub tree: Option<String>,
     /// Changes outside the contract's scope, one line each.
     pub violations: Vec<String>,

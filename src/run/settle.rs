@@ -10,7 +10,7 @@ use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::{Step, StepIndex};
 
-/// What the reason why a step did not run depends on, of a step that it needs.
+/// The state of a needed step that determines why a step did not run.
 type Need = (Status, Option<Cause>);
 
 /// Returns one record a step, in plan order.

@@ -47,7 +47,7 @@ pub struct RunState {
     busy: BTreeSet<StepIndex>,
     /// Steps that ended since the last call of [`RunState::drain_finished`].
     over: Vec<StepIndex>,
-    /// How many steps at the front of the plan are over.
+    /// The number of steps at the front of the plan that are over.
     front: usize,
     /// The first blocking failure in plan order so far.
     pub(super) first_failure: Option<StepIndex>,
@@ -62,7 +62,7 @@ pub struct RunState {
     judge: bool,
 }
 
-/// How a run ended, without its steps.
+/// The end of a run, without its steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Whether the budget ended a step, or left no time for one.
@@ -71,7 +71,7 @@ pub struct Ending {
     pub cancelled: Option<Interrupt>,
     /// The duration of the run, in milliseconds.
     pub duration_ms: u64,
-    /// Why the record could not be written, if that ended the run.
+    /// The reason why the record could not be written, if that ended the run.
     pub storage: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Track {
     pub(super) phase: Phase,
     /// The result of the last try that counts.
     pub(super) last: Option<StepRecord>,
-    /// Why there was no further try although one was left.
+    /// The reason why there was no further try although one was left.
     pub(super) denied: Option<Cause>,
     /// The time at which its last process ended, whether that try counts or not.
     pub(super) ended_at: Option<u64>,

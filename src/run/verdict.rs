@@ -14,7 +14,7 @@ use crate::plan::{Coverage, Plan, Step, nothing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the reason begins when the record could not be written; the system's message follows.
+/// The beginning of the reason when the record could not be written; the system's message follows.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
 
 /// The verdict on a run.
@@ -74,7 +74,7 @@ pub struct Require {
 /// The verdict with its coverage, exit code and reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How much of the request was verified.
+    /// The part of the request that was verified.
     pub coverage: Coverage,
     /// The exit code of the run.
     pub exit: Exit,

@@ -56,7 +56,7 @@ fn reading(word: &str) -> Option<Reading> {
     })
 }
 
-/// How it ended, as a word: `passed`, `warned`, `unread`, or the cause of its failure.
+/// Returns the outcome as a word: `passed`, `warned`, `unread`, or the cause of its failure.
 fn word(outcome: &Outcome) -> &'static str {
     match (outcome.status, outcome.cause) {
         (Status::Passed, None) => "passed",

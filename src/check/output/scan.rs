@@ -77,7 +77,7 @@ impl Readers {
         }
     }
 
-    /// What was held back is no document.
+    /// Hands on the lines that were held back: they are no document.
     fn release(&mut self) {
         for line in std::mem::take(&mut self.pending) {
             self.text(Stream::Out, &line);
@@ -124,10 +124,10 @@ impl Readers {
 #[derive(Default)]
 struct Partial(Vec<u8>);
 
-/// How much of a line is looked at, in bytes; documents may be one line.
+/// The most of a line that is read, in bytes; documents may be one line.
 pub const LINE_MOST: usize = 64 << 20;
 
-/// How large the memory is that a stream keeps between two lines, in bytes.
+/// The most memory that a stream keeps between two lines, in bytes.
 const LINE_KEPT: usize = 64 << 10;
 
 impl Scan {
@@ -295,7 +295,7 @@ impl Echoed {
     }
 }
 
-/// How many lanes are told apart.
+/// The most lanes that are told apart.
 const LANES: usize = 64;
 
 /// The longest name of a lane, in bytes.

@@ -231,7 +231,7 @@ pub(super) struct Comparison<'a> {
     tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Reachability>,
-    /// How many requests were searched for among the tracked files.
+    /// The number of requests searched for among the tracked files.
     looked: usize,
     /// Whether two conditions are equivalent.
     conditions: BTreeMap<(ConditionIndex, ConditionIndex), bool>,

@@ -76,17 +76,17 @@ pub struct Difference {
     /// The request that shows it: an index into `requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<usize>,
-    /// Where it stands in the newer contract.
+    /// Its place in the newer contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<At>,
-    /// Where it stood in the older one.
+    /// Its place in the older contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<At>,
     /// The part that differs: `check unit`, `risk auth`, `limits`.
     pub subject: String,
     /// The difference, in one line.
     pub what: String,
-    /// Why it has its class, when that is not plain.
+    /// The reason for its class, when that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -111,13 +111,13 @@ pub struct DifferingRequest {
     pub high_risk: bool,
     /// Checks that only the older contract asks for then: the first of them.
     pub lost: Vec<String>,
-    /// Whose change it is.
+    /// The role of the change's author.
     pub role: String,
     /// Whether it is the run's end.
     pub run_end: bool,
 }
 
-/// How two contracts differ.
+/// The differences between two contracts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractDiff {

@@ -54,8 +54,8 @@ impl Members {
     }
 }
 
-/// How two plans differ. Annotations (lines, descriptions) are no difference: plans with one digest
-/// are equal.
+/// The differences between two plans. Annotations (lines, descriptions) are no difference: plans
+/// with one digest are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanDiff {

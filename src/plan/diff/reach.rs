@@ -1,11 +1,11 @@
 //! Searches for a request for which one contract requires a check and another does not. Exact, or
 //! "not decided".
 //!
-//! Which files changed matters to conditions only through the question in which atoms of all
-//! selections some file lies (`base::glob::automaton`). So each condition, and its opposite, is
-//! made of four statements: "some file lies in one of these atoms", "no file lies in one of these",
-//! "this path exists", "this tier is reached". A request is found by choosing, for each clause, one
-//! statement that makes it true, until nothing is left to choose or nothing fits.
+//! The changed files matter to conditions only by the atoms of all selections in which some file
+//! lies (`base::glob::automaton`). So each condition, and its opposite, is made of four statements:
+//! "some file lies in one of these atoms", "no file lies in one of these", "this path exists",
+//! "this tier is reached". A request is found by choosing, for each clause, one statement that
+//! makes it true, until nothing is left to choose or nothing fits.
 
 use crate::base::bits;
 use crate::base::glob::automaton::{Atom, Limits, Region, atoms};

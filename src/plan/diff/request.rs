@@ -35,7 +35,8 @@ pub struct Weaker {
     pub check: Option<String>,
     /// The difference, on one line.
     pub what: String,
-    /// Where the check is defined: in the newer contract if it is there, else in the older one.
+    /// The place of the check's definition: in the newer contract if it is there, else in the older
+    /// one.
     pub at: Option<At>,
     /// Whether `at` is a place in the older contract.
     pub is_old: bool,

@@ -113,7 +113,7 @@ pub struct Item {
     pub never: &'static str,
 }
 
-/// How many items of a kind there are.
+/// The number of items of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Items that some test touched.

@@ -6,7 +6,7 @@ use crate::base::index::Dense;
 use crate::contract::InclusionIndex;
 use std::collections::BTreeMap;
 
-/// Which nodes prepare which others, besides `Constraints::setup`.
+/// The nodes that prepare others, besides `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
     /// The use of a file that defines each node; none for nodes that no file defines. Empty in a
@@ -16,8 +16,8 @@ pub struct Preparing {
     pub importers: Dense<InclusionIndex, Option<InclusionIndex>>,
     /// The nodes of the request's commands, in their order.
     pub list: Vec<NodeIndex>,
-    /// How many nodes, from the first, are commands of the request and no checks, all of tier 0.
-    /// They come before everything.
+    /// The number of nodes, from the first, that are commands of the request and no checks, all of
+    /// tier 0. They come before everything.
     pub alone: usize,
 }
 

@@ -13,7 +13,7 @@ type ByNode = Dense<NodeIndex, Vec<NodeIndex>>;
 
 /// Above this many pairs in all, groups go through one member although each of them is small.
 const MOST_PAIRS: usize = 1 << 20;
-/// How many places are processed together.
+/// The number of places processed together.
 const TOGETHER: usize = 64 * 64;
 
 crate::index!(

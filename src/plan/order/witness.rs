@@ -4,7 +4,7 @@ use crate::base::glob::overlap;
 use crate::plan::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Why one step waits for another.
+/// The reason why one step waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// The later one `needs` the earlier one.

@@ -67,7 +67,7 @@ pub(super) fn differing<'a>(shards: impl Iterator<Item = &'a Checked>) -> Differ
     Differing { caveat, unknown }
 }
 
-/// What is known of the tools of several shards.
+/// The tools of several shards, as far as they are known.
 pub(super) struct Differing {
     /// The caveat about those that differ.
     pub caveat: Option<Caveat>,

@@ -137,7 +137,7 @@ const BROKEN: &[&str] = &[
     "updates to go.mod needed",
 ];
 
-/// How such a line begins where `go: ` does not precede it.
+/// The beginnings of such a line where `go: ` does not precede it.
 const BEGINNINGS: &[&str] = &[
     "build constraints ",
     "cannot find ",

@@ -34,7 +34,7 @@ struct Mypy {
     telling: bool,
     /// Whether the message of the last finding may go on, by stream (`--pretty` breaks long ones).
     open: [bool; 2],
-    /// How many errors the summary counts.
+    /// The number of errors in the summary.
     said: u64,
 }
 

@@ -31,7 +31,7 @@ struct Ruff {
     /// `CODE MESSAGE`, whose place is on the next line.
     open: Option<(String, String)>,
     document: JsonDocument,
-    /// How many errors are left, as the summary says.
+    /// The number of errors left, by the summary.
     said: u64,
 }
 

@@ -48,7 +48,7 @@ struct Open {
     part: Part,
 }
 
-/// Which lines below a header are coming.
+/// The kind of lines that are coming below a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Its own.

@@ -4,7 +4,7 @@ use crate::check::reading::Finding;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many things are told apart; a thing that comes after them is new each time.
+/// The most things that are told apart; a thing that comes after them is new each time.
 const REMEMBERED: usize = 1 << 18;
 
 /// Things met so far, by a hash of 64 bits.

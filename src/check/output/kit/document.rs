@@ -138,7 +138,7 @@ impl CollectedDocument {
         self.root.as_ref().is_some_and(|end| line.ends_with(end))
     }
 
-    /// What the document makes of the last line.
+    /// Returns the document's claim to the last line.
     #[must_use]
     pub fn claim(&self) -> Claim {
         match self.state {
@@ -170,7 +170,7 @@ fn head(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// How many documents may follow each other.
+/// The most documents that may follow each other.
 const DOCUMENTS: usize = 10_000;
 
 /// Reads a list element by element without keeping it: untrusted lists are long. What `take`

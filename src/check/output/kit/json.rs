@@ -11,7 +11,7 @@ pub struct JsonDocument {
     over: bool,
 }
 
-/// How long a document may be, in bytes. What is longer is torn.
+/// The largest document, in bytes. A longer one is torn.
 pub const DOCUMENT_MOST: usize = 16 << 20;
 
 impl JsonDocument {

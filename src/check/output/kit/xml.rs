@@ -55,7 +55,7 @@ pub fn escaped(text: &str) -> String {
     quick_xml::escape::escape(text).into_owned()
 }
 
-/// How deep elements may be nested.
+/// The greatest depth of elements.
 const DEPTH: usize = 1000;
 
 /// Walks through all documents that follow each other in a text.

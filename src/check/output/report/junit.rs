@@ -109,9 +109,9 @@ struct Suite {
     depth: usize,
     name: String,
     file: Option<String>,
-    /// How many failures and errors its counters tell of.
+    /// The number of failures and errors in its counters.
     declared: u64,
-    /// How many are shown in it.
+    /// The number of those shown in it.
     shown: u64,
 }
 

@@ -190,7 +190,7 @@ struct Kin {
     level: Option<String>,
 }
 
-/// How many results are kept to be shown.
+/// The most results that are kept to be shown.
 const RESULTS_KEPT: usize = 10_000;
 
 impl<'de> Deserialize<'de> for Results {
@@ -323,7 +323,7 @@ fn one(run: &Run, reading: &mut Reading) {
     }
 }
 
-/// How bad a result is; `None` for less than a warning.
+/// Returns the severity of a result; `None` for less than a warning.
 fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
     let default = || rule.and_then(|rule| rule.default_configuration.level.as_deref());
     match kin.level.as_deref().or_else(default).unwrap_or("warning") {

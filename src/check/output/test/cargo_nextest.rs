@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format {
 
 struct Nextest {
     built: Diagnostics,
-    /// How many tests were started; the run has begun.
+    /// The number of tests that were started; the run has begun.
     started: Option<u64>,
     summary: Option<Summary>,
     /// The tests below the summary.
@@ -54,7 +54,7 @@ struct Nextest {
 
 struct Summary {
     tests: TestCounts,
-    /// How many tests did not run because it was stopped.
+    /// The number of tests that did not run because it was stopped.
     not_run: u64,
 }
 

@@ -49,7 +49,7 @@ fn written_by(run: &Invocation) -> bool {
             .is_some_and(|a| ["test", "t", "bench", "llvm-cov", "miri", "hack"].contains(&&**a))
 }
 
-/// How many runs may be open at once: those that died, and those that tests print.
+/// The most runs that may be open at once: those that died, and those that tests print.
 const RUNS_OPEN: usize = 64;
 
 struct CargoTest {
@@ -72,7 +72,7 @@ struct CargoTest {
     tells: bool,
     /// Whether a run has no summary.
     died: bool,
-    /// How the last test program that died ended, as cargo says.
+    /// The end of the last test program that died, as cargo reports it.
     signal: Option<String>,
     /// A panic whose lines are coming, by stream, outside of libtest's sections.
     panic: [Option<Panic>; 2],
@@ -83,7 +83,7 @@ struct CargoTest {
 /// The tests of one binary.
 #[derive(Default)]
 struct Run {
-    /// How many tests it said it would run.
+    /// The number of tests that it said it would run.
     expected: Option<u64>,
     summary: Option<Summary>,
     /// As its lines say, for when it has no summary.
@@ -535,8 +535,8 @@ impl Reader for CargoTest {
     }
 }
 
-/// Where the run is behind a line of its second part: captured output of tests, then the list of
-/// failures.
+/// Returns the zone of the run after a line of its second part: captured output of tests, then the
+/// list of failures.
 fn section(run: &mut Run, line: &str) -> Zone {
     let (good, test) = match run.zone {
         Zone::Results => return Zone::Results,

@@ -32,7 +32,7 @@ struct Mocha {
     before: TestCounts,
     /// The line before belongs to a summary.
     in_summary: bool,
-    /// How many failures were shown since the last summary.
+    /// The number of failures shown since the last summary.
     shown: u64,
     failure: Option<Failure>,
     reading: Reading,

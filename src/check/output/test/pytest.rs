@@ -27,7 +27,7 @@ pub const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Pytest {
-    /// How many sessions are open, one in the other.
+    /// The number of open sessions, one in the other.
     open: usize,
     /// Whether a session said that it starts; then its summary is framed.
     framed: bool,
@@ -42,7 +42,7 @@ struct Pytest {
     sections: Vec<Section>,
     /// The lines of the short summary since its heading.
     short: Vec<FailedTest>,
-    /// Why the session stopped, when the line before says so.
+    /// The reason why the session stopped, when the line before gives it.
     stopped: Option<String>,
     /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go
     /// to the end.
@@ -70,7 +70,7 @@ enum Zone {
 struct Section {
     title: String,
     message: String,
-    /// How far the message is indented.
+    /// The indentation of the message.
     indent: usize,
     /// The message has ended; another one, of the last exception, may come.
     over: bool,

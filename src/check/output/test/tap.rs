@@ -30,9 +30,9 @@ pub const FORMAT: Format = Format {
     reader: || Box::<Tap>::default(),
 };
 
-/// How deep subtests are followed.
+/// The greatest depth of subtests that is followed.
 const DEPTH: usize = 64;
-/// How many blanks a subtest is indented by.
+/// The indentation of a subtest, in blanks.
 const INDENT: usize = 4;
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ struct Tap {
     yaml: Option<usize>,
     /// In it, the block of lines that is the message: how far its key is indented.
     block: Option<usize>,
-    /// How far the last line was indented if it was a point, so that a YAML block may begin.
+    /// The indentation of the last line if it was a point, so that a YAML block may begin.
     after_point: Option<usize>,
     /// Something only TAP has was seen.
     told: bool,
@@ -450,7 +450,7 @@ enum Directive {
 }
 
 impl Point<'_> {
-    /// How it is called: by its name, or by its number.
+    /// Returns its name, or else its number.
     fn shown(&self) -> String {
         if self.name.is_empty() {
             self.number
