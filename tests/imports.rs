@@ -494,11 +494,7 @@ fn one_message(project: &Project) -> (&'static str, String, Option<String>) {
     let [only] = &all[..] else {
         panic!("one message: {all:?}")
     };
-    assert_eq!(
-        usize::from(only.labels[0].place.source.0),
-        0,
-        "at the import"
-    );
+    assert_eq!(only.labels[0].place.source.0 as usize, 0, "at the import");
     (only.code.0, only.message.clone(), only.help.clone())
 }
 

@@ -1,5 +1,6 @@
 //! Source texts, and the line and column of an offset in them.
 
+use super::index::{Dense, Index as _};
 use super::span::{Place, SourceId, Span};
 
 /// One text with the name that diagnostics show for it.
@@ -79,19 +80,18 @@ impl Source {
 
 /// All files of one contract, in the order in which they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources(Vec<Source>);
+pub struct Sources(Dense<SourceId, Source>);
 
 impl Sources {
     /// Adds a file.
     pub fn add(&mut self, source: Source) -> SourceId {
-        self.0.push(source);
-        SourceId(u16::try_from(self.0.len() - 1).unwrap_or(u16::MAX))
+        self.0.push(source)
     }
 
-    /// Returns a file.
+    /// Returns the file of a place, which may be none's.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
-        self.0.get(usize::from(id.0))
+        self.0.as_slice().get(id.position())
     }
 
     /// Returns line and column of a place's beginning; (1, 1) when the file is unknown.
@@ -105,9 +105,15 @@ impl Sources {
 
     /// Returns all files.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
-        self.0
-            .iter()
-            .enumerate()
-            .map(|(i, s)| (SourceId(u16::try_from(i).unwrap_or(u16::MAX)), s))
+        self.0.numbered()
+    }
+}
+
+/// A file that was added.
+impl std::ops::Index<SourceId> for Sources {
+    type Output = Source;
+
+    fn index(&self, id: SourceId) -> &Source {
+        &self.0[id]
     }
 }

@@ -1,5 +1,7 @@
 //! Ranges of bytes in a source text.
 
+use super::index::{Index, bug};
+
 /// A half-open range of byte offsets in a [`Source`](super::source::Source)'s normalised text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -40,7 +42,22 @@ impl Span {
 
 /// Identifies the file of a [`Sources`](super::source::Sources) that a span belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(pub u16);
+pub struct SourceId(pub u32);
+
+impl Index for SourceId {
+    const OF: &'static str = "source";
+
+    fn new(position: usize) -> Self {
+        match u32::try_from(position) {
+            Ok(number) => Self(number),
+            Err(_) => bug("more sources than memory holds"),
+        }
+    }
+
+    fn position(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A span in one of several files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

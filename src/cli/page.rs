@@ -3,12 +3,13 @@
 use super::outputs::PAGE;
 use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
 use crate::base::vocabulary::Exit;
+use crate::effect::os::files::read_start;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
 use crate::run::journal::{JournalEntry, lines};
 use crate::run::report::Report;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
 
 /// Writes the page of a run to a file; `-` is for the caller to print. Gives the page.
@@ -96,21 +97,18 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
 fn ends(mut file: File) -> io::Result<Log> {
     let (most, half) = (LOG_SHOWN as u64, LOG_SHOWN as u64 / 2);
     let length = file.metadata()?.len();
-    let (mut head, mut tail) = (Vec::new(), Vec::new());
     if length <= most {
-        file.take(most).read_to_end(&mut head)?;
         return Ok(Log {
-            head,
+            head: read_start(file, most)?,
             omitted: 0,
-            tail,
+            tail: Vec::new(),
         });
     }
-    (&mut file).take(half).read_to_end(&mut head)?;
+    let head = read_start(&file, half)?;
     file.seek(SeekFrom::Start(length - half))?;
-    file.take(half).read_to_end(&mut tail)?;
     Ok(Log {
         head,
         omitted: length - most,
-        tail,
+        tail: read_start(file, half)?,
     })
 }

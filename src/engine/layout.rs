@@ -3,7 +3,6 @@
 use super::failure::{Failure, load_failed};
 use super::place::Engine;
 use crate::base::diagnostic::Diagnostic;
-use crate::base::index::bug;
 use crate::base::source::{Source, Sources};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
@@ -220,9 +219,7 @@ fn one(
         Failure::new(Exit::Contract, NOT_UTF8.0, message).help("save the file as UTF-8")
     })?;
     let id = sources.add(Source::new(name.clone(), text));
-    let Some(source) = sources.get(id) else {
-        bug("a source that was added is not there");
-    };
+    let source = &sources[id];
     let caps = Caps {
         file_bytes: usize::try_from(max_file).unwrap_or(usize::MAX),
         ..Caps::default()

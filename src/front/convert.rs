@@ -19,7 +19,7 @@ use crate::base::word::visible;
 use crate::contract::draft::Draft;
 use crate::contract::validate::validate;
 use crate::contract::{Condition, Contract};
-use builder::Builder;
+use builder::{Builder, cut};
 
 /// A value of another type than its key has.
 pub const WRONG_TYPE: Code = Code("vplan::convert::wrong_type");
@@ -120,6 +120,50 @@ pub struct Lost {
     pub instead: Option<String>,
     /// The part of the draft that carries the comment about it.
     pub about: About,
+}
+
+impl Lost {
+    fn new(weight: Weight, what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
+        Self {
+            weight,
+            what: shown(what),
+            place,
+            why: shown(why),
+            instead: None,
+            about: About::File,
+        }
+    }
+
+    /// Accounts for a part that is not in the contract.
+    pub(super) fn gone(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
+        Self::new(Weight::Lost, what, place, why)
+    }
+
+    /// Accounts for a part that means something else in the contract.
+    pub(super) fn changed(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
+        Self::new(Weight::Changed, what, place, why)
+    }
+
+    /// Accounts for a part that requires no check.
+    pub(super) fn no_effect(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
+        Self::new(Weight::NoEffect, what, place, why)
+    }
+
+    /// Says what to write by hand.
+    pub(super) fn by_hand(mut self, text: impl AsRef<str>) -> Self {
+        self.instead = Some(shown(text));
+        self
+    }
+
+    /// Puts the comment about it before this statement.
+    fn about(mut self, about: About) -> Self {
+        self.about = about;
+        self
+    }
+}
+
+fn shown(text: impl AsRef<str>) -> String {
+    visible(cut(text.as_ref(), 200).as_bytes())
 }
 
 /// The statement that a comment precedes.

@@ -34,8 +34,7 @@ pub fn lower_within(
     file_bytes: usize,
     sink: &mut Diagnostics,
 ) -> Draft {
-    let json = sources.get(id).is_some_and(|s| s.name().ends_with(".json"));
-    if json {
+    if sources[id].name().ends_with(".json") {
         verify_contract_json::lower(sources, id, sink)
     } else {
         vplan::lower(

@@ -13,7 +13,7 @@
 //! described in
 //! `runr_json`.
 
-use super::convert::Weight;
+use super::convert::Lost;
 use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
 use crate::base::setting::Row;
@@ -46,7 +46,7 @@ const ELSEWHERE: &[&str] = &[
 ];
 const VERIFICATION: &[&str] = &["enabled", "commands", "timeoutMs", "maxRetries"];
 /// The value that means no time limit, in milliseconds.
-pub(super) const NO_LIMIT_MS: u64 = 24 * 3_600_000;
+const NO_LIMIT_MS: u64 = 24 * 3_600_000;
 
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
@@ -66,13 +66,9 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         }
     }
     if root.get("verification").is_none() {
-        builder.lose(
-            Weight::NoEffect,
-            "`verification`",
-            root.place,
-            "the file has no such table, so it checks nothing",
-            None,
-        );
+        let why = "the file has no such table, so it checks nothing";
+        let lost = Lost::no_effect("`verification`", root.place, why);
+        builder.lost.push(lost);
     }
 }
 
@@ -84,20 +80,9 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
         match key.name.as_str() {
             "enabled" => enabled = builder.boolean(&what, node),
             "timeoutMs" => {
-                let limit = builder
-                    .whole(&what, node, 0, 1_000_000_000_000)
-                    .unwrap_or(60_000);
-                if limit == 0 {
-                    let why = "0 is no limit there; here a command always has one, 24h";
-                    builder.lose(
-                        Weight::Changed,
-                        "`verification.timeoutMs`",
-                        node.place,
-                        why,
-                        None,
-                    );
-                }
-                timeout = At::new(if limit == 0 { NO_LIMIT_MS } else { limit }, node.place);
+                let limit = builder.whole(&what, node, 0, 1_000_000_000_000);
+                let limit = limit_ms(builder, &what, node, limit.unwrap_or(60_000));
+                timeout = At::new(limit, node.place);
             }
             "maxRetries" => {
                 let most = builder.whole(&what, node, 0, 1_000_000).unwrap_or(2);
@@ -117,24 +102,27 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
     if enabled == Some(false) && !builder.draft.entries.is_empty() {
         let why = "the commands are switched off there; here they are checks like any other";
         let place = node.get("enabled").map_or(node.place, |n| n.place);
-        builder.lose(
-            Weight::Changed,
-            "`verification.enabled`",
-            place,
-            why,
-            Some("take out the checks to switch them off"),
-        );
+        let lost = Lost::changed("`verification.enabled`", place, why);
+        let lost = lost.by_hand("take out the checks to switch them off");
+        builder.lost.push(lost);
     }
-    builder.draft.defaults.push(At::new(
-        Setting::new(Row::Timeout, timeout.value),
-        timeout.place,
-    ));
-    builder
-        .draft
-        .gate
-        .push(At::new(Gate::Retries(retries.value), retries.place));
-    builder
-        .draft
-        .gate
-        .push(At::new(Gate::OnExhausted("fail".to_owned()), retries.place));
+    let timeout = At::new(Setting::new(Row::Timeout, timeout.value), timeout.place);
+    builder.draft.defaults.push(timeout);
+    let gate = [
+        Gate::Retries(retries.value),
+        Gate::OnExhausted("fail".to_owned()),
+    ];
+    let gate = gate.map(|line| At::new(line, retries.place));
+    builder.draft.gate.extend(gate);
+}
+
+/// Returns the time limit of a value for which 0 is none.
+pub(super) fn limit_ms(builder: &mut Builder<'_>, what: &str, node: &Node, ms: u64) -> u64 {
+    if ms > 0 {
+        return ms;
+    }
+    let why = "0 is no limit there; here a command always has one, 24h";
+    let lost = Lost::changed(format!("`{what}`"), node.place, why);
+    builder.lost.push(lost);
+    NO_LIMIT_MS
 }

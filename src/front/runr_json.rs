@@ -17,8 +17,8 @@
 //! `a && b` becomes two checks of which the second needs the first; everything else goes through
 //! `sh -c`, marked as such.
 
-use super::convert::builder::{Builder, Spec, slug};
-use super::convert::{About, BAD_VALUE, Weight};
+use super::convert::builder::{Builder, Spec, unused};
+use super::convert::{About, Lost};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
 use crate::base::setting::Row;
@@ -38,6 +38,8 @@ const ELSEWHERE: &[&str] = &[
     "task",
     "$schema",
 ];
+/// Why a key requires no check.
+const HOW: &str = "it says how runr works, not what is checked";
 const VERIFICATION: &[&str] = &[
     "tier0",
     "tier1",
@@ -56,10 +58,8 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         match key.name.as_str() {
             "verification" => verification(builder, node),
             "scope" => scope(builder, node),
-            "agent" => agent(builder, node),
-            name if ELSEWHERE.contains(&name) => {
-                builder.no_effect("", key, "it says how runr works, not what is checked")
-            }
+            "agent" => builder.project("agent", node, &["name", "version"], HOW),
+            name if ELSEWHERE.contains(&name) => builder.no_effect("", key, HOW),
             _ => builder.unknown("", key, TOP),
         }
     }
@@ -70,45 +70,19 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     }
 }
 
-fn agent(builder: &mut Builder<'_>, node: &Node) {
-    for (key, node) in builder.map("agent", node) {
-        match key.name.as_str() {
-            "name" => {
-                if let Some(name) = builder.text("agent.name", node) {
-                    builder
-                        .draft
-                        .names
-                        .push(At::new(name.to_owned(), node.place));
-                }
-            }
-            "version" => {
-                builder.no_effect("agent.", key, "it says how runr works, not what is checked")
-            }
-            _ => builder.unknown("agent.", key, &["name", "version"]),
-        }
-    }
-}
-
 fn verification(builder: &mut Builder<'_>, node: &Node) {
     let entries = builder.map("verification", node);
     let cwd = entries.iter().find(|(k, _)| k.name == "cwd");
     let cwd = cwd.and_then(|(_, n)| Some((builder.directory("verification.cwd", n)?, n.place)));
     if let Some((dir, place)) = &cwd {
-        builder
-            .draft
-            .defaults
-            .push(At::new(Setting::new(Row::Dir, dir.clone()), *place));
+        let dir = Setting::new(Row::Dir, dir.clone());
+        builder.draft.defaults.push(At::new(dir, *place));
     }
+    let cwd = cwd.as_ref().map(|(dir, _)| dir.as_str());
     // Tiers come in their order, whatever the order of the file.
     for (tier, name) in (0_u8..).zip(["tier0", "tier1", "tier2"]) {
         if let Some((key, node)) = entries.iter().find(|(k, _)| k.name == name) {
-            commands(
-                builder,
-                tier,
-                key,
-                node,
-                cwd.as_ref().map(|(dir, _)| dir.as_str()),
-            );
+            commands(builder, tier, key, node, cwd);
         }
     }
     for (key, node) in entries {
@@ -133,14 +107,10 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
 
 /// Sets the time limit of all commands together, and of each of them.
 fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
-    builder
-        .draft
-        .limits
-        .push(At::new(Limit::Budget(seconds * 1_000), place));
-    builder
-        .draft
-        .defaults
-        .push(At::new(Setting::new(Row::Timeout, seconds * 1_000), place));
+    let ms = seconds * 1_000;
+    let limit = Setting::new(Row::Timeout, ms);
+    builder.draft.limits.push(At::new(Limit::Budget(ms), place));
+    builder.draft.defaults.push(At::new(limit, place));
 }
 
 fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Option<&str>) {
@@ -163,78 +133,46 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     let (mut name, mut tier, mut patterns) = (None, None, None);
     for (key, node) in builder.map("a risk trigger", node) {
         match key.name.as_str() {
-            "name" => {
-                name = builder
-                    .text("name", node)
-                    .map(|t| At::new(t.to_owned(), node.place))
-            }
-            "tier" => {
-                tier = match builder.text("tier", node) {
-                    Some("tier0") => Some(At::new(0, node.place)),
-                    Some("tier1" | "tier2") => Some(At::new(1, node.place)),
-                    Some(other) => {
-                        let message = format!("there is no tier `{other}`");
-                        let label = "`tier0`, `tier1` or `tier2` is expected";
-                        builder.fault(BAD_VALUE, node.place, message, label, None);
-                        None
-                    }
-                    None => None,
-                };
-            }
+            "name" => name = builder.named("name", node),
+            "tier" => match builder.text("tier", node) {
+                Some("tier0") => tier = Some(At::new(0, node.place)),
+                Some("tier1" | "tier2") => tier = Some(At::new(1, node.place)),
+                Some(other) => {
+                    let message = format!("there is no tier `{other}`");
+                    let label = "`tier0`, `tier1` or `tier2` is expected";
+                    builder.bad_value(node.place, message, label);
+                }
+                None => {}
+            },
             "patterns" => patterns = Some((node.place, builder.texts("patterns", node))),
             _ => builder.unknown("verification.risk_triggers[].", key, KEYS),
         }
     }
-    for (missing, key) in [
-        (node.get("name"), "name"),
-        (node.get("tier"), "tier"),
-        (node.get("patterns"), "patterns"),
-    ] {
-        if missing.is_none() && matches!(node.value, tree::Value::Map(_)) {
+    for key in ["name", "tier", "patterns"] {
+        if node.get(key).is_none() && matches!(node.value, tree::Value::Map(_)) {
             let message = format!("a risk trigger without `{key}`");
-            builder.fault(BAD_VALUE, node.place, message, "in this trigger", None);
+            builder.bad_value(node.place, message, "in this trigger");
         }
     }
     let (Some(name), Some(tier), Some((place, patterns))) = (name, tier, patterns) else {
         return;
     };
+    let what = format!("trigger `{}`", name.value);
     if patterns.is_empty() {
-        let what = format!("trigger `{}`", name.value);
-        builder.lose(
-            Weight::NoEffect,
-            &what,
-            place,
-            "a trigger without patterns never fires",
-            None,
-        );
-        return;
+        let why = "a trigger without patterns never fires";
+        return builder.lost.push(Lost::no_effect(what, place, why));
     }
-    let mut wanted = slug(&name.value);
-    let base = wanted.clone();
-    let mut counter = 1;
-    while !names.insert(wanted.clone()) {
-        counter += 1;
-        wanted = format!("{base}-{counter}");
-    }
+    let wanted = unused(names, &name.value);
     if wanted != name.value {
         let why = format!("it is called `{wanted}` here");
-        builder.lose(
-            Weight::Changed,
-            &format!("trigger `{}`", name.value),
-            name.place,
-            &why,
-            None,
-        );
+        builder.lost.push(Lost::changed(what, name.place, why));
     }
     let items = at_least(builder, &format!("trigger-{wanted}"), &patterns);
+    if items.is_empty() {
+        return;
+    }
     for lost in builder.lost.iter_mut().skip(before) {
         lost.about = About::Risk(builder.draft.risks.len());
-    }
-    if items.is_empty() {
-        for lost in builder.lost.iter_mut().skip(before) {
-            lost.about = About::File;
-        }
-        return;
     }
     builder.draft.risks.push(Risk {
         name: At::new(wanted, name.place),
@@ -262,13 +200,8 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
                 hidden = hidden.or(Some(*place).filter(|_| read.wild));
             }
             if let Some(why) = read.wider {
-                builder.lose(
-                    Weight::Changed,
-                    &what,
-                    *place,
-                    &format!("{why}; `{}` selects more", read.glob),
-                    None,
-                );
+                let why = format!("{why}; `{}` selects more", read.glob);
+                builder.lost.push(Lost::changed(what, *place, why));
             }
             items.push(glob(read.glob, *place));
             continue;
@@ -277,34 +210,23 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
         let why =
             "there it matches every file but those it names, so it stands for nearly everything";
         let hand = "leave it out, or exclude with `\"!…\"` in the list, which is what was meant most of the time";
-        builder.lose(Weight::Changed, &what, *place, why, Some(hand));
+        builder
+            .lost
+            .push(Lost::changed(what, *place, why).by_hand(hand));
         if read.wider.is_some() {
-            items.push(glob("**".to_owned(), *place));
+            items.push(glob("**", *place));
             continue;
         }
         let name = format!("{name}-not-{}", index + 1);
-        let excluded = Sel {
-            not: true,
-            ..glob(read.glob, *place)
-        };
-        let all = vec![glob("**".to_owned(), *place), excluded];
-        builder.draft.paths.push(Paths {
-            name: At::new(name.clone(), *place),
-            items: all,
-            inclusion: InclusionIndex::CONTRACT,
-        });
-        items.push(Sel {
-            not: false,
-            what: At::new(SelKind::Name(name), *place),
-            inner: None,
-        });
+        items.push(all_but(builder, name, read.glob, *place));
         if read.wild {
-            items.push(glob("**/.*/**".to_owned(), *place));
+            items.push(glob("**/.*/**", *place));
         }
     }
     if let Some(place) = hidden {
         let why = "here `*` and `**` match names that begin with a dot too, there they do not";
-        builder.lose(Weight::Changed, "its wildcards", place, why, None);
+        let lost = Lost::changed("its wildcards", place, why);
+        builder.lost.push(lost);
     }
     items
 }
@@ -312,28 +234,46 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
 fn never_matches(builder: &mut Builder<'_>, what: &str, place: Place, never: &Never) {
     match never {
         Never::Empty => {
-            let message = "an empty pattern".to_owned();
-            builder.fault(
-                BAD_VALUE,
-                place,
-                message,
-                "runr stops at it when it selects tiers",
-                None,
-            );
+            let label = "runr stops at it when it selects tiers";
+            builder.bad_value(place, "an empty pattern".to_owned(), label);
         }
         Never::Outside => {
             let why = "no changed file has such a path, so it never matched";
-            builder.lose(Weight::NoEffect, what, place, why, None);
+            builder.lost.push(Lost::no_effect(what, place, why));
         }
     }
 }
 
-fn glob(text: String, place: Place) -> Sel {
+fn glob(text: impl Into<String>, place: Place) -> Sel {
+    item(SelKind::Glob(text.into()), place)
+}
+
+fn item(what: SelKind, place: Place) -> Sel {
+    let (not, inner, what) = (false, None, At::new(what, place));
+    Sel { not, what, inner }
+}
+
+fn excluded(text: impl Into<String>, place: Place) -> Sel {
     Sel {
-        not: false,
-        what: At::new(SelKind::Glob(text), place),
-        inner: None,
+        not: true,
+        ..glob(text, place)
     }
+}
+
+/// Defines a named selection, and returns the item that refers to it.
+fn define(builder: &mut Builder<'_>, name: String, items: Vec<Sel>, place: Place) -> Sel {
+    builder.draft.paths.push(Paths {
+        name: At::new(name.clone(), place),
+        items,
+        inclusion: InclusionIndex::CONTRACT,
+    });
+    item(SelKind::Name(name), place)
+}
+
+/// Defines the selection of everything but what a glob selects.
+fn all_but(builder: &mut Builder<'_>, name: String, text: String, place: Place) -> Sel {
+    let items = vec![glob("**", place), excluded(text, place)];
+    define(builder, name, items, place)
 }
 
 fn scope(builder: &mut Builder<'_>, node: &Node) {
@@ -354,7 +294,7 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
                 if !patterns.is_empty() {
                     let items = at_most(builder, &patterns);
                     let line = if items.is_empty() {
-                        Scope::Deny(vec![glob("**".to_owned(), node.place)])
+                        Scope::Deny(vec![glob("**", node.place)])
                     } else {
                         Scope::Allow(items)
                     };
@@ -366,7 +306,8 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
                 if key.name == "lockfiles" && !patterns.is_empty() {
                     let why =
                         "there `--allow-deps` lets a change of them through, here nothing does";
-                    builder.lose(Weight::Changed, "`scope.lockfiles`", key.place, why, None);
+                    let lost = Lost::changed("`scope.lockfiles`", key.place, why);
+                    builder.lost.push(lost);
                 }
                 deny_place = deny_place.or(Some(node.place));
                 let more = at_least(builder, &format!("scope-{}", key.name), &patterns);
@@ -374,19 +315,13 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             }
             "presets" => {
                 let why = "what a preset allows is known to runr only";
-                builder.lose(
-                    Weight::Lost,
-                    "`scope.presets`",
-                    key.place,
-                    why,
-                    Some("add its globs to `allow`"),
-                );
+                let lost = Lost::gone("`scope.presets`", key.place, why);
+                builder.lost.push(lost.by_hand("add its globs to `allow`"));
             }
-            "env_allowlist" => builder.no_effect(
-                "scope.",
-                key,
-                "files that runr leaves alone; vplan looks at git",
-            ),
+            "env_allowlist" => {
+                let why = "files that runr leaves alone; vplan looks at git";
+                builder.no_effect("scope.", key, why);
+            }
             _ => builder.unknown("scope.", key, KEYS),
         }
     }
@@ -414,13 +349,10 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 ..
             }) => {
                 let why = format!("{why}; it is left out, so that less is allowed");
-                builder.lose(
-                    Weight::Changed,
-                    &what,
-                    *place,
-                    &why,
-                    Some("write a glob for what it allows"),
-                );
+                let lost = Lost::changed(what, *place, why);
+                builder
+                    .lost
+                    .push(lost.by_hand("write a glob for what it allows"));
             }
             Ok(Translated {
                 not: true,
@@ -428,31 +360,12 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 ..
             }) => {
                 let name = format!("scope-allowlist-not-{}", index + 1);
-                let all = vec![
-                    glob("**".to_owned(), *place),
-                    Sel {
-                        not: true,
-                        ..glob(text, *place)
-                    },
-                ];
-                builder.draft.paths.push(Paths {
-                    name: At::new(name.clone(), *place),
-                    items: all,
-                    inclusion: InclusionIndex::CONTRACT,
-                });
-                items.push(Sel {
-                    not: false,
-                    what: At::new(SelKind::Name(name), *place),
-                    inner: None,
-                });
+                items.push(all_but(builder, name, text, *place));
                 let why = "there it allows every file but those it names";
-                builder.lose(
-                    Weight::Changed,
-                    &what,
-                    *place,
-                    why,
-                    Some("exclude with `\"!…\"` in the list"),
-                );
+                let lost = Lost::changed(what, *place, why);
+                builder
+                    .lost
+                    .push(lost.by_hand("exclude with `\"!…\"` in the list"));
             }
             Ok(Translated {
                 wild: true,
@@ -464,7 +377,9 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 if read.wild {
                     let why = "here its wildcards match names that begin with a dot too";
                     let hand = "exclude what must stay untouched with `deny`";
-                    builder.lose(Weight::Changed, &what, *place, why, Some(hand));
+                    builder
+                        .lost
+                        .push(Lost::changed(what, *place, why).by_hand(hand));
                 }
                 items.push(glob(read.glob, *place));
             }
@@ -473,24 +388,9 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
     if let Some(place) = plain.first().map(|p| p.what.place) {
         // There wildcards do not match names that begin with a dot; to allow them would be to allow
         // more.
-        plain.push(Sel {
-            not: true,
-            ..glob("**/.*/**".to_owned(), place)
-        });
+        plain.push(excluded("**/.*/**", place));
         let name = "scope-allowlist".to_owned();
-        builder.draft.paths.push(Paths {
-            name: At::new(name.clone(), place),
-            items: plain,
-            inclusion: InclusionIndex::CONTRACT,
-        });
-        items.insert(
-            0,
-            Sel {
-                not: false,
-                what: At::new(SelKind::Name(name), place),
-                inner: None,
-            },
-        );
+        items.insert(0, define(builder, name, plain, place));
     }
     items
 }

@@ -88,7 +88,7 @@ impl Node {
 
 /// Reads strict JSON.
 pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
-    let source = sources.get(id)?;
+    let source = &sources[id];
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
 }
 
@@ -127,7 +127,7 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
 /// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that occurs twice,
 /// and goes on after errors.
 pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
-    let source = sources.get(id)?;
+    let source = &sources[id];
     let (table, errors) = DeTable::parse_recoverable(source.text());
     for error in &errors {
         let span = error
@@ -207,7 +207,7 @@ fn from_toml(
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
 /// scalars.
 pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
-    let source = sources.get(id)?;
+    let source = &sources[id];
     let mut reader = Yaml {
         source,
         id,

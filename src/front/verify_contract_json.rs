@@ -58,9 +58,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Lowers a contract in JSON to a draft.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
-    let Some(source) = sources.get(id) else {
-        return Draft::default();
-    };
+    let source = &sources[id];
     let mut lowering = Lowering {
         source,
         id,

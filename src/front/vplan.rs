@@ -19,9 +19,7 @@ use crate::lang::statement::Keyword;
 /// Lowers a file of the language, with caps that an operator may have raised. The draft is as
 /// complete as the text allows.
 pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
-    let Some(source) = sources.get(id) else {
-        return Draft::default();
-    };
+    let source = &sources[id];
     let (ast, diagnostics) = parse(source, id, caps);
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);

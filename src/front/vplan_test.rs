@@ -31,9 +31,7 @@ pub fn lower_tests(
     file_bytes: usize,
     sink: &mut Diagnostics,
 ) -> Tests {
-    let Some(source) = sources.get(id) else {
-        return Tests::default();
-    };
+    let source = &sources[id];
     let (ast, diagnostics) = parse(
         source,
         id,

@@ -8,6 +8,7 @@ use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::terminal::Terminal;
+use crate::effect::os::files::read_start;
 use crate::effect::store::history::{History, Logged};
 use crate::engine::Failure;
 use crate::run::past::short;
@@ -112,11 +113,10 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     if format == Format::Json {
         let bytes = file.metadata().map_err(|e| gone(e.to_string()))?.len();
         let omitted_bytes = bytes.saturating_sub(MOST);
-        let mut tail = Vec::new();
-        let read = file
+        let tail = file
             .seek(SeekFrom::Start(omitted_bytes))
-            .and_then(|_| file.take(MOST).read_to_end(&mut tail));
-        read.map_err(|e| gone(e.to_string()))?;
+            .and_then(|_| read_start(file, MOST))
+            .map_err(|e| gone(e.to_string()))?;
         terminal.print_json(&LogDocument {
             bytes,
             omitted_bytes,

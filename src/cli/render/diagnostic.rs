@@ -1,6 +1,7 @@
 //! Renders diagnostics about a text. The graphical form is miette's.
 
 use crate::base::diagnostic::{Diagnostic, Severity};
+use crate::base::index::Index as _;
 use crate::base::source::{Source, Sources};
 use crate::base::word::{is_unsafe_to_show, visible};
 use crate::engine::Failure;
@@ -222,11 +223,8 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
         .map(|(_, s)| SourceExcerpt::new(s, width))
         .collect();
     for diagnostic in list.iter().take(SHOWN) {
-        let id = diagnostic
-            .labels
-            .first()
-            .map(|l| usize::from(l.place.source.0));
-        let source = id.and_then(|i| texts.get(i));
+        let first = diagnostic.labels.first();
+        let source = first.and_then(|l| texts.get(l.place.source.position()));
         // The handler fails only when the writer does, and a string does not.
         let elsewhere = elsewhere(sources, diagnostic);
         let _ = handler.render_report(

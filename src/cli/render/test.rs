@@ -28,6 +28,13 @@ pub struct Results<'r> {
 }
 
 impl Results<'_> {
+    /// Returns all tests, with the results of those that ran.
+    fn all(&self) -> impl Iterator<Item = (&Expect, Option<&Verdict>)> {
+        let ran = self.verdicts.into_iter().flatten().map(Some);
+        let all = self.expects.iter();
+        all.zip(ran.chain(std::iter::repeat(None)))
+    }
+
     /// Returns the tests with their results.
     fn run(&self) -> impl Iterator<Item = (&Expect, &Verdict)> {
         self.expects.iter().zip(self.verdicts.into_iter().flatten())

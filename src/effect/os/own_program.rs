@@ -1,12 +1,12 @@
 //! Runs vplan's own program again, with a time limit. For `vplan hook`.
 
-use crate::effect::os::files::open_plain;
+use crate::effect::os::files::{open_plain, read_start};
 use rustix::process::{
     Pid, Resource, Signal, getppid, getrlimit, kill_process, set_parent_process_death_signal,
 };
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -180,8 +180,6 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
 }
 
 fn written(mut file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_start(file, MOST)
 }

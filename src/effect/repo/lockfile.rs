@@ -107,8 +107,8 @@ impl LockFile {
         })?;
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
-        let normal = sources.get(id).map_or("", Source::text);
-        let (lock, found) = decode(normal, id);
+        let added = &sources;
+        let (lock, found) = decode(added[id].text(), id);
         Ok(Self {
             lock,
             diagnostics: found.sorted(),

@@ -3,7 +3,7 @@
 use crate::base::path::RepoPath;
 use crate::check::file::{CONTENT_CAP, FileFacts, Target};
 use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
-use std::io::Read as _;
+use crate::effect::os::files::read_start;
 
 /// Gathers what the assertions about a path need. `content`: whether they read the file. A path
 /// that leads out of the repository is not inspected and stays undecided.
@@ -28,14 +28,9 @@ pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
         Err(e) => facts.target = Target::Unknown(e.to_string()),
     }
     if content && facts.target == Target::File {
-        let mut bytes = Vec::new();
-        let read = beneath.file(path).map_err(|e| e.to_string());
-        match read.and_then(|f| {
-            f.take(CONTENT_CAP)
-                .read_to_end(&mut bytes)
-                .map_err(|e| e.to_string())
-        }) {
-            Ok(_) => facts.content = Some(bytes),
+        let file = beneath.file(path).map_err(|e| e.to_string());
+        match file.and_then(|f| read_start(f, CONTENT_CAP).map_err(|e| e.to_string())) {
+            Ok(bytes) => facts.content = Some(bytes),
             Err(message) => facts.target = Target::Unknown(message),
         }
     }

@@ -1,13 +1,13 @@
 //! Builds a draft together with the account of what it lacks.
 
-use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, Weight};
+use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE};
 use crate::base::carried::Carried;
 use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
-use crate::base::source::{Source, Sources};
+use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::word::{Word, is_unsafe_to_show, visible};
 use crate::check::Kind;
@@ -82,21 +82,13 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// The replacement of a command that is no argument vector.
-pub(super) enum Instead {
-    /// Its parts, each in a directory (none: the check's own).
-    Parts(Vec<(Command, Option<String>)>),
-    /// A shell.
-    Shell,
-}
-
 impl<'s> Builder<'s> {
     pub(in crate::front) fn new(
         sources: &'s Sources,
         id: SourceId,
         sink: &'s mut Diagnostics,
     ) -> Self {
-        let path = sources.get(id).map_or("", Source::name).to_owned();
+        let path = sources[id].name().to_owned();
         let draft = Draft {
             path,
             ..Draft::default()
@@ -153,13 +145,8 @@ impl<'s> Builder<'s> {
             list.waiting = Some((text.to_owned(), place));
         }
         let why = "it is carried into the commands behind it in the list, as their `dir` and `env`";
-        self.lose(
-            Weight::Changed,
-            &format!("`{}`", cut(text, 60)),
-            place,
-            why,
-            None,
-        );
+        let what = format!("`{}`", cut(text, 60));
+        self.lost.push(Lost::changed(what, place, why));
     }
 
     /// Refuses a text that changes the commands after it and verifies nothing.
@@ -174,60 +161,61 @@ impl<'s> Builder<'s> {
         self.fault(SHELL_STATE, place, message, "no check", help);
     }
 
-    pub(in crate::front) fn lose(
-        &mut self,
-        weight: Weight,
-        what: &str,
-        place: Place,
-        why: &str,
-        instead: Option<&str>,
-    ) {
-        self.lose_at(About::File, weight, what, place, why, instead);
-    }
-
-    pub(in crate::front) fn lose_at(
-        &mut self,
-        about: About,
-        weight: Weight,
-        what: &str,
-        place: Place,
-        why: &str,
-        instead: Option<&str>,
-    ) {
-        let shown = |text: &str| visible(cut(text, 200).as_bytes());
-        let instead = instead.map(shown);
-        self.lost.push(Lost {
-            weight,
-            what: shown(what),
-            place,
-            why: shown(why),
-            instead,
-            about,
-        });
-    }
-
     /// Reports a key that the format is not known to have.
     pub(in crate::front) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
-        let near = nearest(&key.name, known.iter().copied()).map(|k| format!("was `{k}` meant?"));
-        let what = format!("`{within}{}`", key.name);
-        self.lose(
-            Weight::Lost,
-            &what,
-            key.place,
-            "a key that vplan does not know in this format",
-            near.as_deref(),
-        );
+        let why = "a key that vplan does not know in this format";
+        let mut lost = Lost::gone(format!("`{within}{}`", key.name), key.place, why);
+        if let Some(near) = nearest(&key.name, known.iter().copied()) {
+            lost = lost.by_hand(format!("was `{near}` meant?"));
+        }
+        self.lost.push(lost);
     }
 
     /// Accounts for a key that requires no check.
     pub(in crate::front) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
-        self.lose(
-            Weight::NoEffect,
-            &format!("`{within}{}`", key.name),
-            key.place,
-            why,
-            None,
-        );
+        let what = format!("`{within}{}`", key.name);
+        self.lost.push(Lost::no_effect(what, key.place, why));
+    }
+
+    /// Looks up what a key means; reports one that the format is not known to have.
+    pub(in crate::front) fn meaning<T: Copy>(
+        &mut self,
+        within: &str,
+        key: &Key,
+        known: &[(&str, T)],
+    ) -> Option<T> {
+        let found = known.iter().find(|(name, _)| *name == key.name);
+        if found.is_none() {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            self.unknown(within, key, &names);
+        }
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    /// Reads the part of a file that names the project; its other keys require no check.
+    pub(in crate::front) fn project(
+        &mut self,
+        within: &str,
+        node: &Node,
+        known: &[&str],
+        why: &str,
+    ) {
+        for (key, node) in self.map(within, node) {
+            let what = format!("{within}.{}", key.name);
+            match key.name.as_str() {
+                "name" => {
+                    let name = self.named(&what, node);
+                    self.draft.names.extend(name);
+                }
+                name if known.contains(&name) => self.no_effect(&format!("{within}."), key, why),
+                _ => self.unknown(&format!("{within}."), key, known),
+            }
+        }
+    }
+
+    /// Reports a value that its key does not take.
+    pub(in crate::front) fn bad_value(&mut self, place: Place, message: String, label: &str) {
+        self.fault(BAD_VALUE, place, message, label, None);
     }
 
     pub(in crate::front) fn fault(
@@ -290,6 +278,12 @@ impl<'s> Builder<'s> {
             .collect()
     }
 
+    /// Reads a string, as it is to be written.
+    pub(in crate::front) fn named(&mut self, what: &str, node: &Node) -> Option<At<String>> {
+        let text = self.text(what, node)?;
+        Some(At::new(text.to_owned(), node.place))
+    }
+
     pub(in crate::front) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
         match node.value {
             Value::Bool(value) => Some(value),
@@ -317,13 +311,7 @@ impl<'s> Builder<'s> {
             .filter(|n| (least..=most).contains(n));
         if found.is_none() {
             let label = format!("from {least} to {most}");
-            self.fault(
-                BAD_VALUE,
-                node.place,
-                format!("`{what}` cannot be {value}"),
-                &label,
-                None,
-            );
+            self.bad_value(node.place, format!("`{what}` cannot be {value}"), &label);
         }
         found
     }
@@ -342,13 +330,8 @@ impl<'s> Builder<'s> {
                     "`{what}` leaves the repository: `{}`",
                     visible(text.as_bytes())
                 );
-                self.fault(
-                    BAD_VALUE,
-                    node.place,
-                    message,
-                    "a directory below the root is expected",
-                    None,
-                );
+                let label = "a directory below the root is expected";
+                self.bad_value(node.place, message, label);
                 None
             }
         }
@@ -356,14 +339,7 @@ impl<'s> Builder<'s> {
 
     /// Makes a name that no check has yet, as near to the wish as the language allows.
     pub(in crate::front) fn name(&mut self, wish: &str) -> String {
-        let base = slug(wish);
-        let mut name = base.clone();
-        let mut counter = 1;
-        while !self.names.insert(name.clone()) {
-            counter += 1;
-            name = format!("{base}-{counter}");
-        }
-        name
+        unused(&mut self.names, wish)
     }
 
     /// Makes the checks for a shell command, and returns their names, in order. Each but the first
@@ -387,72 +363,44 @@ impl<'s> Builder<'s> {
             },
             other => other,
         };
-        let parts = if would_expand(text) {
-            Instead::Shell
-        } else {
-            match &read {
-                Command::Argv { .. } => Instead::Parts(vec![(read, None)]),
-                Command::Unsupported { unsupported, .. } => {
-                    parts_of(&unsupported.chain, own_dir.or(spec.default_dir))
-                        .unwrap_or(Instead::Shell)
-                }
+        let parts = match &read {
+            _ if would_expand(text) => None,
+            Command::Argv { .. } => Some(vec![(read, None)]),
+            Command::Unsupported { unsupported, .. } => {
+                parts_of(&unsupported.chain, own_dir.or(spec.default_dir))
             }
         };
-        let settings = |dir: Option<String>, needs: Option<&String>| {
-            let dir = dir
-                .or_else(|| own_dir.map(str::to_owned))
-                .map(|d| Setting::new(Row::Dir, d));
-            let needs =
-                needs.map(|n| Setting::new(Row::Needs, vec![At::new(n.clone(), spec.place)]));
-            let all = spec.settings.iter().cloned().chain(dir).chain(needs);
-            all.map(|s| At::new(s, spec.place)).collect::<Vec<_>>()
-        };
+        // Without parts a shell reads the text.
+        let parts = parts.map_or(vec![None], |parts| parts.into_iter().map(Some).collect());
+        let last = parts.len().saturating_sub(1);
+        let first_entry = self.draft.entries.len();
         let mut made: Vec<String> = Vec::new();
-        match parts {
-            Instead::Shell => {
-                let name = self.name(if spec.name.is_empty() {
-                    text
-                } else {
-                    &spec.name
-                });
-                let verb = shell(spec.kind, text);
-                let settings = settings(None, None);
-                self.push_check(&name, verb, settings, &spec);
-                made.push(name);
-            }
-            Instead::Parts(parts) => {
-                let last = parts.len().saturating_sub(1);
-                let first_entry = self.draft.entries.len();
-                for (index, (command, dir)) in parts.into_iter().enumerate() {
-                    let own = index < last || spec.name.is_empty();
-                    let wish = if own {
-                        words_of(&command)
-                    } else {
-                        spec.name.clone()
-                    };
-                    let name = self.name(&wish);
-                    // The parts before the last one prepare it.
-                    let kind = if index == last { spec.kind } else { Kind::Run };
-                    let settings = settings(dir, made.last())
-                        .into_iter()
-                        .filter(|s| known_by(s.value.row).contains(&kind))
-                        .collect();
-                    self.push_check(&name, Verb::Command(kind, command), settings, &spec);
-                    made.push(name);
-                }
-                if last > 0 {
-                    let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
-                    let what = format!("`{}`", cut(text, 60));
-                    self.lose_at(
-                        About::Entry(first_entry),
-                        Weight::Changed,
-                        &what,
-                        spec.place,
-                        why,
-                        None,
-                    );
-                }
-            }
+        for (index, part) in parts.into_iter().enumerate() {
+            // The parts before the last one prepare it.
+            let kind = if index == last { spec.kind } else { Kind::Run };
+            let (words, verb, dir) = match part {
+                Some((command, dir)) => (words_of(&command), Verb::Command(kind, command), dir),
+                None => (text.to_owned(), shell(kind, text), None),
+            };
+            let own = index < last || spec.name.is_empty();
+            let name = self.name(if own { &words } else { &spec.name });
+            let dir = dir.or_else(|| own_dir.map(str::to_owned));
+            let dir = dir.map(|dir| Setting::new(Row::Dir, dir));
+            let needs = made.last().map(|n| At::new(n.clone(), spec.place));
+            let needs = needs.map(|needed| Setting::new(Row::Needs, vec![needed]));
+            let settings = spec.settings.iter().cloned().chain(dir).chain(needs);
+            let settings = settings
+                .filter(|s| known_by(s.row).contains(&kind))
+                .collect();
+            let verb = At::new(verb, spec.place);
+            self.push_check(&name, verb, settings, spec.tier.clone(), spec.place);
+            made.push(name);
+        }
+        if last > 0 {
+            let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
+            let what = format!("`{}`", cut(text, 60));
+            let lost = Lost::changed(what, spec.place, why);
+            self.lost.push(lost.about(About::Entry(first_entry)));
         }
         made
     }
@@ -477,15 +425,23 @@ impl<'s> Builder<'s> {
         spec
     }
 
-    fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
+    /// Adds a check of one verb.
+    pub(in crate::front) fn push_check(
+        &mut self,
+        name: &str,
+        verb: At<Verb>,
+        settings: Vec<Setting>,
+        tier_block: Option<At<u8>>,
+        place: Place,
+    ) {
         self.draft.entries.push(CheckEntry::Check(Box::new(Check {
             inclusion: InclusionIndex::CONTRACT,
-            name: Some(At::new(name.to_owned(), spec.place)),
-            verbs: vec![At::new(verb, spec.place)],
-            settings,
+            name: Some(At::new(name.to_owned(), place)),
+            verbs: vec![verb],
+            settings: settings.into_iter().map(|s| At::new(s, place)).collect(),
             conditions: Vec::new(),
-            tier_block: spec.tier.clone(),
-            place: spec.place,
+            tier_block,
+            place,
         })));
     }
 
@@ -531,10 +487,14 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// Makes the parts of a conjunction as checks: commands, each in its directory. `None` when a part
+/// Makes the parts of a conjunction as checks: commands, each in its directory (none: the check's
+/// own). `None` when a part
 /// is neither a command, nor a `cd` to a directory of the repository, nor an `export`, or when the
 /// last part is one of these two.
-pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
+pub(super) fn parts_of(
+    chain: &[Link],
+    dir: Option<&str>,
+) -> Option<Vec<(Command, Option<String>)>> {
     let dir = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
     let mut here = Carried {
         dir,
@@ -563,7 +523,7 @@ pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
         }
     }
     let ends = chain.last().is_none_or(Link::is_carried);
-    (!ends).then_some(Instead::Parts(parts))
+    (!ends).then_some(parts)
 }
 
 /// Makes a verb for a shell's text. Where the verb `shell` cannot hold it, or the check has another
@@ -614,6 +574,18 @@ pub(super) fn cut(text: &str, most: usize) -> String {
         cut.push('…');
     }
     cut
+}
+
+/// Makes a name that is none of these, as near to the wish as the language allows, and adds it.
+pub(in crate::front) fn unused(names: &mut BTreeSet<String>, wish: &str) -> String {
+    let base = slug(wish);
+    let mut name = base.clone();
+    let mut counter = 1;
+    while !names.insert(name.clone()) {
+        counter += 1;
+        name = format!("{base}-{counter}");
+    }
+    name
 }
 
 /// Makes the nearest name of the language: letters, digits and `_` stay, all else becomes `-`. A

@@ -1,11 +1,10 @@
 //! Converts contracts in JSON, with an account of what the language expresses in another way.
 
-use super::builder::{Builder, Instead, cut, parts_of, shell, slug};
-use super::{About, BAD_VALUE, Weight};
+use super::builder::{Builder, cut, parts_of, shell, slug};
+use super::{About, BAD_VALUE, Lost};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::setting::Row;
-use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::contract::draft::{At, Check, CheckEntry, Role, Setting, Verb};
@@ -38,11 +37,15 @@ impl Builder<'_> {
                     .first()
                     .map(|l| l.text.clone())
                     .filter(|t| t.ends_with('?'));
-                self.lose(Weight::Lost, &what, place, why, near.as_deref());
+                let mut lost = Lost::gone(what, place, why);
+                if let Some(near) = near {
+                    lost = lost.by_hand(near);
+                }
+                self.lost.push(lost);
             } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
                 let why = "vplan looks at no images";
                 let hand = "a check that runs the captureCommand, and a `file` check for its imagePath that needs it";
-                self.lose(Weight::Lost, &what, place, why, Some(hand));
+                self.lost.push(Lost::gone(what, place, why).by_hand(hand));
             } else {
                 self.sink.push(message);
             }
@@ -67,14 +70,8 @@ impl Builder<'_> {
             if !draft.settings.is_empty() {
                 let about = About::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
-                self.lose_at(
-                    about,
-                    Weight::Changed,
-                    &format!("`{}`", check.id),
-                    draft.place,
-                    why,
-                    None,
-                );
+                let lost = Lost::changed(format!("`{}`", check.id), draft.place, why);
+                self.lost.push(lost.about(about));
             }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
@@ -126,7 +123,7 @@ impl Builder<'_> {
             let what = format!("role `{}`", role.value);
             let why =
                 "vplan knows worker, tester, docser and reviewer; a block makes this one known";
-            self.lose(Weight::Changed, &what, role.place, why, None);
+            self.lost.push(Lost::changed(what, role.place, why));
             self.draft.roles.push(Role {
                 name: role,
                 only: Vec::new(),
@@ -141,29 +138,17 @@ impl Builder<'_> {
             .draft
             .entries
             .iter()
-            .flat_map(|e| {
-                if let CheckEntry::Check(c) = e {
-                    c.conditions.clone()
-                } else {
-                    Vec::new()
-                }
+            .flat_map(|e| match e {
+                CheckEntry::Check(c) => c.conditions.as_slice(),
+                CheckEntry::Use { .. } => &[],
             })
+            .copied()
             .collect();
-        let idle: Vec<Place> = self
-            .draft
-            .conditions
-            .numbered()
-            .filter(|(i, _)| !used.contains(i))
-            .map(|(_, c)| c.place)
-            .collect();
-        for place in idle {
-            self.lose(
-                Weight::NoEffect,
-                "a condition",
-                place,
-                "there are no commands under it",
-                None,
-            );
+        let conditions = self.draft.conditions.numbered();
+        for (_, idle) in conditions.filter(|(i, _)| !used.contains(i)) {
+            let why = "there are no commands under it";
+            let lost = Lost::no_effect("a condition", idle.place, why);
+            self.lost.push(lost);
         }
     }
 
@@ -221,7 +206,7 @@ impl Builder<'_> {
                 ..check.clone()
             }))
         };
-        if let Some(Instead::Parts(parts)) = parts {
+        let lost = if let Some(parts) = parts {
             let last = parts.len().saturating_sub(1);
             let mut before: Option<String> = None;
             for (index, (command, dir)) in parts.into_iter().enumerate() {
@@ -242,21 +227,15 @@ impl Builder<'_> {
                 before = Some(name);
             }
             let why = "`&&` and `cd` are no commands: it became what recovery would make of it";
-            self.lose_at(about, Weight::Changed, &what, check.place, why, None);
+            Lost::changed(what, check.place, why)
         } else {
             self.draft
                 .entries
                 .push(named(id, shell(Kind::Run, text.trim()), Vec::new()));
             let why =
                 "it needs a shell, and no shell reads commands: it goes through one explicitly";
-            self.lose_at(
-                about,
-                Weight::Changed,
-                &what,
-                check.place,
-                why,
-                Some("a script, or checks without operators"),
-            );
-        }
+            Lost::changed(what, check.place, why).by_hand("a script, or checks without operators")
+        };
+        self.lost.push(lost.about(about));
     }
 }

@@ -136,31 +136,27 @@ impl From<coverage::Count> for Count {
 /// All that there is to tell.
 #[must_use]
 pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
-    let verdict = |i: usize| results.verdicts.and_then(|v| v.get(i));
-    let cases = results.expects.iter().enumerate().map(|(i, expect)| {
-        let verdict = verdict(i);
-        Case {
-            differences: verdict.map(|v| {
-                v.differences
-                    .iter()
-                    .map(|d| difference(results, d))
-                    .collect()
-            }),
-            file: results.file(expect),
-            line: expect.line,
-            plan: verdict.map(|v| v.plan.as_slice()),
-            refused: verdict
-                .and_then(|v| v.refused.as_ref())
-                .map(|refused| refused.message.as_str()),
-            status: verdict.map(|v| {
-                if v.passed() {
-                    Status::Passed
-                } else {
-                    Status::Failed
-                }
-            }),
-            title: &expect.title,
-        }
+    let cases = results.all().map(|(expect, verdict)| Case {
+        differences: verdict.map(|v| {
+            v.differences
+                .iter()
+                .map(|d| difference(results, d))
+                .collect()
+        }),
+        file: results.file(expect),
+        line: expect.line,
+        plan: verdict.map(|v| v.plan.as_slice()),
+        refused: verdict
+            .and_then(|v| v.refused.as_ref())
+            .map(|refused| refused.message.as_str()),
+        status: verdict.map(|v| {
+            if v.passed() {
+                Status::Passed
+            } else {
+                Status::Failed
+            }
+        }),
+        title: &expect.title,
     });
     let failed = results.verdicts.map(|_| results.failed());
     TestDocument {

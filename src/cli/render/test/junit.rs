@@ -4,6 +4,8 @@ use super::{Results, describe};
 use crate::base::source::Source;
 use crate::base::span::SourceId;
 use crate::cli::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
+use crate::contract::expect::Expect;
+use crate::plan::expectation::Verdict;
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.
@@ -12,13 +14,11 @@ pub fn document(results: &Results<'_>) -> String {
     let mut files: Vec<SourceId> = results.expects.iter().map(|e| e.place.source).collect();
     files.dedup();
     let suite = |file: SourceId| {
-        let of_file = results
-            .expects
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| e.place.source == file);
+        let of_file = results.all().filter(|(e, _)| e.place.source == file);
         Suite {
-            cases: of_file.map(|(index, _)| case(results, index)).collect(),
+            cases: of_file
+                .map(|(e, verdict)| case(results, e, verdict))
+                .collect(),
             name: results
                 .sources
                 .get(file)
@@ -35,12 +35,9 @@ pub fn document(results: &Results<'_>) -> String {
     })
 }
 
-fn case(results: &Results<'_>, index: usize) -> Case {
-    let Some(expect) = results.expects.get(index) else {
-        return Case::default();
-    };
+fn case(results: &Results<'_>, expect: &Expect, verdict: Option<&Verdict>) -> Case {
     let file = results.file(expect).to_owned();
-    let end = match results.verdicts.and_then(|v| v.get(index)) {
+    let end = match verdict {
         None => End::Skipped(None),
         Some(verdict) if verdict.passed() => End::Passed,
         Some(verdict) => {

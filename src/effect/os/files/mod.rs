@@ -7,7 +7,7 @@ pub mod rewrite;
 use crate::base::path::RepoPath;
 use crate::effect::os::atomic_file;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -135,6 +135,16 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// As [`open_plain`]; `FileTooLarge` when there is more.
 pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     read_bounded(&open_plain(path)?, cap)
+}
+
+/// Reads the next bytes, `most` or fewer where it ends.
+///
+/// # Errors
+/// Errors of the system.
+pub fn read_start(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the rest of a file, at most `cap` bytes.

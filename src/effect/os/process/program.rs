@@ -4,7 +4,7 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::evidence::SpawnError;
-use crate::effect::os::files::may_lead_into;
+use crate::effect::os::files::{may_lead_into, read_start};
 use crate::effect::os::retry_eintr::{openat, openat2};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat};
@@ -314,13 +314,7 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
 
 /// Reads the words of a script's first line, if it names its interpreter there.
 pub(in crate::effect) fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
-    use std::io::Read as _;
-    let mut start = Vec::new();
-    std::fs::File::open(path)
-        .ok()?
-        .take(256)
-        .read_to_end(&mut start)
-        .ok()?;
+    let start = read_start(std::fs::File::open(path).ok()?, 256).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
     Some(
         line.split(u8::is_ascii_whitespace)
