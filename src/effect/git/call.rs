@@ -16,7 +16,7 @@ pub(super) struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// Why there is no output.
+/// The reason why there is no output.
 #[derive(Debug)]
 pub(super) enum CallError {
     Spawn(std::io::Error),

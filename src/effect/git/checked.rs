@@ -214,7 +214,7 @@ impl Git {
     }
 }
 
-/// How many files one call reads.
+/// The number of files that one call reads.
 const AT_ONCE: usize = 256;
 
 impl Git {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// The files of a git directory that belong to one work tree. What is not there is not needed.
 const OWN: [&str; 2] = ["HEAD", "config.worktree"];
-/// How the files begin that a split index is continued in.
+/// The prefix of the files in which a split index is continued.
 const SHARED_INDEX: &str = "sharedindex.";
 
 impl Git {

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// The largest file that is converted, and the largest `.gitattributes`, in bytes.
 const MOST: u64 = 256 << 20;
 
-/// How line ends are converted.
+/// The conversion of line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lines {
     /// CRLF becomes LF.

@@ -45,12 +45,12 @@ pub(super) struct Learned {
 /// The cache of one repository, and of those inside it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Where the state of all repositories is, and the root of this one.
+    /// The place of the state of all repositories, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
     table: OnceLock<RwLock<Stats>>,
     /// Whether new entries are stored: a read-only command writes nothing.
     keeps: AtomicBool,
-    /// How many bytes were read that the stored table would have saved.
+    /// The number of bytes read that the stored table would have saved.
     unsaved: Mutex<u64>,
     /// Listings that were made before anything was kept.
     listings: Mutex<BTreeMap<Oid, Vec<u8>>>,

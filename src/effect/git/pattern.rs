@@ -95,7 +95,7 @@ struct Wild<'w> {
     pattern: &'w [u8],
     text: &'w [u8],
     in_path: bool,
-    /// Where a star was tried without success: each such place is tried once.
+    /// The places where a star was tried without success: each such place is tried once.
     failed: BTreeSet<(usize, usize)>,
 }
 

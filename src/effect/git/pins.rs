@@ -34,7 +34,8 @@ impl Pins for NothingPinned {
 /// The lock has no entry for a git import.
 pub const NOT_PINNED: Code = Code("vplan::lock::not_pinned");
 
-/// Why there are no bytes. It is reported at the `import`, and the command ends with exit 4.
+/// The reason why there are no bytes. It is reported at the `import`, and the command ends with
+/// exit 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinError {
     /// Its stable code: `vplan::lock::not_pinned`, …

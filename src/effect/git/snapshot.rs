@@ -151,7 +151,7 @@ struct Reader<'a> {
     git: &'a Git,
     length: usize,
     depth: usize,
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
     files: BTreeMap<Box<[u8]>, (u32, Oid)>,
     has_modes: OnceCell<bool>,

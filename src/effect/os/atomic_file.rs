@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The part after the target's name in the name of a file that is being written.
 pub(in crate::effect) const NEW: &str = ".new-";
 
-/// How a file is kept.
+/// The way in which a file is kept.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::effect) struct Keeping {
     mode: Mode,

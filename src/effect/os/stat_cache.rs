@@ -12,8 +12,7 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How far back a file's times must lie: more than the coarsest clock of a file system, in
-/// nanoseconds.
+/// The least age of a file's times: more than the coarsest clock of a file system, in nanoseconds.
 const SETTLED: i128 = 2_500_000_000;
 /// The most files that are remembered.
 const MOST: usize = 1_000_000;
@@ -101,7 +100,7 @@ pub struct Stats {
     body: Vec<u8>,
     /// The position of each record.
     starts: Vec<usize>,
-    /// Which of them were requested and valid.
+    /// Whether each of them was requested and valid.
     used: Vec<AtomicBool>,
     learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
     /// Whether there is more to remember than was read.

@@ -24,7 +24,7 @@ pub struct StateDir {
     pub folder: OwnedFd,
 }
 
-/// Why there is no state directory.
+/// The reason why there is no state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Neither the command line nor the environment names one.

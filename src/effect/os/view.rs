@@ -46,13 +46,13 @@ const VIEWS: scratch::Kind = scratch::Kind {
 /// `OVERLAYFS_SUPER_MAGIC` (statfs(2)).
 const OVERLAY: u64 = 0x794c_7630;
 
-/// Why there is no view.
+/// The reason why there is no view.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
     /// The system refuses a part of it.
     #[error("{what}: {}", crate::effect::os::process::program::message_of(.error))]
     Refused {
-        /// Which part.
+        /// The part.
         what: &'static str,
         /// The system's error.
         #[source]
@@ -92,7 +92,7 @@ pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
 /// refused part would leave this process in a namespace.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String> {
     let paths = [root, state]
         .into_iter()

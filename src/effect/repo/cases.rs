@@ -30,7 +30,7 @@ pub struct Cases {
     pub diagnostics: Diagnostics,
 }
 
-/// Why files that the caller names are not tests of this contract.
+/// The reason why files that the caller names are not tests of this contract.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaseError {
     /// It is not inside the repository, or not there.

@@ -11,7 +11,7 @@ use crate::ledger::Contents;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Which files count, and how they are found.
+/// The choice of the files that count.
 #[derive(Clone, Debug)]
 pub struct Tree<'a> {
     /// The repository.

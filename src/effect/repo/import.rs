@@ -61,7 +61,7 @@ pub(in crate::effect) struct Followed {
     pub(in crate::effect) draft: Option<Draft>,
     /// The files of other repositories, in the order in which they were met.
     pub(in crate::effect) origins: Vec<GitOrigin>,
-    /// How many errors were about pins.
+    /// The number of errors about pins.
     pub(in crate::effect) unpinned: usize,
 }
 

@@ -30,7 +30,7 @@ pub struct Inferred {
     pub command: Command,
     /// The file that declares it.
     pub declared_in: RepoPath,
-    /// Why it is there: one line for people.
+    /// The reason why it is there: one line for people.
     pub why: String,
 }
 

@@ -81,7 +81,7 @@ pub struct Loaded {
     pub drift: bool,
 }
 
-/// Why there is no contract. An invalid one is none of these.
+/// The reason why there is no contract. An invalid one is none of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The directory to work in cannot be entered.
@@ -116,7 +116,7 @@ pub enum LoadError {
     Unreadable {
         /// The file.
         path: RepoPath,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// `--contract` names a file outside the repository.
@@ -207,7 +207,7 @@ pub fn locate(
     })
 }
 
-/// Which contract is read, and from where.
+/// The contract that is read, and its source.
 #[derive(Clone, Copy, Debug)]
 pub struct ContractRequest<'a> {
     /// `--contract`, relative to the root; without it [`DEFAULT_CONTRACT`].

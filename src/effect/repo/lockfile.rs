@@ -30,7 +30,7 @@ pub struct LockFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Why there is no lock. One with mistakes in it is none of these.
+/// The reason why there is no lock. One with mistakes in it is none of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockFileError {
     /// It exists and cannot be read.
@@ -38,7 +38,7 @@ pub enum LockFileError {
     Unreadable {
         /// The file.
         path: RepoPath,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// It cannot be replaced.
@@ -46,7 +46,7 @@ pub enum LockFileError {
     Unwritable {
         /// The file.
         path: RepoPath,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// Another `vplan lock` takes too long.

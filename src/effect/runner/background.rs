@@ -33,7 +33,7 @@ pub struct IoResult {
     pub digests: Vec<(PathBuf, Option<Digest>)>,
     /// The length of the record that is synced, in bytes; 0 for none.
     pub synced: u64,
-    /// Why syncing failed. The record may be lost then, whatever a second attempt reports.
+    /// The error of a failed sync. The record may be lost then, whatever a second attempt reports.
     pub fault: Option<io::Error>,
 }
 

@@ -29,11 +29,11 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How long a supervisor may take to obey a kill before it counts as stopped or stuck and vplan
+/// The time that a supervisor has to obey a kill before it counts as stopped or stuck and vplan
 /// sweeps the processes itself. Longer than a supervisor waits for processes that do not end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long vplan waits for the trees to be stopped before it stops itself, and for its own stop to
-/// take effect.
+/// The time that vplan waits for the trees to be stopped before it stops itself, and for its own
+/// stop to take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A message of the driver to its caller, which answers with actions. Only the answer to an event
@@ -47,7 +47,7 @@ pub enum Message<'a> {
     Starting {
         /// The step.
         step: StepIndex,
-        /// Which try, from 1.
+        /// The number of the try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds.
         limit_ms: u64,
@@ -84,7 +84,7 @@ pub enum Message<'a> {
 pub struct Running<'a> {
     /// The step.
     pub step: StepIndex,
-    /// Which try, from 1.
+    /// The number of the try, from 1.
     pub attempt: u32,
     /// The time since which it runs.
     pub since: u64,
@@ -92,7 +92,7 @@ pub struct Running<'a> {
     pub live: &'a Live,
 }
 
-/// Why a plan could not be driven.
+/// The reason why a plan could not be driven.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
@@ -152,8 +152,8 @@ pub struct Driver {
     outbox: UnboundedSender<WorkerEvent>,
     doorbell: Doorbell,
     buffer: Buffer,
-    /// How many plans have been driven. A plan that recovery made may try a step again, whose log
-    /// must have another name.
+    /// The number of plans driven. A plan that recovery made may try a step again, whose log must
+    /// have another name.
     round: u32,
     runtime: Option<Runtime>,
 }
@@ -274,7 +274,7 @@ struct Drive<'d, 's, 'e> {
     /// Whether something has happened since [`Message::IoWanted`].
     io_wanted: bool,
     background: BackgroundIo<'s>,
-    /// How many trees are still to be stopped.
+    /// The number of trees still to be stopped.
     awaited: usize,
 }
 

@@ -66,21 +66,21 @@ pub struct Fixer<'a> {
 /// The result of a fixer's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
-    /// How it ended.
+    /// Its end.
     pub how: FixerEnd,
-    /// How many processes it left running; they were stopped.
+    /// The number of processes that it left running; they were stopped.
     pub leaked: u32,
     /// The name of its log in the folder for logs, if it wrote anything.
     pub log: Option<String>,
     /// The end of its output, safe to show: of standard error, or else of standard output.
     pub said: String,
-    /// Why it gave up, if it did: one line, safe to show, without secrets.
+    /// The reason why it gave up, if it did: one line, safe to show, without secrets.
     pub stuck: Option<String>,
 }
 
-/// How a fixer ended.
+/// The end of a fixer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FixerEnd {
     /// With this exit code. It decides nothing.

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 pub(in crate::effect) struct JournalWriter<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
-    /// Where vplan remembers what it wrote, outside the repository.
+    /// vplan's own memory of what it wrote, outside the repository.
     vault: Option<&'e Vault>,
     journal: Journal,
     /// The digest of the report that was written last.

@@ -81,7 +81,7 @@ pub struct Before {
     /// Its number among those that use `aside`.
     number: u64,
     seen: Result<BTreeMap<RepoPath, Earlier>, String>,
-    /// When the try began, in seconds since 1970.
+    /// The time of the try's start, in seconds since 1970.
     since: i64,
 }
 

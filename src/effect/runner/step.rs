@@ -54,18 +54,18 @@ pub struct Context<'a> {
     pub judge: Option<&'a Judge<'a>>,
     /// The standard input of steps, if that is not empty. A judge reads its question there.
     pub input: Option<&'a [u8]>,
-    /// How often a tick comes while something runs; never without.
+    /// The interval of ticks while something runs; never without.
     pub tick: Option<Duration>,
 }
 
 /// The end of a try, without its evidence.
 #[derive(Debug, Default)]
 pub struct Finished {
-    /// When it began, in milliseconds since the run's start.
+    /// The time of its start, in milliseconds since the run's start.
     pub started_at: u64,
     /// The name of its log in the folder for logs; none for a silent step.
     pub log: Option<String>,
-    /// Why the log is not complete. To the machine that is
+    /// The reason why the log is not complete. To the machine that is
     /// [`Event::RecordFailed`](crate::run::event::Event::RecordFailed).
     pub log_error: Option<String>,
     /// The program that was started.
@@ -81,7 +81,7 @@ pub(in crate::effect) struct StepExecution<'e> {
     index: StepIndex,
     step: &'e Step,
     pub attempt: u32,
-    /// When it began, in milliseconds since the run's start.
+    /// The time of its start, in milliseconds since the run's start.
     pub since: u64,
     pub live: Arc<Live>,
     log: Option<String>,
@@ -98,7 +98,7 @@ pub(in crate::effect) struct StepExecution<'e> {
     /// The secrets that it was given.
     secrets: Secrets,
     withheld: Vec<Withheld>,
-    /// When its supervisor must have obeyed.
+    /// The time by which its supervisor must have obeyed.
     pub overdue: Option<Instant>,
 }
 

@@ -95,7 +95,7 @@ impl Beginning {
 /// The changes of the tree during a run.
 #[derive(Debug, Default)]
 pub struct TreeChanges {
-    /// Why a pass may not hold for the present tree.
+    /// The reasons why a pass may not hold for the present tree.
     pub caveats: Vec<Caveat>,
     /// The steps that wrote files they must not, and the message.
     pub failed: Vec<(String, String)>,

@@ -58,7 +58,7 @@ pub struct Run<'a> {
     pub recall: Option<Recall<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
-    /// How often the observer gets [`ProgressEvent::Running`].
+    /// The interval of [`ProgressEvent::Running`] for the observer.
     pub tick: Option<Duration>,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
@@ -102,7 +102,7 @@ pub enum ProgressEvent<'a> {
         rule: &'a str,
         /// The new plan.
         plan: &'a Plan,
-        /// How many of its steps already have their evidence.
+        /// The number of its steps that already have their evidence.
         kept: usize,
     },
 }
@@ -115,7 +115,7 @@ pub struct Verified {
     pub plan: Plan,
 }
 
-/// Why a run has no report.
+/// The reason why a run has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The executor failed.

@@ -44,7 +44,7 @@ pub struct History {
     path: PathBuf,
 }
 
-/// Why the records cannot be read.
+/// The reason why the records cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// Something else is in their place.
@@ -62,7 +62,7 @@ pub struct Past {
     pub id: String,
     /// The run, as far as its journal is valid.
     pub run: ReplayedRun,
-    /// Why its journal, or the rest of it, cannot be read; for people.
+    /// The reason why its journal, or the rest of it, cannot be read; for people.
     pub trouble: Option<String>,
     /// Whether a running vplan holds the journal.
     pub writing: bool,
@@ -88,7 +88,7 @@ pub struct Collected {
 /// A try of a step that ran, or runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Which try, from 1.
+    /// The number of the try, from 1.
     pub attempt: u32,
     /// The step.
     pub id: String,
@@ -212,7 +212,7 @@ impl History {
     /// Returns the journal of a run as it is: at most [`MAX_FILE`] bytes.
     ///
     /// # Errors
-    /// Why there is none, for people.
+    /// The reason why there are none, for people.
     pub fn events(&self, id: &str) -> Result<Vec<u8>, String> {
         self.events_and_writer(id).map(|(bytes, _)| bytes)
     }
@@ -228,7 +228,7 @@ impl History {
     /// Reads the report of a run; `None` when it has none. For runs that have ended.
     ///
     /// # Errors
-    /// Why it cannot be read, for people.
+    /// The reason why it cannot be read, for people.
     pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
         Ok(self.report_and_digest(id)?.map(|(report, _)| report))
     }
@@ -248,7 +248,8 @@ impl History {
     /// Reads the plan of a run: the one that was executed last.
     ///
     /// # Errors
-    /// Why it cannot be read, for people; also that its content does not have its digest.
+    /// The reason why it cannot be read, for people; also that its content does not have its
+    /// digest.
     pub fn plan(&self, id: &str) -> Result<Option<Plan>, String> {
         let Some(bytes) = self.file(id, "plan.json")? else {
             return Ok(None);
@@ -271,7 +272,7 @@ impl History {
     /// Opens a log of a run by its path in the run's folder, as reports and journals give it.
     ///
     /// # Errors
-    /// Why not, for people.
+    /// The reason why it cannot be read, for people.
     pub fn log(&self, id: &str, path: &str) -> Result<File, String> {
         let plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
         let Some(name) = path.strip_prefix("logs/").filter(plain) else {

@@ -19,7 +19,7 @@ pub struct Store {
     root: PathBuf,
 }
 
-/// Why the cache cannot return or store bytes.
+/// The reason why the cache cannot return or store bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The bytes do not have the digest of the file's name.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// It could not be written.
@@ -46,7 +46,7 @@ pub enum StoreError {
     Unwritable {
         /// The directory.
         path: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
 }

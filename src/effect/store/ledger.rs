@@ -30,12 +30,12 @@ const LOCK: &str = "ledger.lock";
 const ASIDE: &str = "ledger.damaged";
 /// The largest ledger that is read, in bytes.
 const MOST: u64 = 64 << 20;
-/// How long a writer waits for others. One that reads many files holds the ledger for seconds.
+/// The time that a writer waits for others. One that reads many files holds the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval at which a waiting writer tries again.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Why a ledger cannot be used.
+/// The reason why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// It was not written by vplan, or is empty.
@@ -43,7 +43,7 @@ pub enum LedgerError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: Unusable,
     },
     /// Others have been writing all the time.
@@ -56,7 +56,7 @@ pub enum LedgerError {
         path: PathBuf,
         /// `read`, `locked`, `written`
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }

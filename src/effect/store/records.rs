@@ -36,7 +36,7 @@ pub const REPORT: &str = "report.json";
 /// bytes.
 const RESERVE: u64 = 64 * 1024;
 
-/// Why a record could not be written.
+/// The reason why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file below `.vplan/` belongs to the repository.
@@ -72,7 +72,7 @@ pub struct RunRecord {
     folder: OwnedFd,
     logs: OwnedFd,
     events: Arc<File>,
-    /// How many bytes of the events are whole lines.
+    /// The number of bytes of the events that are whole lines.
     whole: u64,
     /// Whether a line is missing: what would follow it could not be read.
     broken: bool,
@@ -86,7 +86,7 @@ impl RunRecord {
     /// file of the repository below `.vplan/`, if there is one.
     ///
     /// # Errors
-    /// When there is such a file, or the directories and files cannot be made; nothing has been run
+    /// There is such a file, or the directories and files cannot be made; nothing has been run
     /// then.
     pub fn create(
         root: &Root,
@@ -233,7 +233,7 @@ impl RunRecord {
     /// it is taken back.
     ///
     /// # Errors
-    /// When the disk does not take them.
+    /// The disk does not take them.
     pub fn end(&mut self, line: &str) -> io::Result<()> {
         self.release();
         let before = self.whole;

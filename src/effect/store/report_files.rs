@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many folders deep a run is looked for.
+/// The depth of folders to which a run is looked for.
 pub const DEPTH: usize = 4;
 /// The most files and folders that are looked at.
 pub const MOST: usize = 100_000;

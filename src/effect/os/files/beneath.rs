@@ -19,7 +19,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Why a file of the repository was not read.
+/// The reason why a file of the repository was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// There is no such file, also behind a symlink to nothing or to itself.

@@ -37,7 +37,7 @@ pub struct Ask<'a> {
     pub most: usize,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
     /// It was not started.
@@ -118,7 +118,7 @@ struct Talk {
     open: [bool; 2],
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// Why it was stopped, if it was.
+    /// The reason why it was stopped, if it was.
     wrong: Option<NoAnswer>,
 }
 

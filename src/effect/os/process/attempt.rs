@@ -62,7 +62,7 @@ pub struct AttemptResult {
     pub program: Option<Program>,
     /// Whether there is a log.
     pub logged: bool,
-    /// Why the log is not complete, if it is not.
+    /// The reason why the log is not complete, if it is not.
     pub log_error: Option<io::Error>,
     /// Processes that could not be ended (another user's).
     pub survivors: u32,

@@ -68,7 +68,7 @@ pub(super) struct Output {
     pub reading: Option<Reading>,
     /// Whether there is a log: a silent step has none.
     pub logged: bool,
-    /// Why the log is not complete, if it is not.
+    /// The reason why the log is not complete, if it is not.
     pub error: Option<io::Error>,
 }
 

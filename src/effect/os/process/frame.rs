@@ -47,7 +47,7 @@ pub(super) struct Start {
     pub input: bool,
     /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
-    /// How long after that the tree may go on until the supervisor ends it, in milliseconds.
+    /// The time after that until the supervisor ends the tree, in milliseconds.
     pub grace_ms: u64,
     /// Whether the step keeps the capability to trace processes that are not its own.
     pub keep_capabilities: bool,
@@ -83,7 +83,7 @@ pub(super) enum SupervisorAnswer {
     Frozen,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct End {
     /// Its exit code, or the signal that ended it, negated.

@@ -119,7 +119,7 @@ pub(super) struct Masker {
     secrets: Secrets,
     starts: [bool; 256],
     held: Vec<u8>,
-    /// How many bytes of `held` lie in an occurrence that began before it.
+    /// The number of bytes of `held` in an occurrence that began before it.
     covered: usize,
     masking: bool,
 }

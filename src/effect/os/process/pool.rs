@@ -312,7 +312,7 @@ pub(super) enum Received {
     Gone,
 }
 
-/// How long a sweep may make no progress before it gives up.
+/// The time without progress after which a sweep gives up.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Ends everything that this process has inherited, until none is left; gives up when `patience`

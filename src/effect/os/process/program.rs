@@ -157,7 +157,7 @@ pub struct Program {
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
-    /// When its content last changed, in nanoseconds since 1970.
+    /// The time of its content's last change, in nanoseconds since 1970.
     pub modified: i128,
     /// The path to execute in the step's directory: the absolute path, or the name with a slash
     /// that the command gave.

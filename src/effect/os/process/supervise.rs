@@ -36,10 +36,10 @@ pub const ARGUMENT: &str = "__supervise";
 /// The time after a step's end in which its processes may still end before they count as left
 /// behind: a pipeline's last process, a shell's child.
 const LEAK_GRACE: Duration = Duration::from_millis(50);
-/// How long vplan may take to stop a step at its time limit before vplan counts as stopped.
+/// The time that vplan has to stop a step at its time limit before vplan counts as stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a sweep may see no process end before it gives up: another user's processes, a process
-/// stuck in the kernel.
+/// The time without the end of a process after which a sweep gives up: another user's processes, a
+/// process stuck in the kernel.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
@@ -83,7 +83,7 @@ struct Running {
     time: Option<Time>,
     /// Whether it was still running at its time limit.
     timed_out: bool,
-    /// How its leader ended, and when.
+    /// The status and the time of its leader's end.
     ended: Option<(i32, Instant)>,
     /// Whether it was asked to end; the processes that remain are killed later.
     terminated: bool,
@@ -93,7 +93,7 @@ struct Running {
     /// Whether the processes that are ended now were left behind by a leader that ended by itself.
     left: bool,
     leaked: u32,
-    /// When a process last ended.
+    /// The time of the last end of a process.
     progress: Instant,
 }
 

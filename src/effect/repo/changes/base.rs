@@ -59,14 +59,14 @@ pub struct DefaultBase {
     pub commit: Option<Oid>,
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
-    /// How it was found, or why no branch is known.
+    /// The way in which it was found, or the reason why no branch is known.
     pub how: BaseOrigin,
     /// The branch of a `base` line that does not count, because the contract at its merge base has
     /// another one.
     pub ignored: Option<String>,
 }
 
-/// How a default base was found.
+/// The way in which a default base was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseOrigin {
     /// The contract's line `base`.
@@ -81,7 +81,7 @@ pub enum BaseOrigin {
     Unknown(Unknown),
 }
 
-/// Why no default branch is known.
+/// The reason why no default branch is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// Nothing names it.

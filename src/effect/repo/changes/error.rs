@@ -6,8 +6,8 @@ use super::list::{ListError, MAX_CHANGED};
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
 
-/// Why the changed files are not known. All of them are usage errors (exit 2), but for a commit of
-/// a saved plan (exit 4).
+/// The reason why the changed files are not known. All of them are usage errors (exit 2), but for a
+/// commit of a saved plan (exit 4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// Git reports an error.
@@ -58,7 +58,7 @@ pub enum ChangeError {
     /// `--base auto`, and a commit is required where everything counts as changed.
     #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
     CiWhole {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The event file of the job cannot be read.
@@ -66,7 +66,7 @@ pub enum ChangeError {
     CiEvent {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// The commit to compare with is not in this clone.

@@ -16,19 +16,18 @@ use std::collections::BTreeSet;
 pub struct Gathered {
     /// The changed files, without vplan's own records.
     pub changes: ChangeSet,
-    /// Where they come from: one line for people, such as ``the work tree against `HEAD`
-    /// (0123456789ab)``.
+    /// Their source: one line for people, such as ``the work tree against `HEAD` (0123456789ab)``.
     pub description: String,
     /// The commit for questions about the base: the merge base with `--base`, else HEAD. `None`
     /// without git or without a commit.
     pub base: Option<Oid>,
-    /// Where git looked for them; `None` for what the caller named.
+    /// The place where git looked for them; `None` for what the caller named.
     pub place: Option<ChangedIn>,
     /// Remarks for people: which variable named the base.
     pub notes: Vec<String>,
     /// The reasons why these may not be all that changed.
     pub caveats: Vec<Caveat>,
-    /// How the base was found, where the caller named no source.
+    /// The default base, where the caller named no source.
     pub default: Option<DefaultBase>,
     /// The changed files that only commits since the base changed. `None` where that is not known.
     pub earlier: Option<BTreeSet<RepoPath>>,

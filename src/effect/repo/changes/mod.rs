@@ -22,7 +22,7 @@ use error::ChangeError;
 use gathered::{Gathered, all, done, without_records};
 use list::{ListFormat, MAX_CHANGED};
 
-/// Where the changed files come from.
+/// The source of the changed files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeSource {
     /// The work tree against HEAD: staged, unstaged and untracked.
@@ -48,7 +48,7 @@ pub enum ChangeSource {
     None,
     /// The source that a saved plan records.
     Recorded {
-        /// Where git compares.
+        /// The place where git compares.
         place: ChangedIn,
         /// The id of the commit to compare with, in full; `None` where there was no commit yet.
         base: Option<String>,

@@ -39,7 +39,7 @@ pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
 #[derive(Default)]
 struct Reader {
     targets: BTreeSet<Vec<u8>>,
-    /// How many conditionals are open.
+    /// The number of open conditionals.
     conditions: usize,
     /// Whether a recipe may follow here.
     in_rule: bool,

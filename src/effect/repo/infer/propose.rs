@@ -17,7 +17,7 @@ use crate::lang::command::parse_command;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How deep a package may lie, in directories.
+/// The greatest depth of a package, in directories.
 pub const MAX_DEPTH: usize = 4;
 /// The most packages below the root that are proposed.
 pub const MAX_PACKAGES: usize = 40;
@@ -74,12 +74,12 @@ pub enum Part {
         alias: String,
         /// The directory; the root for none.
         at: RepoPath,
-        /// Why: one line for people.
+        /// The reason: one line for people.
         why: String,
     },
     /// Checks without a std contract.
     Checks {
-        /// Why these checks are proposed and no import is.
+        /// The reason why these checks are proposed and no import is.
         why: Option<String>,
         /// The list of `whenChangedAny`: globs, with `!` in front of those that exclude; empty for
         /// "always".
@@ -108,7 +108,7 @@ pub struct Proposed {
     pub produces: Vec<String>,
     /// Its tier.
     pub tier: u8,
-    /// Why: one line for people.
+    /// The reason: one line for people.
     pub why: String,
 }
 
@@ -402,7 +402,7 @@ impl Proposer {
 struct Packages {
     /// Directories with a manifest, at most [`MAX_LOOKED_INTO`].
     dirs: BTreeSet<RepoPath>,
-    /// How many there are.
+    /// The number of packages.
     count: usize,
     /// Those that lie too deep.
     deep: BTreeSet<RepoPath>,

@@ -21,7 +21,7 @@ pub const SHADOWED: Code = Code("vplan::repository::shadowed");
 /// The most equal checks that one is compared with. Beyond, nothing is reported.
 const COMPARED: usize = 32;
 
-/// Why a placement never applies.
+/// The reason why a placement never applies.
 enum Never<'a> {
     /// These two contradict each other.
     Both(&'a Condition, &'a Condition),

@@ -21,7 +21,7 @@ const GROUPS: usize = 20;
 /// The tracked files that no condition mentions.
 #[derive(Debug, Default)]
 pub struct Uncovered {
-    /// How many files are tracked.
+    /// The number of tracked files.
     pub tracked: usize,
     /// The files that no condition mentions, sorted.
     pub files: Vec<RepoPath>,

@@ -45,9 +45,9 @@ pub struct Recall<'a> {
     run_id: String,
     state: Mutex<State>,
     eyes: Mutex<Eyes>,
-    /// How often a process of a step has begun or ended.
+    /// The number of times that a process of a step has begun or ended.
     epoch: AtomicU64,
-    /// How many run.
+    /// The number of running processes.
     running: AtomicUsize,
 }
 

@@ -52,7 +52,7 @@ impl Default for Bounds {
 pub struct Collected {
     /// In bytes.
     pub bytes: u64,
-    /// How many passes.
+    /// The number of passes.
     pub entries: usize,
 }
 

@@ -28,7 +28,7 @@ pub enum Compared {
     With(Base),
     /// Nothing: every tracked file counts as changed.
     Whole {
-        /// Why.
+        /// The reason.
         why: String,
         /// The caveat about it.
         caveat: Caveat,
