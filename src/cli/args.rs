@@ -48,7 +48,7 @@ pub struct Global {
     /// The form of the answer.
     #[arg(long, value_name = "FORMAT", global = true)]
     pub format: Option<Format>,
-    /// When to use colour.
+    /// The use of colour.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
     /// Say only what went wrong.
@@ -66,10 +66,10 @@ pub struct Global {
     /// Open no connection: `lock` pins only what is in the cache. No other command opens one.
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
+    /// The directory of fetched imports; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
-    /// Where vplan keeps what decides things: rounds, reusable results, what it wrote of each run;
+    /// The directory of what decides things: rounds, reusable results, what it wrote of each run;
     /// `$XDG_STATE_HOME/vplan` or `~/.local/state/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
@@ -114,14 +114,14 @@ pub enum Format {
     Md,
 }
 
-/// What a caller asks of the planner.
+/// The request to the planner.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct Request {
-    /// Whose change it is.
+    /// The role of the change's author.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
-    /// How risky the change is.
+    /// The risk of the change.
     #[arg(long, value_name = "LEVEL", default_value = "medium")]
     pub risk: Risk,
     /// The change ends a milestone.
@@ -143,7 +143,7 @@ pub struct Request {
     /// Commands to run first: one a line, or a JSON array of strings; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub commands_from: Option<PathBuf>,
-    /// Where checks come from.
+    /// The source of checks.
     #[arg(long, value_name = "MODE", default_value = "contract")]
     pub mode: Mode,
     /// The program that proposes commands (modes `llm` and `hybrid`): it reads a JSON question
@@ -151,7 +151,7 @@ pub struct Request {
     /// the others use recorded answers.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub proposer: Option<OsString>,
-    /// How long the proposer may take.
+    /// The time limit of the proposer.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
     pub proposer_timeout: u64,
     /// Only this check, or `tag:NAME` (repeatable).
@@ -160,7 +160,7 @@ pub struct Request {
     /// Waive this check; needs `--reason` (repeatable).
     #[arg(long, value_name = "NAME", requires = "reason")]
     pub skip: Vec<String>,
-    /// Why it is waived: one for each `--skip`, or one for all.
+    /// The reason for the waiver: one for each `--skip`, or one for all.
     #[arg(long, value_name = "TEXT", requires = "skip")]
     pub reason: Vec<String>,
     /// Steps side by side.
@@ -184,12 +184,12 @@ pub struct Request {
     /// Read the contract from this revision, not from the work tree.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub contract_from: Option<String>,
-    /// Which files changed.
+    /// The changed files.
     #[command(flatten)]
     pub changes: Changes,
 }
 
-/// Which files changed. Without any of these: the work tree since the merge base with the default
+/// The changed files. Without any of these: the work tree since the merge base with the default
 /// branch.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changed files (default: everything since the default branch)")]
@@ -204,7 +204,7 @@ pub struct Changes {
     /// All changes since the merge base with this revision; `auto` asks the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "source")]
     pub base: Option<String>,
-    /// What is staged.
+    /// The staged files.
     #[arg(long, group = "source")]
     pub staged: bool,
     /// Every tracked file.
@@ -237,7 +237,7 @@ pub enum ListFormat {
     Raw,
 }
 
-/// What can be refused.
+/// The kinds of steps that can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Deny {
     /// A step whose command is defined by a changed file.
@@ -288,7 +288,7 @@ impl From<Mode> for crate::plan::request::Mode {
     }
 }
 
-/// Where checks come from.
+/// The source of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// Nothing runs.
@@ -370,10 +370,10 @@ pub struct Run {
     /// The request.
     #[command(flatten)]
     pub request: Request,
-    /// Which plan.
+    /// The plan that is run.
     #[command(flatten)]
     pub saved: Saved,
-    /// What a pass must have verified: `some` check at all, or with `full` coverage.
+    /// The least that a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE", help_heading = RUN)]
     pub require: Option<Require>,
     /// Refuse to run unless vplan can end a step's whole process tree.
@@ -393,10 +393,10 @@ pub struct Run {
     /// it; recorded.
     #[arg(long, help_heading = RUN)]
     pub keep_capabilities: bool,
-    /// How much output of a step is kept.
+    /// The most output of a step that is kept.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = RUN)]
     pub max_output: u64,
-    /// How progress is shown.
+    /// The form of the progress.
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = RUN)]
     pub progress: Progress,
     /// Write the events to this file too; `-` is standard output.
@@ -405,13 +405,13 @@ pub struct Run {
     /// Keep the records of runs in this directory instead of `.vplan/` at the root.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     pub records: Option<PathBuf>,
-    /// Which reports are written.
+    /// The reports to write.
     #[command(flatten)]
     pub reports: super::reports::Reports,
     /// Whether earlier results are used.
     #[command(flatten)]
     pub reuse: super::reuse::Reuse,
-    /// Whose round this is.
+    /// The subject of this round, and its status.
     #[command(flatten)]
     pub round: super::round::Round,
     /// Accept the contract with this digest although it asks for less than the one at the base;
@@ -422,12 +422,12 @@ pub struct Run {
         help_heading = RUN
     )]
     pub allow_contract_change: Option<Allowed>,
-    /// Which attempt at the same work this is.
+    /// The number of the attempt at the same work.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
     pub attempt: u32,
 }
 
-/// Which plan is run: the one that the request gives, or one from a file.
+/// The plan that is run: the one that the request gives, or one from a file.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Plan")]
 pub struct Saved {
@@ -455,7 +455,7 @@ pub struct Saved {
     pub shard: Option<Shard>,
 }
 
-/// What a pass must have verified.
+/// The least that a pass must have verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Require {
     /// At least one effective check.
@@ -464,7 +464,7 @@ pub enum Require {
     Full,
 }
 
-/// What ends when a step ends.
+/// The processes that end when a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Containment {
     /// Every process that descends from it.
@@ -473,7 +473,7 @@ pub enum Containment {
     Group,
 }
 
-/// How progress is shown.
+/// The form of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Progress {
     /// A live view on a terminal, lines without one.
@@ -486,7 +486,7 @@ pub enum Progress {
     None,
 }
 
-/// What is known of a failed command.
+/// The facts about a failed command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Evidence")]
 pub struct Evidence {
@@ -496,7 +496,7 @@ pub struct Evidence {
     /// The signal that ended it, such as SIGKILL.
     #[arg(long, value_name = "NAME")]
     pub signal: Option<String>,
-    /// Why it could not be started, such as ENOENT.
+    /// The error that prevented its start, such as ENOENT.
     #[arg(long, value_name = "NAME")]
     pub spawn_error: Option<String>,
     /// Its time was up.
@@ -522,13 +522,13 @@ pub struct Recover {
         conflicts_with = "plan"
     )]
     pub command: Vec<OsString>,
-    /// Which of them failed, from 1 (repeatable).
+    /// The number of a command that failed, from 1 (repeatable).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "plan")]
     pub failed: Vec<u32>,
-    /// Why, if that is known already.
+    /// The reason, if that is known already.
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
-    /// What was seen of it.
+    /// The evidence of its failure.
     #[command(flatten)]
     pub evidence: Evidence,
     /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
@@ -559,7 +559,7 @@ pub struct Classify {
     /// A command that ran before it, in order (repeatable).
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub previous: Vec<OsString>,
-    /// What was seen of it.
+    /// The evidence of its failure.
     #[command(flatten)]
     pub evidence: Evidence,
 }

@@ -38,7 +38,7 @@ pub struct CommandLine {
     /// Flags that every command takes.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }

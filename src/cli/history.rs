@@ -13,7 +13,7 @@ use crate::run::verdict::Verdict;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Where the records are.
+/// The directory of the records.
 #[derive(Clone, Debug, Args)]
 pub struct Records {
     /// Look at the records in this directory instead of `.vplan/` at the root.
@@ -76,7 +76,7 @@ pub fn mark(run: &Summary, color: bool) -> String {
     paint(color, tone, sign)
 }
 
-/// When a run began, for people: `2026-01-02 03:04:05 UTC`.
+/// Returns the time of a run's start, for people: `2026-01-02 03:04:05 UTC`.
 #[must_use]
 pub fn when(run: &Summary) -> String {
     let Some(text) = &run.started_at else {

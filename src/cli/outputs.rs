@@ -130,7 +130,7 @@ pub struct Stream<W> {
     fault: WriteFault,
 }
 
-/// Why a stream failed, if it did.
+/// The error of a stream, if it failed.
 pub type WriteFault = Rc<RefCell<Option<io::Error>>>;
 
 impl<W: Write> Stream<W> {

@@ -19,9 +19,9 @@ use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
-/// How often a live view is told what runs.
+/// The interval at which a live view is told the running steps.
 const RUNNING: Duration = Duration::from_millis(200);
-/// How often the live view is drawn.
+/// The interval at which the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The progress of a verification, for people.
@@ -42,7 +42,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// How often a live view is told what runs; never without one.
+    /// Returns the interval at which a live view is told the running steps; never without one.
     #[must_use]
     pub fn tick(how: args::Progress, terminal: &Terminal) -> Option<Duration> {
         is_live(how, terminal).then_some(RUNNING)
@@ -103,7 +103,7 @@ enum Progress {
 struct Plain {
     color: bool,
     rows: Rows,
-    /// How many steps there are, how many are over, and how many of those failed.
+    /// The number of steps, of those that are over, and of the failed ones among them.
     counts: [usize; 3],
     /// Ids of the steps whose line was printed.
     statuses: BTreeMap<String, Status>,

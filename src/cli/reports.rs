@@ -39,7 +39,7 @@ pub struct Reports {
     pub force: bool,
 }
 
-/// When to speak to GitHub.
+/// The use of GitHub's annotations and summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// In a job of GitHub Actions.

@@ -18,7 +18,7 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// How results of earlier runs are used.
+    /// Returns the use of results of earlier runs.
     #[must_use]
     pub fn reuse(&self) -> Use {
         if self.confirm {

@@ -7,16 +7,16 @@ use clap::{Args, ValueEnum};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Round")]
 pub struct Round {
-    /// Whose work this verifies: a task, a milestone. The round is recorded, and the decision is
+    /// The subject of the work: a task, a milestone. The round is recorded, and the decision is
     /// about all rounds so far; see `vplan help rounds`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
     pub subject: Option<String>,
-    /// What the caller says of the round. Without it a pass says that the work is done.
+    /// The caller's status of the round. Without it a pass says that the work is done.
     #[arg(long, value_name = "STATUS", requires = "subject")]
     pub status: Option<Word>,
 }
 
-/// What a caller may say of a round.
+/// The statuses of a round that a caller may report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Word {
     /// The work is done.

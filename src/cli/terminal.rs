@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use std::cell::Cell;
 use std::io::Write;
 
-/// When to use colour.
+/// The use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless `NO_COLOR` is set.

@@ -22,7 +22,7 @@ pub(super) struct Read<'a> {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Unread<'a> {
-    /// Why no program can be started with it.
+    /// The reason why no program can be started with it.
     unsupported: &'a Unsupported,
     #[schemars(extend("const" = 1))]
     version: u32,

@@ -142,7 +142,7 @@ fn look(site: &Site, loaded: &Loaded, uncovered: bool) -> Result<Looked, Failure
     Ok(looked)
 }
 
-/// Why a contract without an error is refused, if `--deny` asks for that.
+/// Returns the reason why a contract without an error is refused, if `--deny` asks for that.
 fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<String> {
     let shell = contract.checks.iter().find(|c| c.kind == Kind::Shell);
     if let Some(check) = shell.filter(|_| deny.iter().any(|word| word == "shell")) {

@@ -16,13 +16,13 @@ use document::{gather, only};
 #[derive(Debug, Args)]
 #[command(after_help = format!("Exit codes: 0 shown; 2 usage, also when there is no such run or check; 5 the records cannot be read.\n\n{NAMES}"))]
 pub struct Details {
-    /// Which run.
+    /// The run.
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: String,
     /// Only this check.
     #[arg(long, value_name = "NAME")]
     pub check: Option<String>,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }

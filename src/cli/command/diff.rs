@@ -33,7 +33,7 @@ pub struct Diff {
     /// the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub base: Option<String>,
-    /// What cannot be decided counts as weaker.
+    /// Count as weaker what cannot be decided.
     #[arg(long)]
     pub strict: bool,
     /// Exit with 4 when there is a difference that weakens nothing.

@@ -31,10 +31,10 @@ const CODE: &str = "vplan::feedback::report";
         Exit codes: 0 told, or nothing failed and nothing is printed; 2 usage, also when \
     there is no such run; 5 the records cannot be read.\n\n{NAMES}"))]
 pub struct Feedback {
-    /// Which run; or a `report.json`, or the directory of one.
+    /// A run; or a `report.json`, or the directory of one.
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: PathBuf,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }

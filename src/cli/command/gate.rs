@@ -36,12 +36,12 @@ use words::{account, unknown};
                         is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on, or a weakened gate. `vplan help rounds` \
                         explains rounds, subjects and decisions.")]
 pub struct Gate {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: GateCommand,
 }
 
-/// What to do.
+/// The subcommands of `gate`.
 #[derive(Debug, Subcommand)]
 pub enum GateCommand {
     /// Say where the work of a subject begins. Its first round does so, too: at the default base.
@@ -60,10 +60,10 @@ pub enum GateCommand {
 /// `vplan gate record`
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// Whose round it was: a task, a milestone.
+    /// The subject of the round: a task, a milestone.
     #[arg(long, value_name = "NAME")]
     pub subject: String,
-    /// How it ended.
+    /// The status of the round.
     #[arg(long, value_name = "STATUS")]
     pub status: Word,
     /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last

@@ -26,7 +26,7 @@ pub struct Gc {
     /// Only say what would be removed.
     #[arg(long)]
     pub dry_run: bool,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }
@@ -61,7 +61,7 @@ struct Removed {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Kept")]
 struct KeptRun {
-    /// Why, in one line.
+    /// The reason, in one line.
     reason: String,
     /// The run.
     run_id: String,

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub struct Import {
     /// The file to convert; `-` is standard input.
     pub file: PathBuf,
-    /// What kind of file it is, when neither its name nor its keys tell.
+    /// The kind of the file, when neither its name nor its keys tell.
     #[arg(long, value_name = "KIND")]
     pub from: Option<Kind>,
     /// Write the contract to this file instead of contracts/verify.vplan.

@@ -30,7 +30,7 @@ pub struct Lock {
     /// The program that answers `judge` checks, instead of the contract's `judge-with`.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub judge: Option<std::ffi::OsString>,
-    /// How long an import may take to be fetched.
+    /// The time limit of the fetch of one import.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
     pub timeout: u64,
     /// The request whose answers are recorded.

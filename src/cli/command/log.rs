@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 
-/// How much of a log a JSON document holds: its end.
+/// The most of a log that a JSON document holds, in bytes: its end.
 const MOST: u64 = 1 << 20;
 /// The longest piece of a line that is looked at as one.
 const PIECE: u64 = 1 << 16;
@@ -27,19 +27,19 @@ const PIECE: u64 = 1 << 16;
 #[derive(Debug, Args)]
 #[command(after_help = format!("Exit codes: 0 printed, also when the check wrote nothing; 2 usage, also when there is no such run, check or try; 5 the log cannot be read.\n\n{NAMES}"))]
 pub struct Log {
-    /// Which check.
+    /// The check.
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Of which run.
+    /// The run.
     #[arg(long, value_name = "RUN", default_value = "latest")]
     pub run: String,
-    /// Of which try, from 1; the last one otherwise.
+    /// The number of the try, from 1; the last one otherwise.
     #[arg(long = "try", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub attempt: Option<u32>,
     /// Print the very bytes that it wrote; otherwise terminal sequences are taken out.
     #[arg(long)]
     pub raw: bool,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }
@@ -55,13 +55,13 @@ pub(super) struct LogDocument {
     /// Relative to the run's folder; absent when the check wrote nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
-    /// How many bytes of its beginning are left out.
+    /// The number of bytes left out of its beginning.
     omitted_bytes: u64,
     /// The run.
     run_id: String,
     /// Its text, made inert.
     text: String,
-    /// Which try, from 1.
+    /// The number of the try, from 1.
     #[serde(rename = "try")]
     attempt: u32,
     #[schemars(extend("const" = 1))]
@@ -153,7 +153,7 @@ fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Where the last character begins, if it is not complete.
+/// Returns the offset of the last character if it is not complete.
 fn incomplete(bytes: &[u8]) -> usize {
     let begins = bytes.iter().rev().take(3).position(|b| *b >= 0xc0);
     begins.map_or(bytes.len(), |back| bytes.len() - back - 1)

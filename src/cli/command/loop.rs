@@ -44,16 +44,16 @@ pub struct Loop {
     /// `STUCK: why` as its last line, or in the file that `VPLAN_STUCK` names, ends the loop.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = LOOP)]
     pub fix: OsString,
-    /// How long one repair may take.
+    /// The time limit of one repair.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = LOOP)]
     pub fix_timeout: u64,
     /// The form of the feedback.
     #[arg(long, value_name = "FORM", default_value = "md", help_heading = LOOP)]
     pub feedback: Form,
-    /// How often is verified at most.
+    /// The most verifications.
     #[arg(long, value_name = "N", default_value_t = MAX_ROUNDS, value_parser = clap::value_parser!(u32).range(1..), help_heading = LOOP)]
     pub max_rounds: u32,
-    /// How each round verifies.
+    /// The verification of each round.
     #[command(flatten)]
     pub run: Run,
 }
@@ -167,7 +167,7 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
     exit
 }
 
-/// Why the loop ended, after how many rounds and turns.
+/// Describes why the loop ended, after how many rounds and turns.
 fn summary(outcome: &LoopOutcome, color: bool) -> String {
     let repairs = outcome.rounds.iter().filter(|l| l.fix.is_some()).count();
     let reviews: usize = outcome.rounds.iter().map(|l| l.reviews.len()).sum();

@@ -32,10 +32,10 @@ pub struct Merge {
     /// Refuses shards that had different tools, which is a note otherwise.
     #[arg(long)]
     pub same_tools: bool,
-    /// What a pass must have verified: `some` check at all, or with `full` coverage.
+    /// The least that a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE")]
     pub require: Option<Asked>,
-    /// Which documents are written.
+    /// The documents to write.
     #[command(flatten)]
     pub documents: Reports,
 }

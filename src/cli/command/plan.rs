@@ -91,7 +91,7 @@ pub(super) struct Written<'a> {
     digest: Option<&'a Digest>,
     /// The file.
     file: String,
-    /// How many steps the plan has.
+    /// The number of steps in the plan.
     steps: usize,
     #[schemars(extend("const" = 1))]
     version: u32,

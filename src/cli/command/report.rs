@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
         vplan report latest~1 --html run.html\n\n\
         Exit codes: 0 shown; 2 usage, also when there is no such run; 5 the records cannot be read.\n\n`vplan help events` says what each event means.\n\n{NAMES}"))]
 pub struct ReportArgs {
-    /// Which run.
+    /// The run.
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: String,
     /// Show so many events, the last ones; 0 for none.
@@ -35,7 +35,7 @@ pub struct ReportArgs {
     /// Replace the file that `--html` names, whatever it holds.
     #[arg(long, requires = "html")]
     pub force: bool,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }

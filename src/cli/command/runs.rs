@@ -39,7 +39,7 @@ pub struct Runs {
     /// Only runs that began at this time or later.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<String>,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }

@@ -25,18 +25,18 @@ pub struct Stats {
     /// Count only so many runs, the newest.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub last: Option<u32>,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }
 
-/// How checks fare.
+/// The statistics of checks.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatsDocument {
     /// The checks that were in a plan.
     checks: Vec<CheckStats>,
-    /// How many runs were looked at.
+    /// The number of runs examined.
     runs: usize,
     #[schemars(extend("const" = 1))]
     version: u32,

@@ -37,22 +37,23 @@ pub struct Status {
     /// Require that all that is asked for now was verified, on the work tree as it is.
     #[arg(long, value_name = "WHAT")]
     pub require: Option<Required>,
-    /// What is asked for.
+    /// The request that must be verified.
     #[command(flatten)]
     pub request: StatusRequestArgs,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }
 
-/// For what it must be verified. What is not said is taken from the run that is held against it.
+/// The request that must be verified. Settings that are absent are taken from the run that is
+/// compared.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Request (what is not said is as in the run that is looked at)")]
 pub struct StatusRequestArgs {
-    /// Whose change it is.
+    /// The role of the change's author.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
-    /// How risky the change is.
+    /// The risk of the change.
     #[arg(long, value_name = "LEVEL")]
     pub risk: Option<Risk>,
     /// The change ends a milestone.
@@ -77,8 +78,8 @@ pub struct StatusRequestArgs {
     /// Every tracked file.
     #[arg(long, group = "wanted")]
     pub all: bool,
-    /// Whose work it is: what it began with is compared, and the contracts count that a person has
-    /// accepted for it.
+    /// The subject: its base is compared with, and the contracts count that a person has accepted
+    /// for it.
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
     /// Accept the contract with this digest although it asks for less than the one at the base;
@@ -107,7 +108,7 @@ impl StatusRequestArgs {
     }
 }
 
-/// What can be required.
+/// The states that can be required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Required {
     /// All that is asked for now was verified, on the work tree as it is.

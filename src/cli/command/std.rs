@@ -33,7 +33,7 @@ pub(super) struct List {
 struct ShippedContract {
     /// Its purpose, in one line.
     description: &'static str,
-    /// How it is imported.
+    /// Its source in an `import`.
     import: String,
     /// Its name.
     name: &'static str,

@@ -28,7 +28,7 @@ pub struct Verify {
     /// A `report.json`, the directory of a run, or a recorded run.
     #[arg(value_name = "REPORT|RUN", default_value = "latest")]
     pub report: PathBuf,
-    /// Where the records are.
+    /// The directory of the records.
     #[command(flatten)]
     pub records: Records,
 }

@@ -22,7 +22,7 @@ struct SourceExcerpt {
     text: String,
     /// Offset of the first byte of each line.
     lines: Vec<usize>,
-    /// How many bytes of a line are shown at most, about.
+    /// The most bytes of a line that are shown, about.
     room: usize,
 }
 
@@ -262,7 +262,7 @@ fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
     other.map(line).collect()
 }
 
-/// Why vplan stopped.
+/// Returns the reason why vplan stopped.
 #[must_use]
 pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     let mut out = String::new();
@@ -308,13 +308,13 @@ pub struct Message<'a> {
 struct Spot<'a> {
     /// From 1, in bytes.
     column: usize,
-    /// Where it ends, in bytes from the file's beginning.
+    /// The offset of its end in the file, in bytes.
     end: usize,
     /// The file's name.
     file: &'a str,
     /// From 1.
     line: usize,
-    /// Where it begins, in bytes from the file's beginning.
+    /// The offset of its beginning in the file, in bytes.
     start: usize,
     /// The label of this place.
     text: &'a str,

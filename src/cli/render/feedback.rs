@@ -247,7 +247,7 @@ fn others(feedback: &Feedback, form: &dyn Form) -> String {
     out
 }
 
-/// Which files have changed.
+/// Returns the changed files.
 fn changed(feedback: &Feedback, form: &dyn Form) -> String {
     let mut out = String::new();
     if feedback.changed_files_count > 0 {

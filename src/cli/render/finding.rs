@@ -29,11 +29,11 @@ pub struct Spot {
 pub struct Issue {
     /// The tool's code for it.
     pub code: Option<String>,
-    /// How bad it is for the run: an error fails it.
+    /// Its effect on the run: an error fails it.
     pub level: Level,
     /// The message; several lines, inert.
     pub message: String,
-    /// Where, if it is in the repository.
+    /// The place, if it is in the repository.
     pub spot: Option<Spot>,
     /// The check that found it, or [`FailureCode::PolicyViolation`].
     pub step: String,
@@ -147,7 +147,7 @@ fn itself(step: &Step, record: &StepRecord, level: Level) -> Issue {
     }
 }
 
-/// Where a check is written down, if that is a file of the repository.
+/// Returns the place of a check's definition, if that is a file of the repository.
 fn source(step: &Step) -> Option<Spot> {
     let source = step.source.as_ref()?;
     let path = RepoPath::from_exact(plain_file(&source.file)?.as_bytes())?;
@@ -166,8 +166,8 @@ pub fn plain_file(name: &str) -> Option<String> {
     (!elsewhere).then(|| name.to_owned())
 }
 
-/// Where a tool's place is: it counts from the directory in which it ran, or from the root, or from
-/// the root of all files.
+/// Returns the place that a tool reports: it counts from the directory in which it ran, or from the
+/// root, or from the root of all files.
 fn spot(
     step: &Step,
     file: &str,

@@ -14,16 +14,16 @@ use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use std::path::Path;
 
-/// How many annotations of each level GitHub shows of one step of a job. (Of a whole job it shows
-/// 50; two levels stay below.)
+/// The number of annotations of each level that GitHub shows of one step of a job. (Of a whole job
+/// it shows 50; two levels stay below.)
 pub const SHOWN: usize = 10;
-/// How large the summary of a step may be, in bytes.
+/// The largest summary of a step, in bytes.
 pub const SUMMARY_BYTES: u64 = 1024 * 1024;
-/// How many steps a summary lists.
+/// The most steps that a summary lists.
 const LISTED: usize = 200;
-/// How many bytes of a message an annotation shows.
+/// The most bytes of a message in an annotation.
 const MESSAGE_BYTES: usize = 4096;
-/// How many characters of a title.
+/// The most characters of a title.
 const TITLE_CHARS: usize = 200;
 
 /// The annotations, worst first, one workflow command a line. `root` is the repository, if it is
@@ -156,7 +156,7 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
     without_commands(&out)
 }
 
-/// How a step ended.
+/// Returns the line about the end of a step.
 fn line(record: &StepRecord, warning: bool) -> String {
     let sign = if record.status.is_failure() && warning {
         "!"

@@ -27,7 +27,7 @@ const FILES: usize = 20;
 /// The contents of a page besides report and plan.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// When the run began, by the wall clock (RFC 3339).
+    /// The time of the run's start, by the wall clock (RFC 3339).
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
     pub tries: Vec<Try>,
@@ -56,7 +56,7 @@ pub struct Try {
 pub struct Log {
     /// The first bytes, or all.
     pub head: Vec<u8>,
-    /// How many bytes are left out.
+    /// The number of bytes left out.
     pub omitted: u64,
     /// The last bytes.
     pub tail: Vec<u8>,

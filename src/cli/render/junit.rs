@@ -22,7 +22,7 @@ pub struct JunitDocument {
     pub name: String,
     /// The suites.
     pub suites: Vec<Suite>,
-    /// How long all took, in milliseconds, if that is known.
+    /// The duration of all, in milliseconds, if that is known.
     pub time_ms: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Suite {
     pub name: String,
     /// Facts about all of it: name and value.
     pub properties: Vec<(&'static str, String)>,
-    /// How long it took, in milliseconds, if that is known.
+    /// Its duration in milliseconds, if that is known.
     pub time_ms: Option<u64>,
 }
 
@@ -44,9 +44,9 @@ pub struct Suite {
 pub struct Case {
     /// The class name that groups cases.
     pub class: String,
-    /// How it ended.
+    /// Its end.
     pub end: End,
-    /// Where it is defined.
+    /// The file of its definition.
     pub file: Option<String>,
     /// From 1.
     pub line: Option<u64>,
@@ -56,11 +56,11 @@ pub struct Case {
     pub stderr: String,
     /// Its standard output.
     pub stdout: String,
-    /// How long it took, in milliseconds, if that is known.
+    /// Its duration in milliseconds, if that is known.
     pub time_ms: Option<u64>,
 }
 
-/// How a case ended.
+/// The end of a case.
 #[derive(Debug, Default)]
 pub enum End {
     /// As it should.

@@ -21,7 +21,7 @@ const LINES: usize = 20;
 /// Findings and failed tests that are shown of a failure.
 const FOUND: usize = 5;
 
-/// How a report is to look.
+/// The form of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
     /// In colour.

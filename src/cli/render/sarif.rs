@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The base of relative paths.
 const BASE: &str = "SRCROOT";
-/// How many results a log holds; services refuse longer ones.
+/// The most results in a log; services refuse longer ones.
 const RESULTS: usize = 5000;
 
 /// A log with one run. `root` is the repository, if it is here.

@@ -28,7 +28,7 @@ pub struct DetailsDocument {
     pub remarks: Vec<String>,
     /// The rewrites of the plan by recovery, in order.
     pub rewrites: Vec<Rewrite>,
-    /// How the run stands.
+    /// The summary of the run.
     pub run: Summary,
     /// The results of the checks, in plan order.
     pub steps: Vec<Detail>,
@@ -45,7 +45,7 @@ pub struct Detail {
     /// Its verb; absent when no plan is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Why it was in the plan.
+    /// The reasons why it was in the plan.
     pub reasons: Vec<Reason>,
     /// Its record.
     pub record: StepRecord,

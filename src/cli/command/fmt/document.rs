@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The result of formatting.
 #[derive(Serialize, JsonSchema)]
 pub struct FmtDocument<'a> {
-    /// Why files are invalid.
+    /// The errors of invalid files.
     pub diagnostics: Vec<Message<'a>>,
     /// The files, in the order in which they were named.
     pub files: Vec<FormattedFile>,
@@ -25,14 +25,14 @@ pub struct FormattedFile {
     pub diff: Option<String>,
     /// Its name; `-` is standard input.
     pub path: String,
-    /// How it stands.
+    /// Its state.
     pub status: State,
     /// Of standard input: the text in the one layout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "FormatState")]

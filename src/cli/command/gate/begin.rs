@@ -22,7 +22,7 @@ use serde::Serialize;
 /// `vplan gate begin`
 #[derive(Debug, Args)]
 pub struct BeginArgs {
-    /// Whose work it is: a task, a milestone.
+    /// The subject: a task, a milestone.
     #[arg(long, value_name = "NAME")]
     pub subject: String,
     /// Begin at the merge base of this revision and HEAD; without it where a change begins by
@@ -31,7 +31,7 @@ pub struct BeginArgs {
     pub base: Option<String>,
 }
 
-/// Where a subject begins.
+/// The beginning of a subject.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::command) struct Begun<'a> {

@@ -1,4 +1,4 @@
-//! How all subjects stand, as a document.
+//! The standing of all subjects, as a document.
 
 use crate::ledger::round::Because;
 use crate::ledger::{Acceptance, Contents, Ledger, Status, SubjectEntry, Terms, Waiver};
@@ -7,15 +7,15 @@ use crate::run::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How all subjects stand.
+/// The standing of all subjects.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::command) struct Standings<'a> {
     /// Whether all that are shown are confirmed often enough.
     pub complete: bool,
-    /// How many confirmations are asked for.
+    /// The number of required confirmations.
     pub required: u32,
-    /// How many rounds have been recorded, of all subjects together.
+    /// The number of recorded rounds, of all subjects together.
     pub rounds: u64,
     /// The subjects, ascending by name.
     pub subjects: Vec<Subject<'a>>,
@@ -23,7 +23,7 @@ pub(in crate::cli::command) struct Standings<'a> {
     pub version: u32,
 }
 
-/// How a subject stands.
+/// The standing of a subject.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject<'a> {
@@ -33,23 +33,23 @@ pub struct Subject<'a> {
     /// The commit that its rounds compare with, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<&'a str>,
-    /// How often it is confirmed.
+    /// The number of its confirmations.
     pub counter: u32,
     /// The decision of its last round, as far as its counter still supports it.
     pub decision: Decision,
-    /// When its last round ended; when it was begun, if it has had none.
+    /// The time of its last round's end; of its beginning, if it has had none.
     pub ended_at: &'a str,
     /// Whether its last round changed nothing.
     pub no_change: bool,
-    /// Why the decision is about more than the last round.
+    /// The reason why the decision is about more than the last round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Because>,
-    /// How many confirmations it needs: those of the contract, or of the stronger gate that it
-    /// began with.
+    /// The number of confirmations that it needs: those of the contract, or of the stronger gate
+    /// that it began with.
     pub required: u32,
-    /// How many rounds of repair are left.
+    /// The number of rounds of repair left.
     pub retries_remaining: u32,
-    /// How many rounds it has had.
+    /// The number of its rounds.
     pub rounds: u64,
     /// The run of its last round, if that was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct Subject<'a> {
     /// The verdict of its last round, if that was a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// When it was allowed to go on without a pass.
+    /// The times that it was allowed to go on without a pass.
     pub waivers: &'a [Waiver],
 }
 

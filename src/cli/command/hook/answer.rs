@@ -17,7 +17,7 @@ pub(super) struct HookOutput {
     /// `block`: the agent goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
-    /// Why, for the agent.
+    /// The reason, for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// For people; the agent does not read it.

@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 
 /// The least time that a hook is given, in seconds.
 const LEAST: u64 = 120;
-/// How much longer than the contract's budget, in seconds.
+/// The time beyond the contract's budget, in seconds.
 const MORE: u64 = 60;
 /// After so many blocks in a row Claude Code ends the turn whatever a hook says.
 const BLOCKS: u32 = 8;
 
-/// After how many seconds the agent ends the hook.
+/// The time after which the agent ends the hook, in seconds.
 pub(super) fn limit(global: &Global, timeout: Option<u64>) -> u64 {
     let contract = || {
         let site = global.engine().locate().ok()?;
@@ -130,7 +130,7 @@ fn installed(site: &Site, path: &Path, bytes: &[u8], timeout: u64) -> (bool, Vec
     }
 }
 
-/// Where Claude Code reads settings.
+/// Returns the paths from which Claude Code reads settings.
 fn places(site: &Site) -> Vec<PathBuf> {
     let own = SETTINGS.iter().map(|path| site.root.join(path));
     let home = environment("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
@@ -139,7 +139,7 @@ fn places(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Who may change a file.
+/// Describes who may change a file.
 fn reach(site: &Site, path: &Path) -> String {
     let inside = path
         .strip_prefix(&site.root)

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The largest event that is read, in bytes.
 const MOST: usize = 4 << 20;
-/// How long an event may take to come: some agents do not close standard input.
+/// The time that an event may take to come: some agents do not close standard input.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest id of a session, in bytes.
 const LONGEST: usize = 128;
@@ -35,7 +35,7 @@ const LONGEST: usize = 128;
         Exit codes: 0 answered, whether the agent may stop or not; 1 what came is no event that it knows; 2 usage; 40 the hook is not \
                         installed as it would be printed (`--check`). `vplan help integrations` has the rest.")]
 pub struct Hook {
-    /// Whose event it is.
+    /// The agent that sends the event.
     pub agent: Agent,
     /// Print the settings, and where they belong.
     #[arg(long, conflicts_with = "check")]
@@ -43,13 +43,13 @@ pub struct Hook {
     /// Say whether what is installed is what would be printed, and whether an agent may change it.
     #[arg(long)]
     pub check: bool,
-    /// After how many seconds the agent ends the hook and lets itself go: the answer comes before
-    /// that. Without it: the contract's budget and a minute, two minutes at least.
+    /// The time after which the agent ends the hook and lets itself go, in seconds: the answer
+    /// comes before that. Without it: the contract's budget and a minute, two minutes at least.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: Option<u64>,
 }
 
-/// Which agents there are.
+/// The supported agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Agent {
     /// Claude Code.

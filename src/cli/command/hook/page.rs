@@ -4,7 +4,7 @@ use crate::cli::render::feedback::code;
 
 /// The longest text that an agent is given, in bytes.
 const MOST: usize = 8 << 10;
-/// How much of it a list may take, in bytes.
+/// The largest list in it, in bytes.
 pub(super) const LIST: usize = 2 << 10;
 /// The end of a text that was cut.
 const CUT: &str = "\n(more was said: it does not fit here)\n";

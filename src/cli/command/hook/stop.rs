@@ -17,7 +17,7 @@ use crate::run::verdict::Verdict;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How much sooner than the agent the hook gives up.
+/// The time by which the hook gives up sooner than the agent.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Answers a stop.

@@ -8,11 +8,11 @@ use serde::Serialize;
 /// The result of a conversion.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportDocument<'a> {
-    /// How many checks the contract has.
+    /// The number of checks in the contract.
     pub checks: usize,
     /// The file that was read.
     pub file: &'a str,
-    /// Whose configuration it is.
+    /// The tool whose configuration it is.
     pub from: &'static str,
     /// The parts that the contract lacks, or has otherwise.
     pub lost: Vec<Line<'a>>,
@@ -22,7 +22,7 @@ pub struct ImportDocument<'a> {
     /// The contract, when no file was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<&'a str>,
-    /// How many risk triggers the contract has.
+    /// The number of risk triggers in the contract.
     pub triggers: usize,
     #[schemars(extend("const" = 1))]
     pub version: u32,
@@ -43,7 +43,7 @@ pub struct Line<'a> {
     pub weight: &'static str,
     /// The lost part.
     pub what: &'a str,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub why: &'a str,
 }
 

@@ -11,7 +11,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::command) struct LoopDocument<'a> {
-    /// How often the work is confirmed; absent where one pass is enough and there is no subject.
+    /// The number of confirmations of the work; absent where one pass is enough and there is no
+    /// subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counter: Option<u32>,
     /// The decision: what the caller does next.
@@ -20,17 +21,17 @@ pub(in crate::cli::command) struct LoopDocument<'a> {
     pub(super) exit_code: u8,
     /// Of the last round that was verified; `failed` when nothing is left of the change.
     pub(super) report: &'a Report,
-    /// How many confirmations are asked for; absent where `counter` is.
+    /// The number of required confirmations; absent where `counter` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) required: Option<u32>,
     /// The rounds, in order.
     pub(super) rounds: &'a [RoundRecord],
-    /// Why the loop ended.
+    /// The reason for the end of the loop.
     pub(super) stop: Stop,
-    /// Why the fixer does not go on, in its own words made harmless.
+    /// The fixer's reason not to go on, in its own words made harmless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stuck: Option<&'a str>,
-    /// Whose rounds they were, if anybody's.
+    /// The subject of the rounds, if they have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) subject: Option<&'a str>,
     /// The files of the first round's change that are as at the base again.
@@ -47,9 +48,9 @@ pub(in crate::cli::command) struct ReviewRequest<'a> {
     /// The caveats: why the pass means less than was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) caveats: Vec<&'a str>,
-    /// How often it is confirmed so far.
+    /// The number of confirmations so far.
     pub(super) counter: u32,
-    /// How often it has to be.
+    /// The number of required confirmations.
     pub(super) required: u32,
     /// The task.
     pub(super) review: &'a str,

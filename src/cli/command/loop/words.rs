@@ -11,7 +11,7 @@ use crate::plan::caveat;
 use crate::run::report::Report;
 use clap::ValueEnum;
 
-/// How an agent says that it does not go on.
+/// The instruction to an agent that cannot go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
 /// The request to review work that has passed.
 const REVIEW: &str = "All checks passed. Look at the whole change once more, as a reviewer who did not write it: does it do what was asked, \
@@ -38,7 +38,7 @@ impl Form {
     }
 }
 
-/// Why a loop ended.
+/// Returns the reason for a loop's end.
 pub(super) fn stop(stop: Stop) -> &'static str {
     match stop {
         Stop::Passed => "passed",

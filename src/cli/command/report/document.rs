@@ -15,11 +15,11 @@ pub struct TimelineDocument {
     pub events: VecDeque<Line>,
     /// Sums over all events.
     pub figures: Figures,
-    /// How many events stand before those that are shown.
+    /// The number of events before those that are shown.
     pub omitted_events: usize,
     /// The parts of the record that could not be used, and why.
     pub remarks: Vec<String>,
-    /// How the run stands.
+    /// The summary of the run.
     pub run: Summary,
     #[schemars(extend("const" = 1))]
     pub version: u32,
@@ -55,7 +55,7 @@ impl TimelineDocument {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Which round it was, from 1; absent when its end is not recorded.
+    /// The number of the round, from 1; absent when its end is not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The log of the try that ended last and has one, relative to the run's folder.
@@ -63,10 +63,10 @@ pub struct Figures {
     pub last_log: Option<String>,
     /// Tries beyond the first of a step.
     pub retries: u64,
-    /// How many rounds are left.
+    /// The number of rounds left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries_remaining: Option<u32>,
-    /// How often recovery rewrote the plan.
+    /// The number of times that recovery rewrote the plan.
     pub rewrites: u64,
     /// The try that took longest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub struct Figures {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Slowest {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// The step.
     pub id: String,

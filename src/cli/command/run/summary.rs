@@ -13,7 +13,7 @@ use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// How it is printed.
+/// The form of the printed report.
 pub(super) struct Showing<'s> {
     /// In which form, if at all.
     pub format: Option<Format>,
@@ -103,7 +103,8 @@ fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
     text
 }
 
-/// How a saved plan stood to the present, and which share of it this is.
+/// Describes the differences between a saved plan and the present, and the share of it that this
+/// is.
 fn standing(report: &Report, session: &Session, color: bool) -> String {
     let mut text = String::new();
     text.push_str(&render::compared(report.compared.as_ref(), color));

@@ -20,24 +20,24 @@ pub struct RunsDocument {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// How the check that was asked for ended.
+    /// The end of the requested check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckEnd>,
-    /// How it stands.
+    /// Its summary.
     pub run: Summary,
 }
 
-/// How a check ended.
+/// The end of a check.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckEnd {
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// The check.
     pub id: String,
     /// A status, or `running` or `waiting`.
     pub status: &'static str,
-    /// How many tries there were.
+    /// The number of tries.
     pub tries: u32,
 }
 

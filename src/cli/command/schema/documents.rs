@@ -19,7 +19,7 @@ pub(super) struct Kind {
     pub shapes: &'static [fn(&mut SchemaGenerator) -> Schema],
 }
 
-/// Who writes a document.
+/// The writer of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// vplan.

@@ -1,4 +1,4 @@
-//! How the latest run ended, as a document.
+//! The end of the latest run, as a document.
 
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::History;
@@ -37,7 +37,7 @@ pub struct StatusDocument<'a> {
     pub verified_by: Option<&'a str>,
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// Why it is not verified, by the newest run.
+    /// The reason why it is not verified, by the newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<&'a str>,
 }

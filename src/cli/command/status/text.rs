@@ -1,4 +1,4 @@
-//! How the latest run ended, for people.
+//! The end of the latest run, for people.
 
 use crate::base::word::visible;
 use crate::cli::history::headline;

@@ -18,10 +18,10 @@ pub struct TestDocument<'a> {
     /// The parts of the contract that the tests touched; absent when they were only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Covered<'a>>,
-    /// How many tests failed; absent when they were only listed.
+    /// The number of failed tests; absent when they were only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<usize>,
-    /// How many tests passed; absent when they were only listed.
+    /// The number of passed tests; absent when they were only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     passed: Option<usize>,
     #[schemars(extend("const" = 1))]
@@ -41,7 +41,7 @@ struct Case<'a> {
     /// The checks of the plan, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a [String]>,
-    /// Why there is no plan, where there is none.
+    /// The reason why there is no plan, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
     /// Whether it passed.
@@ -73,15 +73,15 @@ struct Contract<'a> {
 struct Difference<'a> {
     /// The statement of the test: `runs`, `plan`, `skips`, …
     assertion: &'static str,
-    /// Where that stands: from 1, in bytes.
+    /// Its column: from 1, in bytes.
     column: usize,
     /// The kind of difference.
     kind: Kind,
-    /// Where that stands: from 1.
+    /// Its line: from 1.
     line: usize,
     /// The check that it is about.
     name: &'a str,
-    /// Why, in one line.
+    /// The reason, in one line.
     why: &'a str,
 }
 
@@ -99,7 +99,7 @@ enum Kind {
     Unknown,
 }
 
-/// How much of the contract the tests touched.
+/// The part of the contract that the tests touched.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Covered<'a> {
     #[serde(flatten)]
