@@ -14,7 +14,7 @@ use crate::base::word::{and_more, count, visible};
 
 /// The most failed tests that are named.
 const NAMED: usize = 3;
-/// How the detail begins of a pass whose output was not read at all.
+/// The beginning of the detail of a pass whose output was not read at all.
 pub const BY_EXIT_CODE: &str = "passed by exit code alone";
 /// The most characters of a name or a message on the one line.
 const SHOWN: usize = 120;

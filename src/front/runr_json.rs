@@ -38,7 +38,7 @@ const ELSEWHERE: &[&str] = &[
     "task",
     "$schema",
 ];
-/// Why a key requires no check.
+/// The reason why a key requires no check.
 const HOW: &str = "it says how runr works, not what is checked";
 const VERIFICATION: &[&str] = &[
     "tier0",

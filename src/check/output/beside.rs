@@ -52,7 +52,7 @@ const COUNTED: &[&str] = &[
     "violations",
 ];
 
-/// What every line has that says so.
+/// The parts of words of which every line that reports a failure has one.
 static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = "(?i)abort|broken|crash|error|exception|fail|fatal|finding|issue|ko|mismatch|\
                  nok|not ok|offense|panic|problem|segfault|traceback|violation|[✗✘✖❌]";

@@ -12,7 +12,7 @@ pub struct Format {
     pub id: &'static str,
     /// Whether it is one document, which may contain anything that a test has printed.
     pub is_document: bool,
-    /// Where its tool's output begins and ends.
+    /// The extent of its tool's output.
     pub extent: Extent,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
     /// share one: the output shows which it is.
@@ -65,7 +65,7 @@ impl std::ops::Deref for Expected {
     }
 }
 
-/// How to tell a tool's output from another's beside it. Lines have no leading blanks.
+/// The extent of a tool's output beside another's. Lines have no leading blanks.
 #[derive(Clone, Copy)]
 pub enum Extent {
     /// Anything may be beside it, before and after.

@@ -20,7 +20,7 @@ pub struct Scan {
     of_lines: Vec<&'static Format>,
     plain: Readers,
     lanes: Vec<(String, Readers)>,
-    /// Which tools the command starts, where that is not known.
+    /// The tools that the command starts, where they are not known.
     guess: Option<Echoed>,
     /// The first line in no lane that reports a failure.
     bare: Option<String>,
@@ -37,11 +37,11 @@ struct Readers {
     all: Vec<(&'static Format, Box<dyn Reader>)>,
     /// The lines that may be part of a document.
     pending: Vec<String>,
-    /// Where the command may start any tool.
+    /// The reader of other lines, where the command may start any tool.
     beside: Option<Beside>,
 }
 
-/// What several readers make of an output.
+/// The reading of an output by several readers.
 struct ReadOutput {
     reading: Option<Reading>,
     /// A line that reports a failure and that none of them answers for.
@@ -267,7 +267,7 @@ impl Scan {
     }
 }
 
-/// Which tools run, as their output shows: `make` and package managers print the commands.
+/// The tools that run, as the output shows: `make` and package managers print the commands.
 struct Echoed {
     formats: Vec<&'static Format>,
     /// The ids of the formats that they write.
@@ -275,7 +275,7 @@ struct Echoed {
     looked_at: usize,
 }
 
-/// How many lines that may be commands are looked at.
+/// The most lines that are examined as commands.
 const ECHOED: usize = 200;
 
 impl Echoed {

@@ -1,8 +1,8 @@
 //! Removes a `cd` or an `export` that is a command of its own in a list, and carries its effect
 //! into the commands after it.
 //!
-//! When a plan is compiled, both are carried into the commands of its request. Here it is a bare
-//! list that is repaired.
+//! In a plan, the compiler carries both into the commands of the request. Here it is a bare list
+//! that is repaired.
 
 use super::Case;
 use crate::base::carried::Carried;

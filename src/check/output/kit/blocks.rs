@@ -6,7 +6,7 @@ use crate::check::reading::{Reading, TestCounts};
 /// The summaries in one stream.
 #[derive(Default)]
 pub struct Blocks {
-    /// How many files failed, when their line was the one before.
+    /// The number of failed files, when their line was the one before.
     files: Option<u64>,
     /// The last summary.
     pub last: Option<Block>,
@@ -21,10 +21,10 @@ pub struct Blocks {
 #[derive(Clone, Copy, Default)]
 pub struct Block {
     counts: TestCounts,
-    /// How many files failed; `None` without a line for them.
+    /// The number of failed files; `None` without a line for them.
     pub files: Option<u64>,
     shown: bool,
-    /// How many errors there were besides.
+    /// The number of errors besides.
     pub errors: u64,
 }
 

@@ -61,7 +61,7 @@ impl JsonDocument {
     }
 }
 
-/// What was collected.
+/// The collected text.
 pub enum JsonContent<T> {
     /// No text.
     Nothing,

@@ -102,7 +102,7 @@ enum Zone {
     Results,
     /// Behind a heading, `failures:` or `successes:`.
     Heading { good: bool },
-    /// In what a test printed.
+    /// In the output of a test.
     Section { good: bool, test: Option<usize> },
     /// In the list at the end.
     List {
