@@ -203,8 +203,8 @@ impl Outcome {
     }
 }
 
-/// By what a try is judged: the settings of its step that have a say, and the limit that this try
-/// had.
+/// The terms by which a try is evaluated: the relevant settings of its step, and the limit that
+/// this try had.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// Whether `limit_ms` is what the budget left, not the step's own limit.
