@@ -103,7 +103,7 @@ pub enum Command {
     Check(Check),
     /// Write the contract in its one layout.
     Fmt(super::command::fmt::Fmt),
-    /// Run the tests of the contract: does it ask for what it should?
+    /// Run the tests of the contract: it must require what it should.
     Test(super::command::test::Test),
     /// Compare two plans, or two contracts: what differs, and what of it weakens.
     Diff(Diff),
@@ -137,7 +137,7 @@ pub enum Command {
     Report(super::command::report::ReportArgs),
     /// Show how checks fare over many runs: how often they pass, how long they take.
     Stats(super::command::stats::Stats),
-    /// Check a report offline: is it what vplan wrote, and is it about this tree?
+    /// Check a report offline: that vplan wrote it, and that it is about this tree.
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.
     Gc(super::command::gc::Gc),
