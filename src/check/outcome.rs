@@ -31,6 +31,19 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Status::Passed,
+        Status::PassedWithWarnings,
+        Status::Flaky,
+        Status::Failed,
+        Status::TimedOut,
+        Status::Errored,
+        Status::Skipped,
+        Status::NotRun,
+        Status::Cached,
+    ];
+
     /// Whether what `needs` this step may run.
     #[must_use]
     pub fn is_pass(self) -> bool {

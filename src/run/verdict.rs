@@ -41,6 +41,17 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Verdict::Cancelled,
+        Verdict::Errored,
+        Verdict::Failed,
+        Verdict::TimedOut,
+        Verdict::Incomplete,
+        Verdict::NothingToVerify,
+        Verdict::Passed,
+    ];
+
     /// Whether the caller may go on.
     #[must_use]
     pub fn is_pass(self) -> bool {

@@ -305,7 +305,7 @@ proptest! {
             });
         }
         let records: Vec<StepRecord> = plan.steps.iter().zip(&ends).map(|(step, (status, cause))| {
-            StepRecord::without_evidence(step, Outcome::new(STATUSES[*status], CAUSES[*cause], "so it is"))
+            StepRecord::without_evidence(step, Outcome::new(Status::ALL[*status], CAUSES[*cause], "so it is"))
         }).collect();
         let ending = Ending {
             budget_used,
@@ -352,18 +352,6 @@ proptest! {
         prop_assert!(replay(&[noise]).run_id.is_empty());
     }
 }
-
-const STATUSES: [Status; 9] = [
-    Status::Passed,
-    Status::PassedWithWarnings,
-    Status::Flaky,
-    Status::Failed,
-    Status::TimedOut,
-    Status::Errored,
-    Status::Skipped,
-    Status::NotRun,
-    Status::Cached,
-];
 
 const CAUSES: [Cause; 21] = [
     Cause::ExitCode,

@@ -44,28 +44,6 @@ pub struct Runs {
     pub records: Records,
 }
 
-const VERDICTS: [Verdict; 7] = [
-    Verdict::Cancelled,
-    Verdict::Errored,
-    Verdict::Failed,
-    Verdict::TimedOut,
-    Verdict::Incomplete,
-    Verdict::NothingToVerify,
-    Verdict::Passed,
-];
-
-const STATUSES: [Status; 9] = [
-    Status::Passed,
-    Status::PassedWithWarnings,
-    Status::Flaky,
-    Status::Failed,
-    Status::TimedOut,
-    Status::Errored,
-    Status::Skipped,
-    Status::NotRun,
-    Status::Cached,
-];
-
 /// Lists runs, newest first. Reads no more of them than it must.
 ///
 /// # Errors
@@ -113,13 +91,13 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
 /// A word that a run, or a check, can have for its status.
 fn parse_status(status: &str, of_check: bool) -> Result<&str, Failure> {
     let words: Vec<&str> = if of_check {
-        STATUSES
+        Status::ALL
             .iter()
             .map(|s| s.name())
             .chain(["running", "waiting"])
             .collect()
     } else {
-        VERDICTS
+        Verdict::ALL
             .iter()
             .map(|v| v.name())
             .chain(["interrupted", "running"])
