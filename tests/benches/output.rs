@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
-use vplan::check::output::reader::{Format, Stream};
+use vplan::check::output::reader::{Expected, Stream};
 use vplan::check::output::{self, ALL, Scan};
 use vplan::check::reading::Reading;
 
