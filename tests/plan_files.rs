@@ -883,7 +883,7 @@ fn shards_are_joined() {
     project
         .run(&["merge", runs[0]])
         .exits(44)
-        .says("shard 5 of 5 is missing");
+        .says("shards 2, 3, 4, 5 of 5 are missing");
     // One that has nothing to do says so.
     let ran = project.run(&[
         "run",

@@ -238,7 +238,10 @@ const USUAL: Setting = Setting {
 
 const NUMBER: Takes = number(u64::MAX, "a number");
 const HIGHER: Weaker = higher("", "");
-const ORDER: Weaker = Weaker::Changes("the order of steps may differ");
+const ORDER: Weaker =
+    Weaker::Undecided("the order of steps may differ, and what a step finds of others");
+const MADE: Weaker =
+    Weaker::Undecided("it may change what others look at, and the order of steps may differ");
 
 const fn number(most: u64, called: &'static str) -> Takes {
     Takes::Number { most, called }
@@ -309,8 +312,8 @@ table! {
     Tier "tier" "tier N", number(2, "a tier"), All { weaker: Weaker::Particular }
     Tags "tags" "tags NAME …", Takes::Names, All { in_defaults: true, weaker: Weaker::Changes("") }
     Needs "needs" "needs NAME …", Takes::References, All { weaker: Weaker::Particular }
-    Produces "produces" "produces \"GLOB\" …", Takes::Globs, Commands { weaker: ORDER }
-    Cleans "cleans" "cleans \"GLOB\" …", Takes::Globs, Commands { weaker: ORDER }
+    Produces "produces" "produces \"GLOB\" …", Takes::Globs, Commands { weaker: MADE }
+    Cleans "cleans" "cleans \"GLOB\" …", Takes::Globs, Commands { weaker: MADE }
     Requires "requires" "requires \"GLOB\" …", Takes::Globs, All { weaker: ORDER }
     Unchanged "unchanged" "unchanged \"GLOB\" …", Takes::Selection, Commands {
         weaker: Weaker::Fewer, explained: Explained::Line("holds  ", " stays unchanged")

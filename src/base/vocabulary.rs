@@ -263,7 +263,7 @@ exit_codes! {
     Time = 43, "time is up";
     /// Something did not run, nothing was verified, or required coverage is narrowed.
     Incomplete = 44, "incomplete";
-    /// `vplan diff`: the newer contract asks for less.
+    /// `vplan diff`: the newer contract asks for less, or may do so.
     Weakened = 45, "the contract is weakened";
     /// SIGINT.
     Interrupted = 130, "interrupted";

@@ -4,6 +4,7 @@ mod base;
 mod checkout;
 mod ci;
 mod content;
+mod diff;
 mod hook;
 mod judge;
 mod r#loop;

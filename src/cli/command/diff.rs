@@ -13,6 +13,7 @@ use crate::engine::Failure;
 use crate::engine::compared::ReadContract;
 use crate::engine::saved::read_plan;
 use crate::plan::Plan;
+use crate::plan::diff::accept::Accept;
 use crate::plan::diff::{Class, contracts, plans, text};
 use crate::plan::document::from_json;
 use clap::Args;
@@ -23,7 +24,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 nothing weakens; 2 usage; 3 a contract is invalid or missing; 4 with `--exit-code`, when there is another \
-                  difference; 45 the newer contract is weaker."
+                  difference; 45 the newer contract is weaker, or may be: what cannot be decided, such as another command, counts as weaker \
+                  until a maintainer accepts it by `--accept`."
 )]
 pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
@@ -33,7 +35,12 @@ pub struct Diff {
     /// the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub base: Option<String>,
-    /// Count as weaker what cannot be decided.
+    /// Accept the new words of one check that cannot be compared with its old ones, as the
+    /// comparison prints them; of a statement about the whole contract by its name, such as
+    /// `judge-with`. What weakens cannot be accepted.
+    #[arg(long, value_name = "NAME=sha256:…")]
+    pub accept: Vec<Accept>,
+    /// Does nothing more: what cannot be decided counts as weaker anyway.
     #[arg(long)]
     pub strict: bool,
     /// Exit with 4 when there is a difference that weakens nothing.
@@ -57,6 +64,10 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             compare(args, format, &old, &new, &site, terminal)
         }
         (None, [old, new]) => match (plan(old)?, plan(new)?) {
+            (Some(_), Some(_)) if !args.accept.is_empty() => {
+                let message = "`--accept` is about contracts: plans are not weaker or stronger";
+                Err(Failure::usage("vplan::usage::accept", message))
+            }
             (Some(old), Some(new)) => Ok(compare_plans(args, format, &old, &new, terminal)),
             (None, None) => {
                 let engine = global.engine();
@@ -112,20 +123,19 @@ fn compare(
         .ok()
         .and_then(|git| git.tracked().ok())
         .unwrap_or_default();
-    let diff = contracts::compare(&old.side(), &new.side(), &tracked);
+    let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
+    diff.accept(new.side().contract, &args.accept)
+        .map_err(|e| {
+            Failure::usage("vplan::usage::accept", e.to_string())
+                .help("`vplan diff` without `--accept` prints what it takes")
+        })?;
     if format == Format::Json {
         terminal.print_json(&diff);
     } else if !(terminal.quiet && diff.differences.is_empty()) {
         terminal.say(&text::contracts(&diff, &Colors(terminal.color)));
     }
-    let weaker = diff.count(Class::Weakens)
-        + if args.strict {
-            diff.count(Class::Undecided)
-        } else {
-            0
-        };
     let others = diff.differences.len() - diff.count(Class::Cosmetic);
-    Ok(match (weaker, others) {
+    Ok(match (diff.weaker(), others) {
         (1.., _) => Exit::Weakened,
         (0, 1..) if args.exit_code => Exit::Drift,
         _ => Exit::Success,

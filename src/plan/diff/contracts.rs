@@ -1,12 +1,13 @@
 //! Compares two contracts, check by check.
 
+use super::accept;
 use super::reach::{Obligation, Question, Reachability};
 use super::settings::{self, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use crate::base::setting::Row;
+use crate::base::setting::{Row, Value};
 use crate::base::source::Sources;
 use crate::contract::{Body, Check, CheckIndex, ConditionIndex, Contract, Test};
 use crate::plan::step::identity_of_check;
@@ -47,6 +48,13 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
     comparison.shared();
     let requests = comparison.solver.requests();
     let mut differences = comparison.found;
+    for difference in &mut differences {
+        if difference.class != Class::Undecided {
+            difference.accept = None;
+        } else if difference.accept.is_none() {
+            difference.accept = Some(accept::shared(new.contract, &difference.subject));
+        }
+    }
     differences.sort_by_key(|d| d.class);
     ContractDiff {
         differences,
@@ -183,7 +191,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-fn units(contract: &Contract) -> Units<'_> {
+pub(super) fn units(contract: &Contract) -> Units<'_> {
     let mut units = Units::default();
     let mut anonymous = BTreeMap::new();
     for (index, check) in contract.checks.numbered() {
@@ -228,7 +236,7 @@ pub(super) struct Comparison<'a> {
     pub new: Side<'a>,
     pub pairs: &'a Pairs<'a>,
     solver: Solver<'a>,
-    tracked: &'a [RepoPath],
+    pub tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Reachability>,
     /// The number of requests searched for among the tracked files.
@@ -280,6 +288,8 @@ impl<'a> Comparison<'a> {
         let at = at(&self.old, unit.check);
         let subject = subject(unit);
         let counts = self.counts(unit);
+        let (uncounted, because) = no_count(unit.check);
+        let because = because.unwrap_or_default();
         let (class, request, why) = match self.less(index, false, None) {
             Less::No => (
                 Class::Cosmetic,
@@ -287,15 +297,16 @@ impl<'a> Comparison<'a> {
                 "no request was ever asked for it".to_owned(),
             ),
             Less::Yes(request) if counts => (Class::Weakens, request, String::new()),
-            Less::Yes(request) => (Class::Changes, request, no_count(unit.check).to_owned()),
+            Less::Yes(request) => (uncounted, request, because),
             Less::Undecided(why) if counts => (
                 Class::Weakens,
                 None,
                 format!("for which requests cannot be told: {why}"),
             ),
-            Less::Undecided(_) => (Class::Changes, None, no_count(unit.check).to_owned()),
+            Less::Undecided(_) => (uncounted, None, because),
         };
         self.push(Difference {
+            accept: Some(accept::gone(unit.check)),
             request,
             ..difference(finding(class, "removed", why), subject, Some(at), None)
         });
@@ -312,10 +323,46 @@ impl<'a> Comparison<'a> {
                 format!("for which requests cannot be told: {why}"),
             ),
         };
+        self.writes(unit, &at);
         self.push(Difference {
             request,
             ..difference(finding(class, "added", why), subject(unit), None, Some(at))
         });
+    }
+
+    /// Reports what a new check may change: others look at it.
+    fn writes(&mut self, unit: &Unit<'a>, at: &At) {
+        let check = unit.check;
+        let tracked = self.tracked;
+        let globs = [Row::Produces, Row::Cleans].into_iter().filter_map(|row| {
+            let value = check.value(row)?;
+            let Value::Globs(globs) = value.as_ref() else {
+                return None;
+            };
+            let hit = tracked
+                .iter()
+                .find(|path| globs.iter().any(|g| g.matches(path)));
+            let word = row.setting().word;
+            hit.map(|path| format!("`{word}` selects {}, which git tracks", shown(path)))
+        });
+        let writes = check
+            .value(Row::Writes)
+            .and_then(|value| match value.as_ref() {
+                Value::Selection(selection) => Some(format!("`writes` {}", items(selection))),
+                _ => None,
+            });
+        let found: Vec<String> = globs.chain(writes).collect();
+        for what in found {
+            let why = "a new check may change what others look at";
+            let made = difference(
+                finding(Class::Undecided, what, why),
+                subject(unit),
+                None,
+                Some(at.clone()),
+            );
+            let accept = Some(accept::check(self.new.contract, unit));
+            self.push(Difference { accept, ..made });
+        }
     }
 
     fn pair(&mut self, index: UnitIndex, old: &'a Unit<'a>, partner: UnitIndex, new: &'a Unit<'a>) {
@@ -358,9 +405,8 @@ impl<'a> Comparison<'a> {
             findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
         }
         for (mut finding, request) in findings {
-            if finding.class == Class::Weakens && !counts {
-                finding.class = Class::Changes;
-                finding.why = Some(no_count(old.check).to_owned());
+            if finding.class == Class::Weakens && !counts && !finding.of_others {
+                (finding.class, finding.why) = no_count(old.check);
             }
             let made = difference(
                 finding,
@@ -368,7 +414,12 @@ impl<'a> Comparison<'a> {
                 Some(here.0.clone()),
                 Some(here.1.clone()),
             );
-            self.push(Difference { request, ..made });
+            let accept = Some(accept::check(self.new.contract, new));
+            self.push(Difference {
+                accept,
+                request,
+                ..made
+            });
         }
     }
 
@@ -650,6 +701,8 @@ pub(super) fn difference(
     new: Option<At>,
 ) -> Difference {
     Difference {
+        accept: None,
+        accepted: false,
         class: finding.class,
         request: None,
         new,
@@ -660,12 +713,16 @@ pub(super) fn difference(
     }
 }
 
-fn no_count(check: &Check) -> &'static str {
-    if check.has(Row::Setup) {
-        "it is `setup` and verifies nothing"
+/// Returns the class of what weakens a check whose own failure verifies nothing, and why.
+fn no_count(check: &Check) -> (Class, Option<String>) {
+    let only_warns = check.has(Row::Severity);
+    let (class, why) = if check.has(Row::Setup) && !only_warns {
+        let why = "it is `setup`: it verifies nothing, but others find what it leaves";
+        (Class::Undecided, why)
     } else {
-        "its failure is only a warning"
-    }
+        (Class::Changes, "its failure is only a warning")
+    };
+    (class, Some(why.to_owned()))
 }
 
 fn subject(unit: &Unit) -> String {

@@ -1,9 +1,11 @@
 //! Compares two plans or two contracts, and finds where the newer contract requires less.
 
+pub mod accept;
 pub mod contracts;
 pub mod plans;
 mod reach;
 pub mod request;
+mod sampled;
 mod settings;
 mod shared;
 pub mod text;
@@ -12,6 +14,7 @@ mod witness;
 use crate::base::change::ChangedFile;
 use crate::base::path::RepoPath;
 use crate::contract::Contract;
+use accept::Accept;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,6 +74,13 @@ pub struct At {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
+    /// What accepts it, if it is undecided: the value of `--accept`.
+    #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub accept: Option<Accept>,
+    /// Whether it was accepted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
     /// Its effect.
     pub class: Class,
     /// The request that shows it: an index into `requests`.
@@ -137,6 +147,13 @@ impl ContractDiff {
     #[must_use]
     pub fn count(&self, class: Class) -> usize {
         self.differences.iter().filter(|d| d.class == class).count()
+    }
+}
+
+fn as_text<S: serde::Serializer>(accept: &Option<Accept>, to: S) -> Result<S::Ok, S::Error> {
+    match accept {
+        Some(accept) => to.collect_str(accept),
+        None => to.serialize_none(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! "this tier is reached". A request is found by choosing, for each clause, one statement that
 //! makes it true, until nothing is left to choose or nothing fits.
 
+use super::sampled;
 use crate::base::bits;
 use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
 use crate::base::glob::{Item, Selection};
@@ -106,10 +107,16 @@ impl Question<'_> {
         if let Some(dir) = self.old.changed {
             space.region(Region::Below(dir));
         }
-        let Some(space) = space.divide() else {
-            return Reachability::Undecided(TOO_LARGE);
-        };
-        self.search(&space)
+        match space.divide() {
+            Ok(space) => self.search(&space),
+            // What single paths show holds; that they show nothing means nothing.
+            Err(space) => match self.search(&space.sample(self.tracked)) {
+                Reachability::Request(witness) => Reachability::Request(witness),
+                Reachability::Never | Reachability::Undecided(_) => {
+                    Reachability::Undecided(TOO_LARGE)
+                }
+            },
+        }
     }
 
     fn search(&self, space: &Space) -> Reachability {
@@ -259,15 +266,29 @@ impl<'a> Space<'a> {
         }
     }
 
-    fn divide(mut self) -> Option<Self> {
-        self.atoms = atoms(self.regions.as_slice(), &Limits::default())?.into();
+    /// Finds all atoms; the space as it was where they are too many.
+    fn divide(self) -> Result<Self, Self> {
+        match atoms(self.regions.as_slice(), &Limits::default()) {
+            Some(atoms) => Ok(self.with(atoms)),
+            None => Err(self),
+        }
+    }
+
+    /// Finds some of the atoms.
+    fn sample(self, tracked: &[RepoPath]) -> Self {
+        let atoms = sampled::atoms(self.regions.as_slice(), tracked);
+        self.with(atoms)
+    }
+
+    fn with(mut self, atoms: Vec<Atom>) -> Self {
+        self.atoms = atoms.into();
         self.inside = Dense::filled(Bits::none(self.atoms.len()), self.regions.len());
         for (index, atom) in self.atoms.numbered() {
             let regions = self.inside.iter_mut().zip(&atom.inside);
             let lies_in = regions.filter(|(_, is_inside)| **is_inside);
             lies_in.for_each(|(bits, _)| bits.set(index));
         }
-        Some(self)
+        self
     }
 
     fn of(&self, region: &Region) -> Bits {

@@ -2,6 +2,7 @@
 
 use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::differing_atoms;
+use super::sampled::only_in;
 use crate::base::command::Command;
 use crate::base::glob::{ItemContent, Selection};
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
@@ -18,6 +19,8 @@ use std::fmt::Display;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub class: Class,
+    /// Whether it is about what the check does to others, whatever its own failure counts for.
+    pub of_others: bool,
     pub what: String,
     pub why: Option<String>,
 }
@@ -26,6 +29,7 @@ pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<Stri
     let why = why.into();
     Finding {
         class,
+        of_others: false,
         what: what.into(),
         why: (!why.is_empty()).then_some(why),
     }
@@ -213,7 +217,7 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     for row in Row::compared().iter().copied() {
         let word = row.setting().word;
         match row {
-            Row::Exit => codes(word, "accepted", &old.exit, &new.exit, found),
+            Row::Exit => codes(word, "accepted", accepted(old), accepted(new), found),
             Row::SkipExit => {
                 let verb = "taken for \"does not apply\"";
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
@@ -270,12 +274,33 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
                 _ => (Undecided, other.to_owned()),
             }
         }
-        Weaker::Undecided(why) => (Undecided, why.to_owned()),
+        Weaker::Undecided(why) => match row {
+            Row::Requires if is_superset(old, new) => {
+                (Changes, "it only waits for more".to_owned())
+            }
+            _ => (Undecided, why.to_owned()),
+        },
+        Weaker::Changes(_) if row == Row::Always && is.has(row) && !is.needs.is_empty() => {
+            let why = "it runs although what it needs has failed";
+            (Undecided, why.to_owned())
+        }
         Weaker::Changes(why) => (Changes, why.to_owned()),
         Weaker::Cosmetic(what) => return Some(finding(Cosmetic, what, "")),
         Weaker::Particular => return None,
     };
-    Some(finding(class, what, why))
+    Some(Finding {
+        of_others: row == Row::Writes,
+        ..finding(class, what, why)
+    })
+}
+
+/// Whether all globs of the first value are among the second one's.
+fn is_superset(old: Option<&Value>, new: Option<&Value>) -> bool {
+    match (old, new) {
+        (None, _) => true,
+        (Some(Value::Globs(old)), Some(Value::Globs(new))) => old.iter().all(|g| new.contains(g)),
+        _ => false,
+    }
 }
 
 /// Returns where a value is among all of its setting, the least first.
@@ -312,6 +337,15 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
     }
 }
 
+/// Returns the exit codes that pass; 0 where none is written.
+fn accepted(check: &Check) -> &[i32] {
+    if check.exit.is_empty() {
+        &[0]
+    } else {
+        &check.exit
+    }
+}
+
 fn codes(name: &str, verb: &str, old: &[i32], new: &[i32], found: &mut Vec<Finding>) {
     let list = |codes: &[&i32]| {
         codes
@@ -344,8 +378,12 @@ fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> 
         Weaker::More { .. } => (new, old),
         _ => (old, new),
     };
+    let shows = || only_in(stricter.as_slice(), other.as_slice(), &[]);
     let (class, why) = match differing_atoms(stricter.as_slice(), other.as_slice()) {
-        None => (Undecided, super::reach::TOO_LARGE.to_owned()),
+        None => match shows() {
+            Some(lost) => (Weakens, format!("it no longer covers {}", shown(lost))),
+            None => (Undecided, super::reach::TOO_LARGE.to_owned()),
+        },
         Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", shown(lost))),
         Some((None, Some(more))) => (Strengthens, format!("it covers {} too", shown(more))),
         Some((None, None)) => (Cosmetic, "it covers the same".to_owned()),

@@ -3,14 +3,15 @@
 
 use super::contracts::{Comparison, Less, MIXED, Side, Unit, UnitIndex, difference, open_to};
 use super::reach::{TOO_LARGE, differing_atoms, raising};
+use super::sampled::only_in;
 use super::settings::{Finding, ceiling, finding, items, shown};
 use super::{At, Class};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::RewriteRule;
-use crate::contract::{CheckIndex, Contract, Risk};
-use std::collections::BTreeMap;
+use crate::contract::{CheckIndex, Condition, Contract, Risk, Test};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
 /// roles changed.
@@ -128,7 +129,10 @@ impl Comparison<'_> {
                 Some(risk),
                 other.copied(),
                 what,
-                differing_atoms(&[&risk.selection], &after),
+                differing_atoms(&[&risk.selection], &after).or_else(|| {
+                    let shows = only_in(&[&risk.selection], &after, self.tracked);
+                    shows.map(|path| (Some(path), None))
+                }),
                 &before,
             );
         }
@@ -304,11 +308,17 @@ impl Comparison<'_> {
             .iter()
             .filter(|(name, _)| !old.roles.contains_key(*name))
         {
-            let said = finding(
-                Class::Changes,
-                "added",
-                "a request for it was refused before",
-            );
+            // Whoever may choose the role is asked for less by it than by one that was there.
+            let names_others = |c: &Condition| matches!(&c.test, Test::Role(roles) if !roles.iter().any(|r| r == name));
+            let is_less = !role.only.is_empty() || new.conditions.iter().any(names_others);
+            let (class, why) = if is_less {
+                let why =
+                    "a request for it was refused before, and it is asked for less than others";
+                (Class::Undecided, why)
+            } else {
+                (Class::Changes, "a request for it was refused before")
+            };
+            let said = finding(class, "added", why);
             self.say(&format!("role {}", shown(name)), said, None, role.line);
         }
     }
@@ -401,13 +411,20 @@ impl Comparison<'_> {
             // More allowed, or less denied, is looser.
             let (looser, tighter) = match (found, name) {
                 (None, _) => {
-                    self.say(
-                        "scope",
-                        finding(Class::Undecided, what, TOO_LARGE),
-                        lines.0,
-                        lines.1,
-                    );
-                    continue;
+                    let (some, none) = if name == "allow" {
+                        (&after, &before)
+                    } else {
+                        (&before, &after)
+                    };
+                    let (some, none) = (some.iter().collect(), none.iter().collect());
+                    match self.only_in(some, none) {
+                        Some(path) => (Some(path), None),
+                        None => {
+                            let said = finding(Class::Undecided, what, TOO_LARGE);
+                            self.say("scope", said, lines.0, lines.1);
+                            continue;
+                        }
+                    }
                 }
                 (Some((gone, come)), "allow") => (come, gone),
                 (Some((gone, come)), _) => (gone, come),
@@ -439,6 +456,10 @@ impl Comparison<'_> {
                 );
             }
         }
+    }
+
+    fn only_in(&self, some: Vec<&Selection>, none: Vec<&Selection>) -> Option<RepoPath> {
+        only_in(&some, &none, self.tracked)
     }
 
     fn recovery(&mut self) {
@@ -611,6 +632,15 @@ impl Comparison<'_> {
                 None,
             );
         }
+        let more: Vec<String> = (new.linked.iter())
+            .filter(|path| !old.linked.contains(path))
+            .map(shown)
+            .collect();
+        if !more.is_empty() {
+            let why = "with `--staged`, checks may find there what is not staged";
+            let said = finding(Class::Undecided, more.join(" "), why);
+            self.say("linked", said, None, None);
+        }
         let names = |contract: &Contract| {
             let id = |i: &CheckIndex| contract.checks[*i].id.as_str();
             let sequence = |s: &crate::contract::Sequence| -> (String, usize) {
@@ -627,12 +657,15 @@ impl Comparison<'_> {
                 .collect::<BTreeMap<String, usize>>()
         };
         let (before, after) = (names(old), names(new));
+        let kept = self.keeps_order();
         for (text, line) in before.iter().filter(|(text, _)| !after.contains_key(*text)) {
-            let said = finding(
-                Class::Changes,
-                format!("no longer {}", cut(text)),
-                "it only orders steps",
-            );
+            let what = format!("no longer {}", cut(text));
+            let said = if kept {
+                finding(Class::Changes, what, "other sequences order the same")
+            } else {
+                let why = "what one check makes may be there, or not, when another one runs";
+                finding(Class::Undecided, what, why)
+            };
             self.say("sequence", said, Some(*line), None);
         }
         for (text, line) in after.iter().filter(|(text, _)| !before.contains_key(*text)) {
@@ -657,6 +690,47 @@ impl Comparison<'_> {
             );
         }
     }
+}
+
+/// The most pairs of checks whose order is compared.
+const MOST_PAIRS: usize = 200_000;
+
+impl Comparison<'_> {
+    /// Whether sequences of the newer contract put all checks in order that those of the older one
+    /// do, as far as both have them.
+    fn keeps_order(&self) -> bool {
+        let pairs = self.pairs;
+        let now = |i: &CheckIndex| pairs.to_new.get(&pairs.old.of[*i]).copied();
+        let before = ordered(self.old.contract, &now);
+        let after = ordered(self.new.contract, &|i| Some(pairs.new.of[*i]));
+        before
+            .zip(after)
+            .is_some_and(|(before, after)| before.is_subset(&after))
+    }
+}
+
+/// Returns which unit comes before which by sequences; `None`: too many.
+fn ordered(
+    contract: &Contract,
+    unit: &dyn Fn(&CheckIndex) -> Option<UnitIndex>,
+) -> Option<BTreeSet<(UnitIndex, UnitIndex)>> {
+    let mut found = BTreeSet::new();
+    for sequence in &contract.sequences {
+        let groups: Vec<Vec<UnitIndex>> = sequence
+            .groups
+            .iter()
+            .map(|g| g.iter().filter_map(unit).collect())
+            .collect();
+        for (index, earlier) in groups.iter().enumerate() {
+            for later in groups.iter().skip(index + 1).flatten() {
+                found.extend(earlier.iter().map(|first| (*first, *later)));
+                if found.len() > MOST_PAIRS {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(found)
 }
 
 fn cut(text: &str) -> String {

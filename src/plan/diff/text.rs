@@ -2,6 +2,7 @@
 
 use super::plans::{Changed, Field, Members, PlanDiff};
 use super::{At, Class, ContractDiff, Difference, DifferingRequest};
+use crate::base::command::quote;
 use crate::base::word::visible;
 use crate::plan::explain::{Mark, Style};
 use serde_json::Value;
@@ -81,8 +82,12 @@ pub fn summary(diff: &ContractDiff) -> String {
         .iter()
         .map(|class| (diff.count(*class), class))
         .filter(|(count, _)| *count > 0);
+    let accepted = diff.differences.iter().filter(|d| d.accepted).count();
     let words: Vec<String> = words
         .map(|(count, class)| match class {
+            Class::Undecided if accepted > 0 => {
+                format!("{count} not decided ({accepted} accepted)")
+            }
             Class::Weakens => format!("{count} weaken{}", if count == 1 { "s" } else { "" }),
             Class::Undecided => format!("{count} not decided"),
             Class::Strengthens => {
@@ -133,6 +138,17 @@ fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
     }
     if !places.is_empty() {
         let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &places));
+    }
+    match &difference.accept {
+        Some(_) if difference.accepted => {
+            let _ = writeln!(text, "    {}", style.paint(Mark::Good, "accepted"));
+        }
+        Some(accept) => {
+            let value = quote(&accept.to_string().into());
+            let way = format!("a maintainer accepts it with --accept {value}");
+            let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &way));
+        }
+        None => {}
     }
 }
 

@@ -1,0 +1,303 @@
+//! Accepts what cannot be compared: a maintainer names the new words of one check, or of one other
+//! statement, by their digest.
+
+use super::contracts::{Unit, units};
+use super::{Class, ContractDiff, Difference};
+use crate::base::canon::Digest;
+use crate::base::command::{Command, Env};
+use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
+use crate::base::word::visible;
+use crate::contract::{Body, Check, Contract, Test};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a maintainer accepts: the value of `--accept`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// The name of a check of the newer contract, or of another statement, such as `judge-with`.
+    pub name: String,
+    /// The digest of its new words.
+    pub words: Digest,
+}
+
+impl std::str::FromStr for Accept {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected NAME=sha256:…, as `vplan diff` prints it".to_owned();
+        let (name, digest) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let words = digest
+            .parse()
+            .map_err(|_| format!("`{}` is no digest: {}", visible(digest.as_bytes()), wrong()))?;
+        let name = name.to_owned();
+        (!name.is_empty())
+            .then_some(Self { name, words })
+            .ok_or_else(wrong)
+    }
+}
+
+impl std::fmt::Display for Accept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.name, self.words)
+    }
+}
+
+/// Why something cannot be accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcceptError {
+    /// The words are others.
+    #[error("`{}` is now {now}, accepted is {accepted}: look at it again", visible(.name.as_bytes()))]
+    Other {
+        /// The name.
+        name: String,
+        /// What was accepted.
+        accepted: Digest,
+        /// The digest of the present words.
+        now: Digest,
+    },
+    /// One name twice.
+    #[error("`{}` is accepted twice", visible(.0.as_bytes()))]
+    Twice(String),
+    /// There is nothing of this name.
+    #[error("there is no check `{}` in the newer contract, and nothing else of this name is undecided", visible(.0.as_bytes()))]
+    Unknown(String),
+}
+
+impl ContractDiff {
+    /// Accepts undecided differences.
+    ///
+    /// # Errors
+    /// A name that is not known, or is given twice; words that are not the present ones.
+    pub fn accept(&mut self, new: &Contract, accepted: &[Accept]) -> Result<(), AcceptError> {
+        for (index, accept) in accepted.iter().enumerate() {
+            let Accept { name, words } = accept;
+            if accepted.iter().take(index).any(|other| other.name == *name) {
+                return Err(AcceptError::Twice(name.clone()));
+            }
+            let open = |d: &&mut Difference| d.accept.as_ref().is_some_and(|a| a.name == *name);
+            let mut known: Vec<Digest> = Vec::new();
+            for difference in self.differences.iter_mut().filter(open) {
+                let now = difference.accept.as_ref().map(|a| a.words.clone());
+                difference.accepted |= now.as_ref() == Some(words);
+                known.extend(now);
+            }
+            // What is decided meanwhile needs no acceptance, and may keep it.
+            if known.is_empty() {
+                let units = units(new);
+                let unit = units.by_id.get(name.as_str()).map(|unit| &units.all[*unit]);
+                let unit = unit.filter(|unit| unit.check.id == *name);
+                known.extend(unit.map(|unit| of_check(new, unit)));
+            }
+            let Some(now) = known.first() else {
+                return Err(AcceptError::Unknown(name.clone()));
+            };
+            if !known.contains(words) {
+                return Err(AcceptError::Other {
+                    name: name.clone(),
+                    accepted: words.clone(),
+                    now: now.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the differences by which the newer contract is weaker, or may be.
+    #[must_use]
+    pub fn weaker(&self) -> usize {
+        let open = |d: &&Difference| {
+            d.class == Class::Weakens || (d.class == Class::Undecided && !d.accepted)
+        };
+        self.differences.iter().filter(open).count()
+    }
+}
+
+/// Says how a check is accepted.
+pub(super) fn check(contract: &Contract, unit: &Unit<'_>) -> Accept {
+    Accept {
+        name: unit.check.id.clone(),
+        words: of_check(contract, unit),
+    }
+}
+
+/// Says how a check that is gone is accepted.
+pub(super) fn gone(check: &Check) -> Accept {
+    Accept {
+        name: check.id.clone(),
+        words: Digest::of_value(&("gone", &check.id)),
+    }
+}
+
+/// Says how a statement about the whole contract is accepted: with all others of them.
+pub(super) fn shared(contract: &Contract, subject: &str) -> Accept {
+    let name = subject.replace('`', "").replace(' ', ":");
+    let words = Digest::of_value(&(subject, Shared::of(contract)));
+    Accept { name, words }
+}
+
+fn of_check(contract: &Contract, unit: &Unit<'_>) -> Digest {
+    let members = unit.checks(contract);
+    let words: Vec<Words> = members.iter().map(|c| Words::of(contract, c)).collect();
+    Digest::of_value(&words)
+}
+
+/// All of a check that decides what it verifies, and when.
+#[derive(Serialize)]
+struct Words<'a> {
+    body: String,
+    dir: &'a RepoPath,
+    env: &'a Env,
+    exit: &'a [i32],
+    kind: &'static str,
+    name: &'a str,
+    needs: Vec<&'a str>,
+    pass_env: &'a [String],
+    places: Vec<(u8, Vec<String>)>,
+    report: Option<(String, &'a str)>,
+    settings: BTreeMap<&'static str, String>,
+    skip_exit: &'a [i32],
+    tags: &'a [String],
+    tool_path: &'a [RepoPath],
+}
+
+impl<'a> Words<'a> {
+    fn of(contract: &'a Contract, check: &'a Check) -> Self {
+        let settings = check.settings.iter();
+        let settings = settings.filter(|(row, _)| **row != Row::Describe);
+        let place = |p: &'a crate::contract::Placement| {
+            (
+                check.tier,
+                contract.around(p).map(|c| condition(&c.test)).collect(),
+            )
+        };
+        Self {
+            body: body(&check.body),
+            dir: &check.dir,
+            env: &check.env,
+            exit: &check.exit,
+            kind: check.kind.verb(),
+            name: &check.id,
+            needs: check
+                .needs
+                .iter()
+                .map(|i| contract.checks[*i].id.as_str())
+                .collect(),
+            pass_env: &check.pass_env,
+            places: check.placements.iter().map(place).collect(),
+            report: check
+                .report
+                .as_ref()
+                .map(|r| (r.format.to_string(), r.glob.text())),
+            settings: settings
+                .map(|(row, v)| (row.setting().word, value(v)))
+                .collect(),
+            skip_exit: &check.skip_exit,
+            tags: &check.tags,
+            tool_path: &check.tool_path,
+        }
+    }
+}
+
+/// All that belongs to no single check.
+#[derive(Serialize)]
+struct Shared<'a> {
+    base: Option<&'a str>,
+    gate: String,
+    judge_with: Option<String>,
+    limits: String,
+    linked: &'a [RepoPath],
+    recover: String,
+    risks: Vec<(&'a str, u8, String)>,
+    roles: BTreeMap<&'a str, (&'a [String], Option<u64>)>,
+    scope: [Option<String>; 2],
+    sequences: Vec<Vec<Vec<&'a str>>>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(contract: &'a Contract) -> Self {
+        let id = |i: &crate::contract::CheckIndex| contract.checks[*i].id.as_str();
+        let groups = |s: &'a crate::contract::Sequence| {
+            s.groups
+                .iter()
+                .map(|g| g.iter().map(id).collect())
+                .collect()
+        };
+        let scope = &contract.scope;
+        Self {
+            base: contract.base.as_deref(),
+            gate: format!("{:?}", contract.gate),
+            judge_with: contract.judge_with.as_ref().map(Command::to_text),
+            limits: format!("{:?}", contract.limits),
+            linked: &contract.linked,
+            recover: format!("{:?}", contract.recover),
+            risks: (contract.risks.iter())
+                .map(|r| (r.name.as_str(), r.tier, json(&r.selection)))
+                .collect(),
+            roles: (contract.roles.iter())
+                .map(|(name, r)| (name.as_str(), (r.only.as_slice(), r.max_checks)))
+                .collect(),
+            scope: [&scope.allow, &scope.deny].map(|s| s.as_ref().map(json)),
+            sequences: contract.sequences.iter().map(groups).collect(),
+        }
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn value(value: &Value) -> String {
+    match value {
+        Value::Flag => String::new(),
+        Value::Number(n) => n.to_string(),
+        Value::Word(word) => (*word).to_owned(),
+        Value::Text(text) => text.clone(),
+        Value::Globs(globs) => json(globs),
+        Value::Selection(selection) => json(selection),
+    }
+}
+
+fn condition(test: &Test) -> String {
+    let words = match test {
+        Test::Role(roles) => json(roles),
+        Test::Exists(paths) | Test::Absent(paths) => json(paths),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            json(s)
+        }
+    };
+    format!("{} {words}", test.keyword())
+}
+
+fn body(body: &Body) -> String {
+    match body {
+        Body::Command(command) => format!("command {}", command.to_text()),
+        Body::Shell(text) => format!("shell {text}"),
+        Body::Judge(question) => format!("judge {question}"),
+        Body::File { path, assertions } => format!("file {path} {}", json(assertions)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_is_named_and_digested() {
+        let digest = Digest::of(b"x");
+        let text = format!("a=b={digest}");
+        let accept: Accept = text.parse().unwrap();
+        assert_eq!((accept.name.as_str(), &accept.words), ("a=b", &digest));
+        assert_eq!(accept.to_string(), text);
+        for wrong in [
+            "",
+            "a",
+            "a=",
+            &format!("={digest}"),
+            "a=sha256:12",
+            "a=sha512:x",
+        ] {
+            assert!(wrong.parse::<Accept>().is_err(), "{wrong}");
+        }
+    }
+}
