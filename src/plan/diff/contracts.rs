@@ -7,7 +7,7 @@ use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
+use crate::base::setting::{Row, Value, Weaker};
 use crate::base::source::Sources;
 use crate::contract::{Body, Check, CheckIndex, ConditionIndex, Contract, Test};
 use crate::plan::step::identity_of_check;
@@ -323,7 +323,7 @@ impl<'a> Comparison<'a> {
                 format!("for which requests cannot be told: {why}"),
             ),
         };
-        self.writes(unit, &at);
+        self.may_change(unit, &at);
         self.push(Difference {
             request,
             ..difference(finding(class, "added", why), subject(unit), None, Some(at))
@@ -331,7 +331,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Reports what a new check may change: others look at it.
-    fn writes(&mut self, unit: &Unit<'a>, at: &At) {
+    fn may_change(&mut self, unit: &Unit<'a>, at: &At) {
         let check = unit.check;
         let tracked = self.tracked;
         let globs = [Row::Produces, Row::Cleans].into_iter().filter_map(|row| {
@@ -345,13 +345,17 @@ impl<'a> Comparison<'a> {
             let word = row.setting().word;
             hit.map(|path| format!("`{word}` selects {}, which git tracks", shown(path)))
         });
-        let writes = check
-            .value(Row::Writes)
-            .and_then(|value| match value.as_ref() {
-                Value::Selection(selection) => Some(format!("`writes` {}", items(selection))),
+        let permissions = Row::compared().iter().filter_map(|row| {
+            let setting = row.setting();
+            let value = check.value(*row)?;
+            match (setting.weaker, value.as_ref()) {
+                (Weaker::More { .. }, Value::Selection(selection)) => {
+                    Some(format!("`{}` {}", setting.word, items(selection)))
+                }
                 _ => None,
-            });
-        let found: Vec<String> = globs.chain(writes).collect();
+            }
+        });
+        let found: Vec<String> = globs.chain(permissions).collect();
         for what in found {
             let why = "a new check may change what others look at";
             let made = difference(

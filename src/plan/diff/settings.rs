@@ -289,7 +289,7 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
         Weaker::Particular => return None,
     };
     Some(Finding {
-        of_others: row == Row::Writes,
+        of_others: matches!(setting.weaker, Weaker::More { .. }),
         ..finding(class, what, why)
     })
 }
