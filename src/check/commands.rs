@@ -48,7 +48,8 @@ const PROGRAMS: &[&str] = &[
 /// Whether a line that begins with this word may be a command that starts a known tool.
 #[must_use]
 pub fn is_command(word: &str) -> bool {
-    word.len() <= 100 && PROGRAMS.contains(&base_name(word))
+    let is_path = word.contains('/');
+    (word.len() <= 12 || is_path && word.len() <= 100) && PROGRAMS.contains(&base_name(word))
 }
 
 /// The commands that an argument vector starts one after another: those of a shell's text, without

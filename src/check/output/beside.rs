@@ -3,7 +3,7 @@
 
 use super::reader::{Extent, Format};
 use crate::check::agreement::short;
-use regex::Regex;
+use regex::bytes::Regex;
 use std::sync::{Arc, LazyLock};
 
 /// The longest line that is looked at, in bytes.
@@ -59,15 +59,19 @@ static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(words).ok()
 });
 
+/// Whether a line of this output may report a failure: most have none of the words.
+#[must_use]
+pub fn may_report(output: &[u8]) -> bool {
+    PERHAPS
+        .as_ref()
+        .is_some_and(|perhaps| perhaps.is_match(output))
+}
+
 /// Whether a line reports a failure, by its words: one of them begins or ends it, has a colon
 /// behind it, is in capitals, or has a number beside it. `0 errors` and warnings are none.
 #[must_use]
 pub fn reports_failure(line: &str) -> bool {
-    if line.len() > LONGEST
-        || !PERHAPS
-            .as_ref()
-            .is_some_and(|perhaps| perhaps.is_match(line))
-    {
+    if line.len() > LONGEST || !may_report(line.as_bytes()) {
         return false;
     }
     let line = line.trim();
@@ -166,10 +170,10 @@ impl Beside {
         }
     }
 
-    /// Takes a line.
-    pub fn line(&mut self, line: &str) {
+    /// Takes a line, and whether it reports a failure.
+    pub fn line(&mut self, line: &str, fails: bool) {
         let trimmed = line.trim_start();
-        let failure = reports_failure(trimmed).then(|| Arc::<str>::from(short(trimmed)));
+        let failure = fails.then(|| Arc::<str>::from(short(trimmed)));
         if self.first.is_none() {
             self.first.clone_from(&failure);
         }

@@ -6,7 +6,7 @@
 //! in front. A command that is not known may start any tool: what is beside the output of those
 //! that are recognised is looked through for failures (`beside`).
 
-use super::beside::{Beside, reports_failure};
+use super::beside::{Beside, may_report, reports_failure};
 use super::reader::{Claim, Expected, Format, Reader, Stream};
 use super::together;
 use crate::check::agreement::short;
@@ -35,8 +35,8 @@ pub struct Scan {
 /// A reader of each format.
 struct Readers {
     all: Vec<(&'static Format, Box<dyn Reader>)>,
-    /// The lines that may be part of a document.
-    pending: Vec<String>,
+    /// The lines that may be part of a document, and whether they report a failure.
+    pending: Vec<(String, bool)>,
     /// The reader of other lines, where the command may start any tool.
     beside: Option<Beside>,
 }
@@ -57,7 +57,7 @@ impl Readers {
         }
     }
 
-    fn line(&mut self, stream: Stream, line: &str) {
+    fn line(&mut self, stream: Stream, line: &str, fails: bool) {
         let mut claim = Claim::None;
         for (_, document) in self.all.iter_mut().filter(|(f, _)| f.is_document) {
             document.line(stream, line);
@@ -67,29 +67,29 @@ impl Readers {
         }
         match (stream, claim) {
             (Stream::Out, Claim::Own) => self.pending.clear(),
-            (Stream::Out, Claim::Perhaps) => self.pending.push(line.to_owned()),
+            (Stream::Out, Claim::Perhaps) => self.pending.push((line.to_owned(), fails)),
             _ => {
                 if stream == Stream::Out {
                     self.release();
                 }
-                self.text(stream, line);
+                self.text(stream, line, fails);
             }
         }
     }
 
     /// Hands on the lines that were held back: they are no document.
     fn release(&mut self) {
-        for line in std::mem::take(&mut self.pending) {
-            self.text(Stream::Out, &line);
+        for (line, fails) in std::mem::take(&mut self.pending) {
+            self.text(Stream::Out, &line, fails);
         }
     }
 
-    fn text(&mut self, stream: Stream, line: &str) {
+    fn text(&mut self, stream: Stream, line: &str, fails: bool) {
         for (_, reader) in self.all.iter_mut().filter(|(f, _)| !f.is_document) {
             reader.line(stream, line);
         }
         if let Some(beside) = &mut self.beside {
-            beside.line(line);
+            beside.line(line, fails);
         }
     }
 
@@ -170,15 +170,17 @@ impl Scan {
             Stream::Err => &mut self.err,
         });
         let mut rest = bytes;
+        // Seen of all lines at once: most outputs report none.
+        let may_fail = self.guess.is_some() && may_report(bytes);
         while let Some((line, behind)) =
             memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end))
         {
             rest = behind.get(1..).unwrap_or_default();
             if partial.0.is_empty() {
-                self.feed(stream, line.get(..LINE_MOST).unwrap_or(line));
+                self.feed(stream, line.get(..LINE_MOST).unwrap_or(line), may_fail);
             } else {
                 partial.push(line);
-                self.feed(stream, &partial.0);
+                self.feed(stream, &partial.0, true);
                 partial.0.clear();
                 partial.0.shrink_to(LINE_KEPT);
             }
@@ -190,19 +192,19 @@ impl Scan {
         }
     }
 
-    fn feed(&mut self, stream: Stream, line: &[u8]) {
+    fn feed(&mut self, stream: Stream, line: &[u8], may_fail: bool) {
         self.is_cut |= line.len() >= LINE_MOST;
         let line = plain(line);
-        self.plain.line(stream, &line);
+        // Terminal sequences may be within a word.
+        let may_fail = self.guess.is_some() && (may_fail || matches!(line, Cow::Owned(_)));
+        let fails = may_fail && reports_failure(&line);
+        self.plain.line(stream, &line, fails);
         if let Some(echoed) = &mut self.guess {
             echoed.line(&line);
         }
         let lane = lane(&line);
-        if self.guess.is_some()
-            && self.bare.is_none()
-            && reports_failure(&line)
-            && !lane.is_some_and(|(_, line)| reports_failure(line))
-        {
+        let lane_fails = may_fail && lane.is_some_and(|(_, line)| reports_failure(line));
+        if fails && !lane_fails && self.bare.is_none() {
             self.bare = Some(short(&line));
         }
         let Some((name, line)) = lane else {
@@ -215,7 +217,7 @@ impl Scan {
         }
         let at = known.unwrap_or(self.lanes.len().saturating_sub(1));
         match self.lanes.get_mut(at).filter(|(lane, _)| lane == name) {
-            Some((_, readers)) => readers.line(stream, line),
+            Some((_, readers)) => readers.line(stream, line, lane_fails),
             None => self.is_full = true,
         }
     }
@@ -228,7 +230,7 @@ impl Scan {
             (Stream::Err, std::mem::take(&mut self.err)),
         ] {
             if !partial.0.is_empty() {
-                self.feed(stream, &partial.0);
+                self.feed(stream, &partial.0, true);
             }
         }
         let guess = self.guess.take();
