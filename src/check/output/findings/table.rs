@@ -22,7 +22,13 @@ pub struct TableFinding {
 /// The forms in which one tool reports findings, in the order in which they are tried.
 pub struct Forms {
     rows: &'static [Row],
-    compiled: OnceLock<Vec<Option<Regex>>>,
+    compiled: OnceLock<Vec<Compiled>>,
+}
+
+/// A form as it is searched for: its words and its pattern are compiled once.
+struct Compiled {
+    has: Vec<memmem::Finder<'static>>,
+    pattern: Option<Regex>,
 }
 
 /// One form.
@@ -200,23 +206,35 @@ forms! {
 impl Forms {
     /// The finding that a line reports, by the first form that it has.
     pub fn read(&self, line: &str) -> Option<TableFinding> {
-        let may = |row: &Row| match row.has {
+        let compiled = self
+            .compiled
+            .get_or_init(|| self.rows.iter().map(Compiled::of).collect());
+        let mut forms = compiled.iter().filter(|form| form.may_match(line));
+        forms
+            .find_map(|form| form.pattern.as_ref()?.captures(line))
+            .map(|groups| found(&groups))
+    }
+}
+
+impl Compiled {
+    fn of(row: &'static Row) -> Self {
+        Self {
+            has: row
+                .has
+                .iter()
+                .map(|word| memmem::Finder::new(*word))
+                .collect(),
+            pattern: Regex::new(row.pattern).ok(),
+        }
+    }
+
+    fn may_match(&self, line: &str) -> bool {
+        match self.has.as_slice() {
             [] => has_place(line),
             words => words
                 .iter()
-                .any(|word| memmem::find(line.as_bytes(), word.as_bytes()).is_some()),
-        };
-        let mut rows = self.rows.iter().zip(0..).filter(|(row, _)| may(row));
-        rows.find_map(|(_, index)| self.compiled(index)?.captures(line))
-            .map(|groups| found(&groups))
-    }
-
-    fn compiled(&self, index: usize) -> Option<&Regex> {
-        let all = self.compiled.get_or_init(|| {
-            let compile = |row: &Row| Regex::new(row.pattern).ok();
-            self.rows.iter().map(compile).collect()
-        });
-        all.get(index)?.as_ref()
+                .any(|word| word.find(line.as_bytes()).is_some()),
+        }
     }
 }
 
@@ -259,8 +277,8 @@ mod tests {
     #[test]
     fn every_pattern_is_one() {
         for forms in ALL {
-            for (index, row) in forms.rows.iter().enumerate() {
-                assert!(forms.compiled(index).is_some(), "{}", row.pattern);
+            for row in forms.rows {
+                assert!(Compiled::of(row).pattern.is_some(), "{}", row.pattern);
             }
         }
     }
