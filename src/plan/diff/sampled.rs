@@ -151,6 +151,9 @@ mod tests {
         let (some, none) = (selection("**"), selection("**/*[a-z]* **/*[a-z]*/**"));
         let real = RepoPath::parse(b"0/1").unwrap();
         assert_eq!(only_in(&[&some], &[&none], &[]), None);
-        assert_eq!(only_in(&[&some], &[&none], &[real.clone()]), Some(real));
+        assert_eq!(
+            only_in(&[&some], &[&none], std::slice::from_ref(&real)),
+            Some(real)
+        );
     }
 }
