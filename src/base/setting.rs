@@ -176,6 +176,9 @@ pub enum Weaker {
     },
     /// Undecided: it may.
     Undecided(&'static str),
+    /// Undecided between contracts: the order of steps and the verified tree follow from it. Of one
+    /// request the files that steps make are compared instead.
+    Order(&'static str),
     /// It never does, but what is planned differs.
     Changes(&'static str),
     /// It never does, and only what people read differs.
@@ -239,9 +242,9 @@ const USUAL: Setting = Setting {
 const NUMBER: Takes = number(u64::MAX, "a number");
 const HIGHER: Weaker = higher("", "");
 const ORDER: Weaker =
-    Weaker::Undecided("the order of steps may differ, and what a step finds of others");
+    Weaker::Order("the order of steps may differ, and what a step finds of others");
 const MADE: Weaker =
-    Weaker::Undecided("it may change what others look at, and the order of steps may differ");
+    Weaker::Order("it may change what others look at, and the order of steps may differ");
 
 const fn number(most: u64, called: &'static str) -> Takes {
     Takes::Number { most, called }

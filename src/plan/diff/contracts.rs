@@ -2,7 +2,7 @@
 
 use super::accept;
 use super::reach::{Obligation, Question, Reachability};
-use super::settings::{self, Finding, finding, items, shown};
+use super::settings::{self, About, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
 use crate::base::index::Dense;
@@ -409,7 +409,7 @@ impl<'a> Comparison<'a> {
             findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
         }
         for (mut finding, request) in findings {
-            if finding.class == Class::Weakens && !counts && !finding.of_others {
+            if finding.class == Class::Weakens && !counts && finding.about != About::Others {
                 (finding.class, finding.why) = no_count(old.check);
             }
             let made = difference(

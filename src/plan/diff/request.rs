@@ -5,7 +5,7 @@
 //! given, and a difference that does not affect it does not count.
 
 use super::contracts::{Pairs, Side, UnitIndex, at, work};
-use super::settings::{Finding, compare, finding, shown};
+use super::settings::{About, Finding, compare, finding, shown};
 use super::shared::budget;
 use super::{At, Class};
 use crate::base::change::Status;
@@ -277,7 +277,11 @@ impl Comparison<'_> {
                 "",
             ));
         }
-        found.retain(|f| matches!(f.class, Class::Weakens | Class::Undecided));
+        // What is made is compared by the files themselves: `made`.
+        let counts = |f: &Finding| {
+            f.about != About::Order && matches!(f.class, Class::Weakens | Class::Undecided)
+        };
+        found.retain(counts);
         found
     }
 

@@ -15,12 +15,24 @@ use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// The check itself.
+    Itself,
+    /// What it does to others, whatever its own failure counts for.
+    Others,
+    /// The order of steps and the verified tree: of one request the files that steps make are compared
+    /// instead.
+    Order,
+}
+
 /// A difference, before its place is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub class: Class,
-    /// Whether it is about what the check does to others, whatever its own failure counts for.
-    pub of_others: bool,
+    /// What it is about.
+    pub about: About,
     pub what: String,
     pub why: Option<String>,
 }
@@ -29,7 +41,7 @@ pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<Stri
     let why = why.into();
     Finding {
         class,
-        of_others: false,
+        about: About::Itself,
         what: what.into(),
         why: (!why.is_empty()).then_some(why),
     }
@@ -274,12 +286,11 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
                 _ => (Undecided, other.to_owned()),
             }
         }
-        Weaker::Undecided(why) => match row {
-            Row::Requires if is_superset(old, new) => {
-                (Changes, "it only waits for more".to_owned())
-            }
-            _ => (Undecided, why.to_owned()),
-        },
+        Weaker::Undecided(why) => (Undecided, why.to_owned()),
+        Weaker::Order(_) if row == Row::Requires && is_superset(old, new) => {
+            (Changes, "it only waits for more".to_owned())
+        }
+        Weaker::Order(why) => (Undecided, why.to_owned()),
         Weaker::Changes(_) if row == Row::Always && is.has(row) && !is.needs.is_empty() => {
             let why = "it runs although what it needs has failed";
             (Undecided, why.to_owned())
@@ -288,8 +299,13 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
         Weaker::Cosmetic(what) => return Some(finding(Cosmetic, what, "")),
         Weaker::Particular => return None,
     };
+    let about = match setting.weaker {
+        Weaker::More { .. } => About::Others,
+        Weaker::Order(_) => About::Order,
+        _ => About::Itself,
+    };
     Some(Finding {
-        of_others: matches!(setting.weaker, Weaker::More { .. }),
+        about,
         ..finding(class, what, why)
     })
 }
