@@ -102,7 +102,13 @@ pub fn reports_failure(line: &str) -> bool {
         if !is_failing && !is_counted {
             continue;
         }
-        let before = number(at.checked_sub(1)).or_else(|| number(at.checked_sub(2)));
+        // In `5, failures: 0` the first number is another one's.
+        let is_open = |back: usize| {
+            let piece = at.checked_sub(back).and_then(|at| pieces.get(at));
+            piece.is_some_and(|piece| !piece.ends_with([',', ';']))
+        };
+        let count = |back: usize| number(at.checked_sub(back)).filter(|_| is_open(back));
+        let before = count(1).or_else(|| count(2).filter(|_| is_open(1)));
         let behind = number(at.checked_add(1)).filter(|_| before.is_none());
         let none = ["no", "without", "zero"].contains(&word(at.checked_sub(1)));
         match before.or(behind) {
@@ -239,6 +245,10 @@ mod tests {
             ("✗ login", true),
             ("1 of 3 failed", true),
             ("0 of 3 failed", false),
+            ("Tests run: 5, Failures: 0, Errors: 0, Skipped: 0", false),
+            ("Tests run: 5, Failures: 1, Errors: 0, Skipped: 0", true),
+            ("tests=5, errors=0", false),
+            ("5 passed, 2 failed, 0 errors", true),
             ("✔ 0 problems", false),
             ("✖ 3 warnings (0 errors)", false),
             ("it returns an error to the caller", false),

@@ -137,7 +137,7 @@ mod tests {
         for (some, none, want) in [
             ("src/**", hard, Some("src/a")),
             ("src/*.rs", hard, Some("src/a.rs")),
-            ("src/** !src/a", hard, Some("src/x")),
+            ("src/** !src/a", hard, Some("src/n")),
             ("src/a", "**", None),
         ] {
             let found = only_in(&[&selection(some)], &[&selection(none)], &[]);
