@@ -221,6 +221,14 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
+/// Formats the first items of a list, and how many there are besides: `a, b and 3 more`.
+#[must_use]
+pub fn first_of<T: std::fmt::Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
+    let mut items = items.into_iter();
+    let shown: Vec<String> = items.by_ref().take(most).map(|i| i.to_string()).collect();
+    shown.join(", ") + &and_more(items.count())
+}
+
 /// Returns ` and 3 more`, behind a list that was cut short; nothing for 0.
 #[must_use]
 pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> String {

@@ -9,7 +9,7 @@ use super::place::Engine;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
-use crate::base::word::and_more;
+use crate::base::word::first_of;
 use crate::contract::Test;
 use crate::effect::git::error::GitError;
 use crate::effect::os::view::{self, View, ViewError};
@@ -54,12 +54,14 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
         .collect();
     let is_view = view::is_inside(&session.site.root);
     if differing.is_empty() {
-        let message = if session.site.is_checkout() {
-            "the index was verified in a checkout, without the ignored folders that `linked` does not name; what the checks wrote is not kept"
+        let (effect, message) = if session.site.is_checkout() {
+            let message = "the index was verified in a checkout, without the ignored folders that `linked` does not name; what names the repository by its whole path (editable installs, generated settings) reads the work tree; what the checks wrote is not kept";
+            (Effect::Narrows, message)
         } else {
-            "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept"
+            let message = "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept";
+            (Effect::Note, message)
         };
-        return Ok(is_view.then(|| Caveat::new(Code::IndexView, Effect::Note, message)));
+        return Ok(is_view.then(|| Caveat::new(Code::IndexView, effect, message)));
     }
     differing.sort();
     let files = named(&differing);
@@ -263,7 +265,5 @@ fn unknown(error: GitError) -> Failure {
 }
 
 fn named(files: &[RepoPath]) -> String {
-    let shown: Vec<String> = files.iter().take(NAMED).map(|f| format!("`{f}`")).collect();
-    let more = and_more(files.len().saturating_sub(NAMED));
-    shown.join(", ") + &more
+    first_of(files.iter().map(|file| format!("`{file}`")), NAMED)
 }

@@ -6,7 +6,11 @@ use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::staged::{failed, put};
 use super::{Git, worktree};
 use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::effect::os::files;
 use crate::effect::os::files::beneath::Beneath;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -23,7 +27,7 @@ impl Git {
     /// # Errors
     /// Files that cannot be read or written; a submodule with files.
     pub fn check_out(&self, tree: &Path, git_dir: &Path) -> Result<(), GitError> {
-        let whole = |e: io::Error| unwritten(tree, &e);
+        let whole = |e: io::Error| failed(visible(tree.as_os_str().as_bytes()), &e);
         self.share(tree, git_dir).map_err(whole)?;
         let length = match self.head()? {
             Some(head) => head.length(),
@@ -32,7 +36,7 @@ impl Git {
         let beneath = Beneath::open(self.root()).map_err(whole)?;
         for entry in worktree::read_entries(self, length)? {
             if let Some(path) = RepoPath::from_exact(&entry.path) {
-                copy(&beneath, tree, &path, &entry).map_err(|e| failed(&path, &e))?;
+                copy(&beneath, tree, &path, &entry).map_err(|e| failed(path.to_string(), &e))?;
             }
         }
         Ok(())
@@ -51,19 +55,23 @@ impl Git {
         let dot_git = tree.join(".git");
         std::fs::write(git_dir.join("gitdir"), line("", &dot_git))?;
         std::fs::write(dot_git, line("gitdir: ", git_dir))?;
-        let take = |from: &Path, name: &Path| match std::fs::copy(from, git_dir.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        // A pipe in the place of one would be waited for.
+        let take = |from: &Path, name: &OsStr| match files::open_plain(from) {
+            Ok(mut file) => {
+                io::copy(&mut file, &mut File::create_new(git_dir.join(name))?).map(drop)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         };
         for name in OWN {
-            take(&layout.git_dir.join(name), Path::new(name))?;
+            take(&layout.git_dir.join(name), OsStr::new(name))?;
         }
-        take(&layout.index, Path::new("index"))?;
+        take(&layout.index, OsStr::new("index"))?;
         for entry in std::fs::read_dir(&layout.git_dir)? {
             let entry = entry?;
             let name = entry.file_name();
             if name.as_bytes().starts_with(SHARED_INDEX.as_bytes()) {
-                take(&entry.path(), Path::new(&name))?;
+                take(&entry.path(), &name)?;
             }
         }
         Ok(())
@@ -90,14 +98,5 @@ fn copy(beneath: &Beneath, tree: &Path, path: &RepoPath, entry: &IndexEntry) -> 
         return Ok(());
     };
     put(tree, &file, entry.mode, Vec::new())?;
-    let mut new = std::fs::OpenOptions::new().write(true).open(&file)?;
-    io::copy(&mut content, &mut new)?;
-    Ok(())
-}
-
-fn unwritten(tree: &Path, error: &io::Error) -> GitError {
-    GitError::File {
-        path: crate::base::word::visible(tree.as_os_str().as_bytes()),
-        message: error.to_string(),
-    }
+    io::copy(&mut content, &mut File::options().write(true).open(&file)?).map(drop)
 }

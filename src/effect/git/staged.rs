@@ -123,7 +123,7 @@ impl Git {
         };
         for path in apart.untracked.iter().rev().filter(|path| !is_kept(path)) {
             let file = self.root().join(path.to_os());
-            remove(&file).map_err(|e| failed(path, &e))?;
+            remove(&file).map_err(|e| failed(path.to_string(), &e))?;
         }
         let wanted: Vec<(&RepoPath, &IndexEntry)> = apart
             .entries
@@ -133,15 +133,16 @@ impl Git {
         let ids: Vec<_> = wanted.iter().map(|(_, entry)| entry.id).collect();
         for ((path, entry), content) in wanted.into_iter().zip(self.blobs(&ids)?) {
             let file = self.root().join(path.to_os());
-            put(self.root(), &file, entry.mode, content).map_err(|e| failed(path, &e))?;
+            put(self.root(), &file, entry.mode, content)
+                .map_err(|e| failed(path.to_string(), &e))?;
         }
         Ok(())
     }
 }
 
-pub(super) fn failed(path: &RepoPath, error: &io::Error) -> GitError {
+pub(super) fn failed(path: String, error: &io::Error) -> GitError {
     GitError::File {
-        path: path.to_string(),
+        path,
         message: error.to_string(),
     }
 }

@@ -9,8 +9,9 @@ use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::load::Site;
 use crate::engine::failure::{Failure, changes_unknown};
 use crate::plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,7 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     let is_there = |folder: &&RepoPath| site.root.join(folder.to_os()).is_dir();
     let there: Vec<&RepoPath> = folders.iter().filter(is_there).collect();
     for folder in &there {
-        let own = site.root.join(folder.to_os());
-        fill(&copy.root, &own, &copy.root.join(folder.to_os()))
+        (make_room(&copy.root, folder).and_then(|()| Mirror::of(site, copy, folder)?.make(folder)))
             .map_err(|e| refused(folder, &e.to_string()))?;
     }
     let (false, Ok(git)) = (there.is_empty(), &copy.git) else {
@@ -52,7 +52,9 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     }
 }
 
-fn fill(root: &Path, own: &Path, place: &Path) -> io::Result<()> {
+/// Checks that a folder can be made in the checkout, and makes those above it.
+fn make_room(root: &Path, folder: &RepoPath) -> io::Result<()> {
+    let place = root.join(folder.to_os());
     if place.symlink_metadata().is_ok() {
         return Err(io::Error::other("it has tracked files"));
     }
@@ -61,12 +63,68 @@ fn fill(root: &Path, own: &Path, place: &Path) -> io::Result<()> {
     if above.any(Path::is_symlink) {
         return Err(io::Error::other("a link is above it"));
     }
-    std::fs::create_dir_all(place)?;
-    for entry in std::fs::read_dir(own)? {
-        let name = entry?.file_name();
-        symlink(own.join(&name), place.join(&name))?;
+    place.parent().map_or(Ok(()), std::fs::create_dir_all)
+}
+
+/// A folder of the repository that is made again in the checkout.
+struct Mirror<'a> {
+    home: &'a Path,
+    tree: &'a Path,
+    /// The folders that are made and not linked, as links in them lead to other files of the
+    /// repository, of which the checkout has its own: packages of one workspace.
+    made: BTreeSet<RepoPath>,
+}
+
+impl<'a> Mirror<'a> {
+    fn of(site: &'a Site, copy: &'a Site, folder: &RepoPath) -> io::Result<Self> {
+        let (home, tree) = (site.root.as_path(), copy.root.as_path());
+        let own = home.join(folder.to_os()).canonicalize()?;
+        let leads_out = |path: &&RepoPath| {
+            let path = home.join(path.to_os());
+            let end = path
+                .is_symlink()
+                .then(|| path.canonicalize().ok())
+                .flatten();
+            end.is_some_and(|end| end.starts_with(home) && !end.starts_with(&own))
+        };
+        let found = files::walk(home, folder)?;
+        let made = found.iter().filter(leads_out).flat_map(RepoPath::ancestors);
+        let made = made.chain([folder.clone()]).collect();
+        Ok(Self { home, tree, made })
     }
-    Ok(())
+
+    fn make(&self, folder: &RepoPath) -> io::Result<()> {
+        let place = self.tree.join(folder.to_os());
+        std::fs::create_dir(&place)?;
+        for entry in std::fs::read_dir(self.home.join(folder.to_os()))? {
+            let entry = entry?;
+            let path = (folder.join(entry.file_name().as_bytes()))
+                .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            if entry.file_type()?.is_dir() && self.made.contains(&path) {
+                self.make(&path)?;
+            } else {
+                symlink(
+                    self.target(folder, &entry.path())?,
+                    place.join(entry.file_name()),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the target of the link in place of an entry of a folder: the entry; of a link into
+    /// the repository its counterpart in the checkout.
+    fn target(&self, folder: &RepoPath, entry: &Path) -> io::Result<PathBuf> {
+        if !entry.is_symlink() {
+            return Ok(entry.to_owned());
+        }
+        let target = std::fs::read_link(entry)?;
+        let below = match target.strip_prefix(self.home) {
+            Ok(below) => RepoPath::parse(below.as_os_str().as_bytes()),
+            Err(_) => folder.join(target.as_os_str().as_bytes()),
+        };
+        Ok(below.map_or(entry.to_owned(), |path| self.tree.join(path.to_os())))
+    }
 }
 
 /// The files of the linked folders as they were before anything ran.
