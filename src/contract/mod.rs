@@ -28,6 +28,7 @@ use crate::base::vocabulary::RewriteRule;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report};
 use draft::Imported;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A contract without errors. Made by [`validate::validate`] only.
@@ -277,7 +278,7 @@ pub struct Role {
 }
 
 /// `limits`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
     /// Time for the whole run, in milliseconds.
     pub budget_ms: Option<u64>,
@@ -299,7 +300,7 @@ pub struct Scope {
 }
 
 /// `recover`: which repairs are allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecoverPolicy {
     /// The allowed rules, in the order of engine.md section 6. All by default.
     pub rules: Vec<RewriteRule>,
@@ -317,7 +318,7 @@ impl Default for RecoverPolicy {
 }
 
 /// `gate`: what the ledger asks of a subject's rounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Gate {
     /// `confirmations`.
     pub confirmations: Option<u32>,

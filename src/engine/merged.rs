@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::place::Engine;
 use crate::base::vocabulary::Exit;
-use crate::base::word::{and_more, count, visible};
+use crate::base::word::{count, first_of, visible};
 use crate::effect::os::files;
 use crate::effect::store::records::{EVENTS, REPORT};
 use crate::effect::store::report_files::{DEPTH, find};
@@ -136,13 +136,8 @@ fn found(
 }
 
 fn some_of(paths: &[PathBuf]) -> String {
-    let shown: Vec<String> = paths
-        .iter()
-        .take(NAMED)
-        .map(|path| format!("`{}`", visible(path.as_os_str().as_bytes())))
-        .collect();
-    let more = and_more(paths.len().saturating_sub(shown.len()));
-    format!("{}{more}", shown.join(", "))
+    let name = |path: &PathBuf| format!("`{}`", visible(path.as_os_str().as_bytes()));
+    first_of(paths.iter().map(name), NAMED)
 }
 
 fn load(file: &Path, left: &mut u64) -> Result<Part, Failure> {

@@ -8,7 +8,7 @@ use super::request::PlanRequest;
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
-use crate::base::word::{and_more, visible};
+use crate::base::word::{first_of, visible};
 use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
@@ -306,16 +306,10 @@ impl Subject {
             .collect();
         checks.sort();
         checks.dedup();
-        let named: Vec<String> = checks
-            .iter()
-            .take(NAMED)
-            .map(|c| format!("`{}`", visible(c.as_bytes())))
-            .collect();
-        let more = and_more(checks.len().saturating_sub(NAMED));
-        let lacks = if named.is_empty() {
-            String::new()
-        } else {
-            format!(": {}{more}", named.join(", "))
+        let name = |check: &String| format!("`{}`", visible(check.as_bytes()));
+        let lacks = match checks.as_slice() {
+            [] => String::new(),
+            all => format!(": {}", first_of(all.iter().map(name), NAMED)),
         };
         let name = visible(self.name.as_bytes());
         let message = format!(

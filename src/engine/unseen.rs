@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::open::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
-use crate::base::word::and_more;
+use crate::base::word::first_of;
 use crate::check::Severity;
 use crate::effect::git::Git;
 use crate::effect::git::unseen::Unseen;
@@ -193,16 +193,8 @@ impl Session {
             return Ok(None);
         }
         let lines: BTreeSet<&str> = selected.iter().map(|file| &*file.by).collect();
-        let named: Vec<String> = lines
-            .iter()
-            .take(LINES)
-            .map(|line| format!("`{line}`"))
-            .collect();
-        let more = and_more(lines.len().saturating_sub(LINES));
-        let message = format!(
-            "the change hides files that checks select, by {}{more}",
-            named.join(", ")
-        );
+        let named = first_of(lines.iter().map(|line| format!("`{line}`")), LINES);
+        let message = format!("the change hides files that checks select, by {named}");
         let of_checks: Vec<&Step> = with
             .steps
             .iter()

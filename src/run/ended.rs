@@ -5,7 +5,7 @@ use super::report::Report;
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
-use crate::base::word::{and_more, visible};
+use crate::base::word::{first_of, visible};
 use crate::check::Severity;
 use crate::plan::contains::missing;
 use crate::plan::request::Mode;
@@ -247,13 +247,8 @@ fn names(steps: &[&Step]) -> String {
     const SHOWN: usize = 3;
     let mut checks: Vec<&str> = steps.iter().map(|s| s.check()).collect();
     checks.dedup();
-    let shown: Vec<String> = checks
-        .iter()
-        .take(SHOWN)
-        .map(|c| format!("`{}`", visible(c.as_bytes())))
-        .collect();
-    let more = and_more(checks.len().saturating_sub(SHOWN));
-    format!("{}{more}", shown.join(", "))
+    let name = |check: &&str| format!("`{}`", visible(check.as_bytes()));
+    first_of(checks.iter().map(name), SHOWN)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::report::{
 use super::state::Ending;
 use super::verdict::Require;
 use crate::base::vocabulary::Exit;
-use crate::base::word::{and_more, visible};
+use crate::base::word::{first_of, visible};
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::drift::Difference;
@@ -259,7 +259,7 @@ fn caveats(
         let message = if unknown.len() == shards.len() {
             "no shard says which tree it verified".to_owned()
         } else {
-            let some = some_of(&unknown);
+            let some = first_of(&unknown, SHOWN);
             format!("which tree was verified is not known of shards {some} of {count}")
         };
         caveats.push(
@@ -271,7 +271,7 @@ fn caveats(
     let Differing { caveat, unknown } = differing(shards.values());
     if same_tools {
         let why = caveat.as_ref().map(|c| c.message.clone()).or_else(|| {
-            let tools = some_of(&unknown);
+            let tools = first_of(&unknown, SHOWN);
             (!unknown.is_empty())
                 .then(|| format!("whether the shards had the same tools is not known: {tools}"))
         });
@@ -290,14 +290,11 @@ fn gap(missing: impl Iterator<Item = Shard>, count: u32) -> Option<String> {
         _ if count == 0 => Some("no shard has reported".to_owned()),
         [] => None,
         [one] => Some(format!("shard {one} of {count} is missing")),
-        more => Some(format!("shards {} of {count} are missing", some_of(more))),
+        more => Some(format!(
+            "shards {} of {count} are missing",
+            first_of(more, SHOWN)
+        )),
     }
-}
-
-fn some_of(names: &[String]) -> String {
-    let shown = names.get(..SHOWN).unwrap_or(names);
-    let more = and_more(names.len().saturating_sub(shown.len()));
-    format!("{}{more}", shown.join(", "))
 }
 
 fn join(

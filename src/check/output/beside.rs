@@ -52,12 +52,21 @@ const COUNTED: &[&str] = &[
     "violations",
 ];
 
-/// The parts of words of which every line that reports a failure has one.
+/// What every line that reports a failure has one of: these words and signs.
 static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let words = "(?i)abort|broken|crash|error|exception|fail|fatal|finding|issue|ko|mismatch|\
-                 nok|not ok|offense|panic|problem|segfault|traceback|violation|[✗✘✖❌]";
-    Regex::new(words).ok()
+    let all = [FAILING, COUNTED, &["not ok"]].concat();
+    let is_first = |word: &&&str| !all.iter().any(|o| o != *word && word.contains(o));
+    let words: Vec<&str> = all.iter().filter(is_first).copied().collect();
+    let words = words.join("|");
+    Regex::new(&format!(
+        "(?i){words}|[{}]",
+        SIGNS.iter().collect::<String>()
+    ))
+    .ok()
 });
+
+/// The signs in front of what failed.
+const SIGNS: &[char] = &['✗', '✘', '✖', '❌'];
 
 /// Whether a line of this output may report a failure: most have none of the words.
 #[must_use]
@@ -124,7 +133,7 @@ pub fn reports_failure(line: &str) -> bool {
             }
         }
     }
-    reports || !denies && line.starts_with(['✗', '✘', '✖', '❌'])
+    reports || !denies && line.starts_with(SIGNS)
 }
 
 /// A word without what is around it, in small letters.

@@ -313,15 +313,16 @@ fn lane(line: &str) -> Option<(&str, &str)> {
         let (name, rest) = line.get(1..)?.split_once("] ")?;
         return (name.len() <= LANE_NAME && !name.contains([' ', '['])).then_some((name, rest));
     }
-    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"@/._:#-".contains(b);
-    if !is_name(first) {
+    let is_other = |b: &u8| !matches!(b, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'@' | b'/' | b'.' | b'_' | b':' | b'#' | b'-');
+    if is_other(first) {
         return None;
     }
-    let end = bytes.iter().take(LANE_NAME).position(|b| !is_name(b))?;
+    let start = bytes.get(..LANE_NAME).unwrap_or(bytes);
+    let end = start.iter().position(is_other)?;
     // Behind the name of a package, that of its script.
-    let end = match (bytes.get(end), bytes.get(end + 1)) {
-        (Some(b' '), Some(b'a'..=b'z')) => {
-            end + 1 + bytes.iter().skip(end + 1).position(|b| !is_name(b))?
+    let end = match bytes.get(end..)? {
+        [b' ', script @ ..] if script.first().is_some_and(u8::is_ascii_lowercase) => {
+            end + 1 + script.iter().position(is_other)?
         }
         _ => end,
     };

@@ -219,9 +219,11 @@ impl Rows {
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
             (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
+                // What was not read whole says itself how many there were.
+                let is_whole = step.reason != Some(Cause::OutputUnread);
                 let tests = step
                     .tests
-                    .filter(|tests| tests.ran() > 0)
+                    .filter(|tests| is_whole && tests.ran() > 0)
                     .map(|tests| format!("{}, ", counts(&tests)));
                 format!(
                     "{} ({}{detail})",

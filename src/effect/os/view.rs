@@ -254,10 +254,9 @@ impl View {
         let mut value = OsString::from(format!("{real}:"));
         value.push(&self.dir);
         let error = own_program::again(Some((VARIABLE, &value)), |words| {
-            words.retain({
-                let mut is_first = true;
-                move |word| !(std::mem::take(&mut is_first) && word == ARGUMENT)
-            });
+            if words.first().is_some_and(|word| word == ARGUMENT) {
+                words.remove(0);
+            }
         });
         let _ = remove(&self.dir);
         error

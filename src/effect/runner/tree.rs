@@ -7,7 +7,7 @@
 pub mod blame;
 
 use crate::base::path::RepoPath;
-use crate::base::word::and_more;
+use crate::base::word::first_of;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
@@ -215,16 +215,8 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChang
 
 fn note(changed: &[RepoPath]) -> Option<Note> {
     let first = changed.first()?;
-    let named: Vec<String> = changed
-        .iter()
-        .take(NAMED)
-        .map(|path| format!("`{path}`"))
-        .collect();
-    let more = and_more(changed.len().saturating_sub(NAMED));
-    let message = format!(
-        "the tree changed while the run went on: {}{more}",
-        named.join(", ")
-    );
+    let named = first_of(changed.iter().map(|path| format!("`{path}`")), NAMED);
+    let message = format!("the tree changed while the run went on: {named}");
     Some(Note {
         kind: CHANGED.to_owned(),
         message,

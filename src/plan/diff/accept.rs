@@ -8,7 +8,7 @@ use crate::base::command::{Command, Env};
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
 use crate::base::word::visible;
-use crate::contract::{Body, Check, Contract, Test};
+use crate::contract::{Body, Check, Contract, Gate, Limits, RecoverPolicy, Test};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -203,11 +203,11 @@ impl<'a> Words<'a> {
 #[derive(Serialize)]
 struct Shared<'a> {
     base: Option<&'a str>,
-    gate: String,
+    gate: &'a Gate,
     judge_with: Option<String>,
-    limits: String,
+    limits: &'a Limits,
     linked: &'a [RepoPath],
-    recover: String,
+    recover: &'a RecoverPolicy,
     risks: Vec<(&'a str, u8, String)>,
     roles: BTreeMap<&'a str, (&'a [String], Option<u64>)>,
     scope: [Option<String>; 2],
@@ -226,11 +226,11 @@ impl<'a> Shared<'a> {
         let scope = &contract.scope;
         Self {
             base: contract.base.as_deref(),
-            gate: format!("{:?}", contract.gate),
+            gate: &contract.gate,
             judge_with: contract.judge_with.as_ref().map(Command::to_text),
-            limits: format!("{:?}", contract.limits),
+            limits: &contract.limits,
             linked: &contract.linked,
-            recover: format!("{:?}", contract.recover),
+            recover: &contract.recover,
             risks: (contract.risks.iter())
                 .map(|r| (r.name.as_str(), r.tier, json(&r.selection)))
                 .collect(),

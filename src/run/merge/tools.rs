@@ -2,7 +2,7 @@
 
 use super::Checked;
 use crate::base::canon::Digest;
-use crate::base::word::visible;
+use crate::base::word::{first_of, visible};
 use crate::plan::Step;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::shard::Shard;
@@ -46,20 +46,13 @@ pub(super) fn differing<'a>(shards: impl Iterator<Item = &'a Checked>) -> Differ
         .map(|(tool, _)| visible(&tool.0))
         .collect();
     tools.retain(|_, seen| seen.contents.keys().flatten().count() > 1);
-    let mut named: Vec<String> = tools
-        .iter()
-        .take(NAMED)
-        .map(|(tool, seen)| describe(tool, seen))
-        .collect();
-    if tools.len() > NAMED {
-        named.push(format!("and {} more", tools.len() - NAMED));
-    }
+    let named = first_of(tools.iter().map(|(tool, seen)| describe(tool, seen)), NAMED);
     let checks: BTreeSet<String> = tools.into_values().flat_map(|seen| seen.checks).collect();
     let caveat = (!named.is_empty()).then(|| {
         Caveat::new(
             Code::ToolsDiffer,
             Effect::Note,
-            format!("the shards had different tools: {}", named.join(", ")),
+            format!("the shards had different tools: {named}"),
         )
         .of_checks(checks.into_iter().collect())
         .way_out("run all shards in one image; `vplan merge --same-tools` refuses such shards")
