@@ -68,23 +68,14 @@ fn is_carried(step: &Step) -> bool {
         .is_some_and(Unsupported::is_carried)
 }
 
-/// Whether a step will be carried, too.
-fn can_be_followed(step: &Step) -> bool {
-    let mut carried = Carried {
-        dir: step.dir.clone(),
-        env: step.env.clone(),
-    };
-    step.unsupported
-        .as_ref()
-        .is_some_and(|u| carried.follow_all(u).is_some())
-}
-
 fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, String> {
     let gone = case.step;
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(&gone.id)) {
         return Err(format!("`{}` needs it", other.id));
     }
     let mut env = carried.env.clone();
+    // Where a shell is, which follows the steps that still wait to be carried.
+    let mut walk = carried.clone();
     let before = case.plan.steps.iter().take(case.index.position());
     let mut steps: Vec<Step> = before.cloned().collect();
     for step in behind {
@@ -92,17 +83,20 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
         step = with(step, &env)?;
         // A variable that is exported again does not come from this step any more.
-        let chain = step
-            .unsupported
-            .iter()
-            .filter(|_| can_be_followed(&step))
-            .flat_map(|u| &u.chain);
-        for link in chain {
-            if let Link::Export { export } = link {
-                env.retain(|name, _| !export.contains_key(name));
+        walk.env.extend(step.env.clone());
+        if let Some(waiting) = &step.unsupported
+            && walk.follow_all(waiting).is_some()
+        {
+            for link in &waiting.chain {
+                if let Link::Export { export } = link {
+                    env.retain(|name, _| !export.contains_key(name));
+                }
             }
         }
         steps.push(step);
+    }
+    if !steps.iter().any(Step::is_effective) {
+        return Err("no step that verifies something would remain".to_owned());
     }
     let order = case.plan.positions();
     for step in &mut steps {
@@ -217,6 +211,11 @@ mod tests {
                 &["export A=1", "cd d", "export A=2", "a"],
                 &[1, 2, 3],
                 "A=2 a@d",
+            ),
+            (
+                &["export A=1", "cd d", "cd .. && export A=", "a"],
+                &[1, 2, 3],
+                "A= a@.",
             ),
             (&["export A=1", "a && b"], &[1], "export A=1 && a && b@."),
             (
