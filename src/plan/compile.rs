@@ -442,8 +442,13 @@ impl<'a> Input<'a> {
                 if fates[*need].is_in() || brought.contains(need) {
                     continue;
                 }
+                // Its role or its tier may have left it out where it applies.
+                let placements = match judged.choose(needed, &mut BTreeSet::new()) {
+                    Choice::Yes(placements, _) => placements,
+                    Choice::No(..) => needed.placements.iter().take(1).collect(),
+                };
                 let mut fate = Inclusion::Included(Chosen {
-                    placements: needed.placements.iter().take(1).collect(),
+                    placements,
                     tier: needed.tier,
                     ..Chosen::default()
                 });

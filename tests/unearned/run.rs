@@ -556,3 +556,16 @@ fn a_check_of_the_changed_files_drops_no_tests() {
     assert!(!codes(&of(" {changed}")).contains(&"tests_dropped"));
     assert!(codes(&of(" all")).contains(&"tests_dropped"));
 }
+
+/// A check that a role does not ask for, and that another one needs: its `{changed}` is what the
+/// change has where the check applies, not where it is written.
+#[test]
+fn a_needed_check_is_given_its_files() {
+    let project = Project::contract(
+        "vplan 1\nrole docser {\n  only docs-safe\n}\nwhenChangedOnly \"src/**\" {\n  check words: grep -q good {changed}\n}\n\
+         whenChangedAny \"docs/**\" {\n  use words\n}\ncheck docs {\n  run true\n  tags docs-safe\n  needs words\n}\n",
+    );
+    project.write("docs/a.md", "bad\n");
+    let ran = project.run(&["run", "--role", "docser", "--changed", "docs/a.md"]);
+    ran.exits(40).warns("words");
+}
