@@ -107,7 +107,9 @@ proptest! {
     fn what_differs_in_canonical_form_differs_in_digest(one in contract(), other in contract()) {
         let form = |text: &str| {
             let source = Source::new("a.vplan", text);
-            format(&parse(&source, SourceId(0), &Caps::default()).0)
+            let form = format(&parse(&source, SourceId(0), &Caps::default()).0);
+            // Which folders a checkout has as links is no part of what is verified.
+            form.lines().filter(|line| !line.starts_with("linked ")).map(str::to_owned).collect::<Vec<_>>()
         };
         let (one, other) = (one.write(Style::plain()), other.write(Style::plain()));
         prop_assert_eq!(form(&one) == form(&other), digest_of(&one)? == digest_of(&other)?);

@@ -179,7 +179,7 @@ fn one_after_the_other() {
         return sweep.cannot("no libfaketime");
     };
     while let Some(mut case) = sweep.next() {
-        let checks = "gate {\n  confirmations 1000\n  retries 1000\n}\ncheck kept {\n  run sh -c \"cat flag >> ../ran\"\n  inputs \"flag\"\n}\ncheck flag: grep -q ok flag\n";
+        let checks = "gate {\n  confirmations 1000\n  retries 1000\n  same-failure 1000\n}\ncheck kept {\n  run sh -c \"cat flag >> ../ran\"\n  inputs \"flag\"\n}\ncheck flag: grep -q ok flag\n";
         let world = World::new(checks);
         let go = |jump: &str, args: &[&str]| {
             let exit = wait(&mut Guard(
