@@ -123,6 +123,38 @@ fn without_any_run() {
 }
 
 #[test]
+fn a_run_keeps_so_many_records() {
+    let project = project();
+    let all: Vec<String> = (0..4).map(|_| pass(&project)).collect();
+    assert_eq!(listed(&project).len(), 4);
+    for (args, kept) in [(&["--keep-runs", "3"][..], 3), (&["--keep-bytes", "1B"], 1)] {
+        let mut run = vec!["run"];
+        run.extend(args);
+        run.push("--all");
+        project.run(&run).exits(0);
+        assert_eq!(listed(&project).len(), kept, "{args:?}");
+    }
+    assert!(!folder(&project, &all[0]).exists());
+    project.run(&["run", "--keep-runs", "0"]).exits(2);
+    // No contract says it: a change must not remove evidence.
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\nlimits {\n  keep-runs 1\n}\n",
+    );
+    project.run(&["check"]).exits(3);
+}
+
+/// The names of the runs that are listed.
+fn listed(project: &Project) -> Vec<String> {
+    let ran = project.run(&["runs", "--format", "json"]);
+    let runs = ran.json();
+    let runs = runs["runs"].as_array().unwrap();
+    runs.iter()
+        .map(|run| run["run"]["runId"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
 fn asked_for_what_there_is_not() {
     let project = project();
     let (one, two) = (fail(&project), pass(&project));

@@ -405,6 +405,12 @@ pub struct Run {
     /// Keep the records of runs in this directory instead of `.vplan/` at the root.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     pub records: Option<PathBuf>,
+    /// Keep so many runs there, the newest; what is older goes, a few at a time.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
+    pub keep_runs: u32,
+    /// Keep no more than so much of earlier runs there.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = RUN)]
+    pub keep_bytes: u64,
     /// The reports to write.
     #[command(flatten)]
     pub reports: super::reports::Reports,

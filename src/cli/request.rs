@@ -6,6 +6,7 @@ use crate::base::word::visible;
 use crate::effect::os::environment::Grants;
 use crate::effect::os::{files, input, view};
 use crate::effect::repo::changes::{BaseRevision, ChangeSource, list};
+use crate::effect::store::history::Keep;
 use crate::engine::propose::command;
 use crate::engine::request::PlanFile;
 use crate::engine::request::selector;
@@ -160,6 +161,10 @@ impl Run {
             grants,
             max_output: Some(self.max_output),
             records: self.records.clone(),
+            keep: Keep {
+                runs: self.keep_runs.try_into().unwrap_or(usize::MAX),
+                bytes: self.keep_bytes,
+            },
             reuse: self.reuse.reuse(),
             own_files: own.into_iter().flatten().cloned().collect(),
         })

@@ -9,6 +9,7 @@ use crate::check::Kind;
 use crate::effect::git::object::Oid;
 use crate::effect::os::environment::Grants;
 use crate::effect::repo::changes::{BaseRevision, ChangeSource};
+use crate::effect::store::history::Keep;
 use crate::ledger::Status;
 use crate::plan::Plan;
 use crate::plan::definition::changed_definitions;
@@ -147,6 +148,8 @@ pub struct VerifyRequest {
     pub max_output: Option<u64>,
     /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
+    /// How many records of earlier runs stay there.
+    pub keep: Keep,
     /// The use of results of earlier runs.
     pub reuse: Use,
     /// Files that the caller writes itself, which are not part of the work.

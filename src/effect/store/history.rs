@@ -105,6 +105,24 @@ pub struct Tries {
     pub tries: Vec<Logged>,
 }
 
+/// How much of the history is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// The most runs.
+    pub runs: usize,
+    /// The most bytes of all their files.
+    pub bytes: u64,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self {
+            runs: 200,
+            bytes: 1 << 30,
+        }
+    }
+}
+
 impl History {
     /// Opens the records at a repository's root, or those in another directory.
     ///
@@ -349,12 +367,40 @@ impl History {
         all
     }
 
+    /// Removes the oldest runs beyond these bounds, a few at a time, so that no run waits for it
+    /// long. The newest run stays, whatever its size.
+    ///
+    /// # Errors
+    /// Errors of the system; what was removed before stays removed.
+    pub fn collect_beyond(&self, keep: Keep) -> Result<Collected, HistoryError> {
+        const AT_ONCE: usize = 64;
+        let Some(runs) = &self.runs else {
+            return Ok(Collected::default());
+        };
+        let (mut bytes, mut stay) = (0_u64, 0);
+        for id in self.ids()?.iter().take(keep.runs.max(1)) {
+            let folder = enter(runs.as_fd(), id).ok().flatten();
+            let size = folder.and_then(|folder| clear(folder.as_fd(), true, 0).ok());
+            bytes = bytes.saturating_add(size.unwrap_or(0));
+            if bytes > keep.bytes && stay > 0 {
+                break;
+            }
+            stay += 1;
+        }
+        self.remove_old(stay, AT_ONCE, false)
+    }
+
     /// Removes all but the newest runs. `dry`: only reports what it would remove. A run that is
     /// being written stays, whatever its age.
     ///
     /// # Errors
     /// Errors of the system; what was removed before stays removed.
     pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
+        self.remove_old(keep, usize::MAX, dry)
+    }
+
+    /// Removes at most so many of the oldest runs, and none of the newest ones.
+    fn remove_old(&self, keep: usize, most: usize, dry: bool) -> Result<Collected, HistoryError> {
         let mut collected = Collected::default();
         let Some(runs) = &self.runs else {
             return Ok(collected);
@@ -366,7 +412,9 @@ impl History {
                 remove(runs.as_fd(), &name).map_err(io)?;
             }
         }
-        for id in self.ids()?.into_iter().skip(keep) {
+        let old: Vec<String> = self.ids()?.into_iter().skip(keep).collect();
+        let first = old.len().saturating_sub(most);
+        for id in old.into_iter().skip(first) {
             match self.take(runs.as_fd(), &id, dry) {
                 Ok(Taken::Gone) => {}
                 Ok(Taken::Written) => collected.kept.push((id, "it is being written".to_owned())),
@@ -650,6 +698,27 @@ mod tests {
         assert!(past.trouble.unwrap().contains("4 bytes"));
         assert_eq!(history.collect(0, false).unwrap().removed.len(), 1);
         assert!(history.ids().unwrap().is_empty());
+    }
+
+    #[test]
+    fn records_have_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join(".vplan/runs");
+        for n in 1..=70 {
+            fs::create_dir_all(runs.join(id(n))).unwrap();
+            fs::write(runs.join(id(n)).join(EVENTS), BEGIN).unwrap();
+        }
+        let history = history(dir.path());
+        let one = BEGIN.len() as u64;
+        let beyond = |runs: usize, bytes: u64| {
+            let collected = history.collect_beyond(Keep { runs, bytes }).unwrap();
+            (collected.removed.len(), history.ids().unwrap().len())
+        };
+        assert_eq!(beyond(70, 70 * one), (0, 70), "at the bounds");
+        assert_eq!(beyond(1, u64::MAX), (64, 6), "so many at once");
+        assert_eq!(history.ids().unwrap()[5], id(65), "the oldest go first");
+        assert_eq!(beyond(100, 4 * one + 1), (2, 4), "by bytes");
+        assert_eq!(beyond(0, 0), (3, 1), "the newest stays");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::contents::Tree;
 use crate::effect::repo::load::LoadError;
+use crate::effect::repo::load::Site;
 use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use crate::effect::runner::asserted;
 use crate::effect::runner::executor::{DriveError, Played};
@@ -26,6 +27,7 @@ use crate::effect::runner::reports::Aside;
 use crate::effect::runner::tree::Beginning;
 use crate::effect::runner::verify::{self as runner, ProgressEvent, VerifyError};
 use crate::effect::store::earlier::Earlier;
+use crate::effect::store::history::History;
 use crate::effect::store::records::{RecordError, RunRecord};
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::reuse::results::{Results, unavailable};
@@ -43,6 +45,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// An event of a verification.
@@ -295,12 +298,15 @@ fn execute(
         },
         conclude: &conclude,
     };
+    let old_records = remove_old_records(&session.site, asked);
     let verified = runner::verify(plan, run, caller.played, &mut |seen| {
         if let Some(see) = &mut caller.see {
             see(Progress::Run(seen));
         }
-    })
-    .map_err(failed)?;
+    });
+    // A run that failed has removed what is too old all the same.
+    let _ = old_records.map(JoinHandle::join);
+    let verified = verified.map_err(failed)?;
     let report = &verified.report;
     if let Some(earlier) = earlier
         .as_ref()
@@ -447,6 +453,20 @@ fn record(session: &Session, asked: &VerifyRequest) -> Result<RunRecord, Failure
             .map_err(|e| unusable(format!("the proposal cannot be recorded: {e}")))?;
     }
     Ok(record)
+}
+
+/// Removes the records that are beyond what is kept, aside of the run, whose own record is begun.
+/// Without a thread for it they stay until the next run.
+fn remove_old_records(site: &Site, asked: &VerifyRequest) -> Option<JoinHandle<()>> {
+    let history = History::open(&site.home, asked.records.as_deref());
+    let keep = asked.keep;
+    let aside = std::thread::Builder::new().name("old records".to_owned());
+    let started = aside.spawn(move || {
+        // What cannot be removed now is tried again by the next run; `vplan gc` says why.
+        let removed = history.and_then(|history| history.collect_beyond(keep));
+        tracing::debug!(?removed, "old records");
+    });
+    started.ok()
 }
 
 /// Reads the state of the path of a `file` check.
