@@ -215,3 +215,124 @@ fn words_behind_deny() {
         project.run(&["check", "--deny", word]).exits(2).warns(help);
     }
 }
+
+#[test]
+fn what_many_checks_lack_is_one_message() {
+    let mut contract = String::from("vplan 1\n");
+    for n in 0..77 {
+        contract += &format!("check c{n}: no-such-tool run {n}\n");
+    }
+    contract += "check other: no-such-other\n";
+    for n in 0..2 {
+        contract += &format!("check d{n} {{\n  run true\n  dir \"web\"\n}}\n");
+        contract += &format!("check m{n}: make nope\n");
+        contract += &format!("check s{n}: ./missing.sh {n}\n");
+    }
+    let project = Project::contract(&contract);
+    project.write("Makefile", "all:\n\ttrue\n").commit("files");
+    let ran = project.run(&["check", "--format", "json"]);
+    let kinds = [
+        "program_not_found",
+        "missing_directory",
+        "missing_make_target",
+    ];
+    let found = found(ran.exits(0), &kinds);
+    // `make` itself need not be here.
+    let found: Vec<&String> = found.iter().filter(|f| !f.contains("`make` is")).collect();
+    assert_eq!(
+        found,
+        [
+            "2: `no-such-tool` is not on the PATH: install it, or name its folder with `tool-path`; runs `no-such-tool run 0`",
+            "79: `no-such-other` is not on the PATH: install it, or name its folder with `tool-path`; runs `no-such-other`",
+            "80: the directory `web` does not exist; would run there",
+            "84: the makefile has no goal `nope`; runs `make nope`",
+            "85: `missing.sh` does not exist; runs `./missing.sh 0`",
+        ]
+    );
+    let messages = ran.json()["diagnostics"].clone();
+    let help = |word: &str| {
+        let mut list = messages.as_array().unwrap().iter();
+        let one = list.find(|d| d["message"].as_str().unwrap().contains(word));
+        one.unwrap()["help"].as_str().unwrap_or("").to_owned()
+    };
+    assert_eq!(
+        help("no-such-tool"),
+        "the same holds for `c1`, `c2`, `c3`, `c4`, `c5` and 71 more"
+    );
+    assert_eq!(help("no-such-other"), "");
+    assert_eq!(
+        help("missing.sh"),
+        "if another check makes it, say so with `produces`; the same holds for `s1`"
+    );
+}
+
+/// What `check --pure` says of a contract, with the exit code of `--deny warnings`.
+fn pure(project: &Project) -> (Vec<String>, i32) {
+    let json = project.run(&["check", "--pure", "--format", "json"]);
+    let kinds = [
+        "program_not_found",
+        "missing_directory",
+        "missing_script",
+        "missing_make_target",
+    ];
+    let list = found(json.exits(0), &kinds);
+    let denied = project.run(&["check", "--pure", "--deny", "warnings"]);
+    (list, denied.exit.unwrap_or(-1))
+}
+
+#[test]
+fn a_pure_check_asks_nothing_of_the_machine() {
+    let project = Project::contract(
+        "vplan 1\n\
+         check a: no-such-tool\n\
+         check b: /no/such/tool\n\
+         check c: ./node_modules/.bin/tool\n\
+         check d {\n  run true\n  dir \"node_modules/x\"\n}\n\
+         check e {\n  run tool\n  tool-path \"bin\"\n}\n\
+         whenExists \"cache\" {\n  check f: npm run nope\n}\n",
+    );
+    project
+        .write(".gitignore", "node_modules/\ncache\n/built\n")
+        .write("package.json", "{\"scripts\":{}}")
+        .commit("files");
+    let nothing = (vec![], 0);
+    assert_eq!(pure(&project), nothing);
+    project.run(&["check", "--deny", "warnings"]).exits(3);
+    // What is installed or built here changes nothing, nor do the environment and the PATH.
+    project
+        .write("node_modules/x/y", "")
+        .write("cache", "")
+        .script("node_modules/.bin/tool", "#!/bin/sh\n");
+    assert_eq!(pure(&project), nothing);
+
+    // What the repository itself lacks is said, even where a file that git ignores is there.
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck a: ./missing.sh\ncheck b: ./built\ncheck c {\n  run true\n  dir \"web\"\n}\n\
+         check d: npm run nope\ncheck e: ./new.sh\ncheck f: sub/../new.sh\n",
+    );
+    project.write("built", "").script("new.sh", "#!/bin/sh\n");
+    let wanted = [
+        "2: the repository has no file `missing.sh`; runs `./missing.sh`",
+        "3: the repository has no file `built`; runs `./built`",
+        "4: the repository has no directory `web`; would run there",
+        "8: package.json declares no script `nope`; runs `npm run nope`",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    assert_eq!(pure(&project), (wanted.clone(), 3));
+    std::fs::remove_file(project.path("built")).unwrap();
+    assert_eq!(pure(&project), (wanted, 3));
+}
+
+/// A copy of the files without git, as a build sandbox has it.
+#[test]
+fn a_pure_check_of_a_copy_without_git() {
+    let text = "vplan 1\ncheck a: no-such-tool\ncheck b: ./missing.sh\ncheck c: ./there.sh\ncheck d: vendor/bin/tool\n";
+    let project = Project::bare();
+    project.write("contracts/verify.vplan", text);
+    project.script("there.sh", "#!/bin/sh\n");
+    let project = project.env("PATH", "/nowhere").env("HOME", "/nowhere");
+    let wanted = vec!["3: the repository has no file `missing.sh`; runs `./missing.sh`".to_owned()];
+    assert_eq!(pure(&project), (wanted, 3));
+}

@@ -968,3 +968,17 @@ fn a_trigger_says_what_pulled_it() {
     project.write("contracts/verify.vplan", contract("\n# moved\n\n"));
     assert_eq!(digest(&project), before);
 }
+
+#[test]
+fn a_flag_of_another_tool_is_answered_with_what_to_write() {
+    let project = Project::contract(CONTRACT);
+    for (args, advice) in [
+        (["run", "--dry-run"], "`vplan explain` shows what would run"),
+        (["run", "--fail-fast"], "`--keep-going` goes on"),
+        (["run", "--affected"], "`--base REV`"),
+        (["run", "--watch"], "`vplan loop --fix COMMAND`"),
+    ] {
+        let ran = project.run(&args);
+        ran.exits(2).warns("unexpected argument").warns(advice);
+    }
+}

@@ -479,3 +479,49 @@ fn a_line_with_the_name_of_the_remote() {
         &head,
     );
 }
+
+#[test]
+fn a_run_on_a_clean_tree_says_what_it_compared_and_what_to_try() {
+    // No remote: one would be the base.
+    let project = Project::git_empty();
+    let contract = "vplan 1\nwhenChangedAny \"src/**\" {\n  check a: false\n}\n";
+    project.write("contracts/verify.vplan", contract);
+    project.write("src/a", "1").commit("begin");
+    project.git(&["checkout", "-q", "-b", "work"]);
+    for (args, compared, advice) in [
+        (
+            &["run"][..],
+            "compared: the work tree against the merge base of `refs/heads/main` and `HEAD`",
+            "no file changed against `refs/heads/main`; try `--all`",
+        ),
+        (
+            &["run", "--base", "main"],
+            "compared: the work tree against the merge base of `main` and `HEAD`",
+            "no file changed against `main`; try `--all`",
+        ),
+        (
+            &["run", "--staged"],
+            "compared: ",
+            "nothing is staged; try `--all`",
+        ),
+        (
+            &["run", "--changed-none"],
+            "compared: no changed file, as asked",
+            "no changed file was named; try `--all` or `--base BRANCH`",
+        ),
+    ] {
+        let ran = project.run(args);
+        ran.exits(0)
+            .says("nothing to verify")
+            .says(compared)
+            .says(advice);
+    }
+    project.run(&["run", "--all"]).exits(40);
+    // Nothing says what came before: no green, and what to write.
+    project.git(&["checkout", "-q", "main"]);
+    project
+        .run(&["run"])
+        .exits(44)
+        .says("the work tree against `HEAD`")
+        .says("name a base with `--base REV`");
+}

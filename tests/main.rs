@@ -31,6 +31,7 @@ mod golden;
 mod html;
 mod imports;
 mod init;
+mod install;
 mod integrations;
 mod judge;
 mod judged;

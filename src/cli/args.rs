@@ -331,6 +331,10 @@ pub struct Check {
     /// mentions no file, although it runs for every one.
     #[arg(long)]
     pub uncovered: bool,
+    /// Leave out what depends on this machine: programs on the PATH or with an absolute path, and
+    /// files that git ignores. The answer is then the same wherever the same files are.
+    #[arg(long)]
+    pub pure: bool,
 }
 
 /// `vplan explain`

@@ -57,7 +57,8 @@ impl CommandLine {
         }
         let matches = Self::command()
             .color(color(&words))
-            .try_get_matches_from(&words)?;
+            .try_get_matches_from(&words)
+            .map_err(|error| super::hints::advised(error, &words))?;
         Self::from_arg_matches(&matches)
     }
 
@@ -221,6 +222,7 @@ mod tests {
         ("argv -x", true),
         ("check --deny warnings", true),
         ("check --uncovered --deny never_selected", true),
+        ("check --pure --deny warnings", true),
         ("fmt --check a.vplan - --format json", true),
         ("diff a.json b.json --exit-code", true),
         ("diff --base main --strict --contract c", true),

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod command;
 pub mod command_line;
+mod hints;
 pub mod history;
 pub mod outputs;
 pub mod page;

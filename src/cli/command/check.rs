@@ -60,7 +60,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         list,
         notes,
         uncovered,
-    } = look(&site, &loaded, args.uncovered)?;
+    } = look(&site, &loaded, args)?;
     let is_json = format == Format::Json;
     if is_json {
         terminal.print_json(&CheckDocument {
@@ -113,7 +113,7 @@ struct Looked {
 }
 
 /// Holds a contract against its repository.
-fn look(site: &Site, loaded: &Loaded, uncovered: bool) -> Result<Looked, Failure> {
+fn look(site: &Site, loaded: &Loaded, args: &Check) -> Result<Looked, Failure> {
     let mut found = loaded.diagnostics.clone();
     let mut looked = Looked {
         list: Vec::new(),
@@ -121,10 +121,10 @@ fn look(site: &Site, loaded: &Loaded, uncovered: bool) -> Result<Looked, Failure
         uncovered: None,
     };
     if let Some(contract) = &loaded.contract {
-        let survey = survey::survey(site, contract, &loaded.sources);
+        let survey = survey::survey(site, contract, &loaded.sources, args.pure);
         found.append(survey.found);
         looked.notes = survey.notes;
-        if uncovered {
+        if args.uncovered {
             let git = site.git.as_ref().map_err(GitError::clone);
             let files = git.and_then(|git| uncovered::uncovered(contract, git));
             let files = files.map_err(|e| {

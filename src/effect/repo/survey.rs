@@ -1,6 +1,7 @@
 //! Surveys a valid contract for contradictions with the repository, or with itself. For `vplan
 //! check` only: a plan depends on none of it.
 
+mod programs;
 mod selected;
 pub mod tracked;
 pub mod uncovered;
@@ -19,14 +20,13 @@ use crate::base::word::visible;
 use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
 use crate::contract::{Body, Check, Contract, Test};
 use crate::effect::git::error::GitError;
-use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::process::program::{self, Root};
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
 use crate::front;
 use crate::plan::facts::Facts;
 use crate::plan::{Plan, Step};
 use crate::recover::{self, bare};
+use programs::{Tree, push_merged};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A glob that selects no file of the repository.
@@ -35,17 +35,13 @@ pub const GLOB_SELECTS_NOTHING: Code = Code("vplan::repository::glob_selects_not
 pub const MISSING_SCRIPT: Code = Code("vplan::repository::missing_script");
 /// A goal that the makefile does not have.
 pub const MISSING_MAKE_TARGET: Code = Code("vplan::repository::missing_make_target");
-/// A directory that does not exist.
-pub const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
-/// A program that is not found where the system would look for it.
-pub const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
 /// All codes of this file and of those below.
 pub const CODES: &[Code] = &[
     GLOB_SELECTS_NOTHING,
     MISSING_SCRIPT,
     MISSING_MAKE_TARGET,
-    MISSING_DIRECTORY,
-    PROGRAM_NOT_FOUND,
+    programs::MISSING_DIRECTORY,
+    programs::PROGRAM_NOT_FOUND,
     selected::NEVER_SELECTED,
     selected::SHADOWED,
     tracked::TRACKED_REPORT,
@@ -61,9 +57,9 @@ pub struct Survey {
     pub notes: Vec<String>,
 }
 
-/// Compares a contract with itself and with the repository.
+/// Compares a contract with itself and with the repository; unless `pure`, also with this machine.
 #[must_use]
-pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
+pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -> Survey {
     let mut sink = Diagnostics::default();
     let mut notes = Vec::new();
     // Read once already, without an error: its diagnostics were reported before.
@@ -85,20 +81,25 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     }
     selected::never_selected(contract, &mut sink);
     selected::shadowed(contract, &mut sink);
+    let tree = Tree::of(site, pure);
     let checks: Vec<(&Check, Step)> = contract
         .checks
         .iter()
-        .filter(|c| may_apply(site, contract, c))
+        .filter(|c| may_apply(&tree, contract, c))
         .filter_map(|c| Some((c, step(c)?)))
         .collect();
     declarations(site, &checks, &mut sink);
-    programs(site, &checks, &mut sink);
+    if pure {
+        programs::of_the_repository(&tree, &checks, &mut sink);
+    } else {
+        programs::of_this_machine(site, &checks, &mut sink);
+    }
     Survey { found: sink, notes }
 }
 
 /// Whether one of the places where it applies requires no missing path.
-fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
-    let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
+fn may_apply(tree: &Tree<'_>, contract: &Contract, check: &Check) -> bool {
+    let absent = |path: &RepoPath| !tree.has(path);
     check.placements.iter().any(|placement| {
         !contract.around(placement).any(|c| match &c.test {
             Test::Exists(paths) => paths.iter().any(absent),
@@ -258,6 +259,7 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
             _ => break,
         }
     }
+    let mut found = Vec::new();
     for failure in recover::foreseen(&plan, &facts) {
         let code = match failure.code {
             FailureCode::MissingScript => MISSING_SCRIPT,
@@ -271,55 +273,10 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
         else {
             continue;
         };
-        sink.push(
-            Diagnostic::warning(code, failure.evidence)
-                .label(check.place, format!("runs `{}`", step.command))
-                .help("declare it, or mark the check `optional` if it may be missing"),
-        );
+        let warning = Diagnostic::warning(code, failure.evidence)
+            .label(check.place, format!("runs `{}`", step.command))
+            .help("declare it, or mark the check `optional` if it may be missing");
+        found.push((*check, warning));
     }
-}
-
-/// Reports programs that would not be found, unless a check makes them.
-fn programs(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
-    let Ok(root) = Root::open(&site.root) else {
-        return;
-    };
-    let environment = Environment::of_this_process(&root, Grants::default());
-    let made = |path: &RepoPath| {
-        checks
-            .iter()
-            .any(|(c, _)| c.globs(Row::Produces).iter().any(|glob| glob.matches(path)))
-    };
-    for (check, step) in checks {
-        let Some(word) = step.argv.as_ref().and_then(|argv| argv.first()) else {
-            continue;
-        };
-        let search = environment.of_step(&root, step).search;
-        let warning = match program::resolve(&root, &search, &step.dir, word.as_bytes()) {
-            Err(e) if matches!(e.code.as_str(), "NO_SUCH_DIRECTORY" | "DIRECTORY_OUTSIDE") => {
-                if made(&step.dir) {
-                    continue;
-                }
-                Diagnostic::warning(MISSING_DIRECTORY, e.message)
-                    .label(check.place, "would run there")
-            }
-            Err(e) => Diagnostic::warning(PROGRAM_NOT_FOUND, e.message)
-                .label(check.place, format!("runs `{}`", step.command)),
-            Ok((found, _))
-                if word.as_bytes().contains(&b'/') && std::fs::metadata(&found.path).is_err() =>
-            {
-                let inside = step.dir.join(word.as_bytes());
-                if inside.as_ref().is_ok_and(&made) {
-                    continue;
-                }
-                let shown =
-                    inside.map_or_else(|_| visible(word.as_bytes()), |path| path.to_string());
-                Diagnostic::warning(PROGRAM_NOT_FOUND, format!("`{shown}` does not exist"))
-                    .label(check.place, format!("runs `{}`", step.command))
-                    .help("if another check makes it, say so with `produces`")
-            }
-            Ok(_) => continue,
-        };
-        sink.push(warning);
-    }
+    push_merged(found, sink);
 }

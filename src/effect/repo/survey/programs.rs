@@ -1,0 +1,196 @@
+//! Reports programs and directories of checks that are missing: on this machine, or among the files
+//! of the repository alone, which are the same on every machine.
+
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::path::RepoPath;
+use crate::base::setting::Row;
+use crate::base::word::visible;
+use crate::contract::Check;
+use crate::effect::os::environment::{Environment, Grants};
+use crate::effect::os::process::program::{self, Root};
+use crate::effect::repo::load::Site;
+use crate::plan::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A directory that does not exist.
+pub(super) const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
+/// A program that is not found where the system would look for it.
+pub(super) const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
+
+/// The most checks that a message names beside the one that it points at.
+const NAMED: usize = 5;
+
+const MADE: &str = "if another check makes it, say so with `produces`";
+
+/// The files that count as present.
+pub(super) struct Tree<'a> {
+    site: &'a Site,
+    /// With `--pure`, where git can say so: every path that git does not ignore, and the folders
+    /// of these. Everything on the disk otherwise.
+    pure: Option<(BTreeSet<RepoPath>, BTreeSet<RepoPath>)>,
+}
+
+impl<'a> Tree<'a> {
+    /// Returns what is on the disk, or with `pure` only what git does not ignore: a copy of the
+    /// repository on another machine has the same.
+    pub(super) fn of(site: &'a Site, pure: bool) -> Self {
+        let git = site.git.as_ref().ok().filter(|_| pure);
+        let pure = git.and_then(|git| git.present().ok()).map(|files| {
+            let folders = files.iter().flat_map(|file| {
+                let mut around = file.ancestors();
+                around.pop();
+                around
+            });
+            let folders = folders.chain([RepoPath::root()]).collect();
+            (files.into_iter().collect(), folders)
+        });
+        Self { site, pure }
+    }
+
+    /// Whether this file or folder is present.
+    pub(super) fn has(&self, path: &RepoPath) -> bool {
+        match &self.pure {
+            Some((files, folders)) => files.contains(path) || folders.contains(path),
+            None => std::fs::metadata(self.site.root.join(path.to_os())).is_ok(),
+        }
+    }
+
+    /// Whether this path is missing in a folder that is present. In a folder that is not, such as
+    /// `node_modules/.bin`, it may well be installed or built where the check runs.
+    fn lacks(&self, path: &RepoPath) -> bool {
+        let mut around = path.ancestors();
+        around.pop();
+        !self.has(path) && around.last().is_none_or(|folder| self.has(folder))
+    }
+}
+
+/// Reports programs and directories that would not be found here, unless a check makes them.
+pub(super) fn of_this_machine(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
+    let Ok(root) = Root::open(&site.root) else {
+        return;
+    };
+    let environment = Environment::of_this_process(&root, Grants::default());
+    let mut found = Vec::new();
+    for (check, step) in checks {
+        let Some(word) = first_word(step) else {
+            continue;
+        };
+        let search = environment.of_step(&root, step).search;
+        let warning = match program::resolve(&root, &search, &step.dir, word) {
+            Err(e) if matches!(e.code.as_str(), "NO_SUCH_DIRECTORY" | "DIRECTORY_OUTSIDE") => {
+                if is_made(&step.dir, checks) {
+                    continue;
+                }
+                Diagnostic::warning(MISSING_DIRECTORY, e.message)
+                    .label(check.place, "would run there")
+            }
+            Err(e) => Diagnostic::warning(PROGRAM_NOT_FOUND, e.message)
+                .label(check.place, format!("runs `{}`", step.command)),
+            Ok((found, _)) if word.contains(&b'/') && std::fs::metadata(&found.path).is_err() => {
+                let inside = step.dir.join(word);
+                if inside.as_ref().is_ok_and(|path| is_made(path, checks)) {
+                    continue;
+                }
+                let shown = inside.map_or_else(|_| visible(word), |path| path.to_string());
+                Diagnostic::warning(PROGRAM_NOT_FOUND, format!("`{shown}` does not exist"))
+                    .label(check.place, format!("runs `{}`", step.command))
+                    .help(MADE)
+            }
+            Ok(_) => continue,
+        };
+        found.push((*check, warning));
+    }
+    push_merged(found, sink);
+}
+
+/// Reports directories, and programs that are named by their path, which the repository lacks,
+/// unless a check makes them. A program that is looked for on the PATH, or has an absolute path, is
+/// the machine's.
+pub(super) fn of_the_repository(
+    tree: &Tree<'_>,
+    checks: &[(&Check, Step)],
+    sink: &mut Diagnostics,
+) {
+    let mut found = Vec::new();
+    for (check, step) in checks {
+        let Some(word) = first_word(step) else {
+            continue;
+        };
+        if !tree.has(&step.dir) {
+            if tree.lacks(&step.dir) && !is_made(&step.dir, checks) {
+                let message = format!("the repository has no directory `{}`", step.dir);
+                let warning = Diagnostic::warning(MISSING_DIRECTORY, message)
+                    .label(check.place, "would run there");
+                found.push((*check, warning));
+            }
+            continue;
+        }
+        if !word.contains(&b'/') || word.starts_with(b"/") {
+            continue;
+        }
+        let Ok(path) = step.dir.join(word) else {
+            continue;
+        };
+        if tree.lacks(&path) && !is_made(&path, checks) {
+            let message = format!("the repository has no file `{path}`");
+            let warning = Diagnostic::warning(PROGRAM_NOT_FOUND, message)
+                .label(check.place, format!("runs `{}`", step.command))
+                .help(MADE);
+            found.push((*check, warning));
+        }
+    }
+    push_merged(found, sink);
+}
+
+fn first_word(step: &Step) -> Option<&[u8]> {
+    Some(step.argv.as_ref()?.first()?.as_bytes())
+}
+
+fn is_made(path: &RepoPath, checks: &[(&Check, Step)]) -> bool {
+    checks
+        .iter()
+        .any(|(c, _)| c.globs(Row::Produces).iter().any(|glob| glob.matches(path)))
+}
+
+/// Adds warnings about checks; those with one code and one message are one, which points at the
+/// first check and names some of the others.
+pub(super) fn push_merged(found: Vec<(&Check, Diagnostic)>, sink: &mut Diagnostics) {
+    let mut groups: BTreeMap<(Code, String), Vec<(&Check, Diagnostic)>> = BTreeMap::new();
+    for (check, warning) in found {
+        let key = (warning.code, warning.message.clone());
+        groups.entry(key).or_default().push((check, warning));
+    }
+    for mut group in groups.into_values() {
+        group.sort_by_key(|(check, _)| check.place);
+        let mut group = group.into_iter();
+        let Some((_, first)) = group.next() else {
+            continue;
+        };
+        let others: Vec<&str> = group.map(|(check, _)| check.id.as_str()).collect();
+        sink.push(match others.as_slice() {
+            [] => first,
+            others => {
+                let also = also(others);
+                let help = match &first.help {
+                    Some(help) => format!("{help}; {also}"),
+                    None => also,
+                };
+                first.help(help)
+            }
+        });
+    }
+}
+
+/// Names the checks of which a message is true as well, or some of them and how many more.
+fn also(others: &[&str]) -> String {
+    let named: Vec<String> = others
+        .iter()
+        .take(NAMED)
+        .map(|id| format!("`{id}`"))
+        .collect();
+    let named = named.join(", ");
+    match others.len().saturating_sub(NAMED) {
+        0 => format!("the same holds for {named}"),
+        more => format!("the same holds for {named} and {more} more"),
+    }
+}
