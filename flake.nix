@@ -21,7 +21,7 @@
           doCheck = false;
           postInstall = ''
             mkdir -p $out/share/man/man1 $out/share/bash-completion/completions $out/share/zsh/site-functions $out/share/fish/vendor_completions.d
-            $out/bin/vplan man > $out/share/man/man1/vplan.1
+            $out/bin/vplan man --dir $out/share/man/man1
             $out/bin/vplan completions bash > $out/share/bash-completion/completions/vplan
             $out/bin/vplan completions zsh > $out/share/zsh/site-functions/_vplan
             $out/bin/vplan completions fish > $out/share/fish/vendor_completions.d/vplan.fish

@@ -53,7 +53,7 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// Replaces what differs between two runs by a name.
-fn scrub(text: &str) -> String {
+pub fn scrub(text: &str) -> String {
     let rules = [
         (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
         (r"\b[0-9a-f]{40}\b", "<commit>"),
@@ -186,7 +186,7 @@ fn the_readme_is_short_and_begins_with_what_a_newcomer_needs() {
     assert!(first.starts_with("# vplan: ") && first.contains("Linux"));
     let mut headings = text.lines().filter_map(|l| l.strip_prefix("## "));
     assert_eq!(headings.next(), Some("Install"));
-    for command in ["cargo run --release -- run --all", "cargo test"] {
+    for command in ["cargo run --release -- tour", "cargo test"] {
         assert!(
             text.contains(&format!("\n```sh\n{command}\n```\n")),
             "{command}"
@@ -266,15 +266,7 @@ fn the_table_of_commands_has_each_of_them_and_no_other() {
         .output()
         .expect("vplan runs");
     let help = String::from_utf8(help.stdout).expect("text");
-    let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
-    let commands = commands.split("\n\n").next().expect("the end of it");
-    // A command's line is indented by two blanks, the rest of what it says by more.
-    let known = commands
-        .lines()
-        .filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
-    let known: BTreeSet<String> = known
-        .map(|l| l.split(' ').next().expect("a word").to_owned())
-        .collect();
+    let known: BTreeSet<String> = crate::cli::commands(&help).into_iter().collect();
     assert_eq!(told, known);
     let topics = help
         .split_once("Topics of `vplan help TOPIC`:\n")

@@ -38,8 +38,9 @@ const PLANNED: &str = "Exit codes: 0 planned; 2 usage; 3 contract invalid or mis
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Global {
-    /// Work in this directory, as if started there: files that the command line names are relative
-    /// to it.
+    /// Work in this directory, as if started there.
+    ///
+    /// Files that the command line names are relative to it.
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// The contract, relative to the repository's root.
@@ -73,6 +74,9 @@ pub struct Global {
     /// `$XDG_STATE_HOME/vplan` or `~/.local/state/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
+    /// Print help: `-h` the usual options, `--help` all.
+    #[arg(short = 'h', long, action = clap::ArgAction::Help, global = true)]
+    pub help: Option<bool>,
 }
 
 impl Global {
@@ -195,13 +199,18 @@ pub struct Request {
 #[command(next_help_heading = "Changed files (default: everything since the default branch)")]
 #[group(skip)]
 pub struct Changes {
-    /// These paths, `added:PATH`, `deleted:PATH`, … or `:PATH` literally.
+    /// These paths.
+    ///
+    /// `added:PATH`, `deleted:PATH`, … say how they changed; `:PATH` is a path whatever it looks
+    /// like.
     #[arg(long, value_name = "[STATUS:]PATH", num_args = 1.., group = "source")]
     pub changed: Vec<OsString>,
     /// The paths in this file; `-` is standard input.
     #[arg(long, value_name = "FILE", group = "source")]
     pub changed_from: Option<PathBuf>,
-    /// All changes since the merge base with this revision; `auto` asks the CI system.
+    /// All since the merge base with this revision.
+    ///
+    /// `auto` asks the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "source")]
     pub base: Option<String>,
     /// The staged files.
@@ -367,8 +376,10 @@ pub struct PlanArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts())]
 pub struct Run {
-    /// Run these checks, or those with `tag:NAME`, whatever their conditions and tiers say, and
-    /// what they need. Such a run is narrowed.
+    /// Run these checks, or those with `tag:NAME`, in any case.
+    ///
+    /// Their conditions and tiers do not count, and what they need runs with them. Such a run is
+    /// narrowed.
     #[arg(value_name = "NAME", conflicts_with = "only")]
     pub names: Vec<String>,
     /// The request.
@@ -585,18 +596,36 @@ pub struct Argv {
 
 /// `vplan completions`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 printed; 2 usage.")]
+#[command(
+    after_help = "The script asks `vplan` each time: commands, options, checks, tags, roles, runs, topics. It begins a shell \
+                  best, so that it is the one of this vplan:\n  \
+                  bash  source <(vplan completions bash)         in ~/.bashrc\n  \
+                  zsh   source <(vplan completions zsh)          in ~/.zshrc, after compinit\n  \
+                  fish  vplan completions fish | source          in ~/.config/fish/config.fish\n\n\
+                  Exit codes: 0 printed; 2 usage."
+)]
 pub struct Completions {
-    /// For which shell.
+    /// The shell.
     pub shell: clap_complete::Shell,
 }
 
 /// `vplan man`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 printed; 2 usage.")]
+#[command(
+    after_help = "Exit codes: 0 printed or written; 2 usage, also when a file is in the way; 5 a page cannot be written."
+)]
 pub struct Man {
     /// The page of this command.
+    #[arg(conflicts_with = "dir")]
     pub command: Option<String>,
+    /// Write a page for each command into this folder.
+    ///
+    /// `man` finds them in `~/.local/share/man/man1`.
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Replace the files in the way, whatever they hold.
+    #[arg(long, requires = "dir")]
+    pub force: bool,
 }
 
 /// `vplan help`
@@ -607,6 +636,14 @@ pub struct Help {
     /// `proposer`, `reference`, `rounds`, `security`, `tour`.
     pub topic: Option<String>,
 }
+
+/// `vplan tour`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "`vplan help tour` is the same without running anything.\n\nExit codes: 0 every command of the session ended as the \
+                  page says; 2 usage; 5 a program is missing, or a command ended otherwise; 130, 143 interrupted."
+)]
+pub struct Tour {}
 
 fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())

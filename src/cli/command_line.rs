@@ -2,10 +2,11 @@
 
 use super::args::{
     Argv, Check, Classify, Completions, Explain, Global, Help, Init, Man, PlanArgs, Recover, Run,
-    verdicts,
+    Tour, verdicts,
 };
 use super::command::diff::Diff;
 use super::command::merge::Merge;
+use super::overview::arranged;
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 
@@ -29,10 +30,12 @@ const ABOUT: &str = " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 th
     name = "vplan",
     version,
     about = "Which checks does this change need? Plan them, explain them, run them, and believe the answer.",
+    disable_help_flag = true,
     disable_help_subcommand = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = verdicts() + ABOUT
+    after_help = verdicts() + ABOUT,
+    defer(arranged)
 )]
 pub struct CommandLine {
     /// Flags that every command takes.
@@ -82,7 +85,9 @@ impl CommandLine {
             _ => return None,
         };
         let subcommand = augment(clap::Command::new(name.to_owned()));
-        let mut all = Global::augment_args(clap::Command::new("vplan")).subcommand(subcommand);
+        let mut all = Global::augment_args(clap::Command::new("vplan"))
+            .disable_help_flag(true)
+            .subcommand(subcommand);
         let read = all.try_get_matches_from_mut(words).ok()?;
         // The process lives shortly; to give back hundreds of small pieces of memory would only
         // take time.
@@ -97,36 +102,43 @@ impl CommandLine {
 pub enum Command {
     /// Write a contract from what the repository declares.
     Init(Init),
-    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui,
-    /// acode.
+    /// Convert another tool's configuration into a contract.
+    ///
+    /// Known are verify.contract.json, runr, ralph-tui and acode.
     Import(super::command::import::Import),
-    /// Validate the contract and show everything that is wrong with it.
+    /// Show everything that is wrong with the contract.
     Check(Check),
     /// Write the contract in its one layout.
     Fmt(super::command::fmt::Fmt),
     /// Run the tests of the contract: it must require what it should.
     Test(super::command::test::Test),
-    /// Compare two plans, or two contracts: what differs, and what of it weakens.
+    /// Compare two plans or contracts: what differs, what weakens.
     Diff(Diff),
-    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported
-    /// any more.
+    /// Fetch the contract's git imports, and pin them in the lock.
+    ///
+    /// What is not imported any more is taken out of it.
     Lock(super::command::lock::Lock),
-    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print
-    /// one.
+    /// List the contracts shipped with vplan, or print one.
+    ///
+    /// `import "std:NAME@VERSION"` imports one.
     Std(super::command::std::Std),
-    /// Show what would run for this change, and why, and what would not, and why not.
+    /// Show what would run for this change and what would not, and why.
     Explain(Explain),
     /// Print the plan for this change.
     Plan(PlanArgs),
-    /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
+    /// Verify this change: plan its checks, run them, report.
+    ///
+    /// Where the plan was wrong, and not the change, the plan is repaired.
     Run(Box<Run>),
-    /// Verify, have a command repair what failed, and verify again, until there is a decision.
+    /// Verify, have a command repair what failed, and verify again.
+    ///
+    /// That goes on until there is a decision.
     Loop(Box<super::command::r#loop::Loop>),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
-    /// Say what failed in a run, and what to do about it: for a person, or for an agent.
+    /// Say what failed, and what to do about it: for people and agents.
     Feedback(super::command::feedback::Feedback),
-    /// Show how the latest run ended, and whether what is here now is verified.
+    /// Show how the latest run ended, and whether that is what is here.
     Status(super::command::status::Status),
     /// List the recorded runs, newest first.
     Runs(super::command::runs::Runs),
@@ -136,32 +148,37 @@ pub enum Command {
     Log(super::command::log::Log),
     /// Show what happened in a run, in order.
     Report(super::command::report::ReportArgs),
-    /// Show how checks fare over many runs: how often they pass, how long they take.
+    /// Show how often checks pass over many runs, and how long they take.
     Stats(super::command::stats::Stats),
-    /// Check a report offline: that vplan wrote it, and that it is about this tree.
+    /// Check offline that vplan wrote a report, and of this tree.
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.
     Gc(super::command::gc::Gc),
     /// Record rounds of work by hand, and show how subjects stand.
     Gate(super::command::gate::Gate),
-    /// Answer a coding agent's hooks: an agent that stops is sent back until its change is
-    /// verified.
+    /// Answer a coding agent's hooks: it may stop when it is verified.
     Hook(super::command::hook::Hook),
-    /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
+    /// Repair a plan, or commands, that failed because of the plan.
     Recover(Recover),
     /// Say why a command failed.
     Classify(Classify),
-    /// Read a command text as vplan reads it: environment and argument vector.
+    /// Read a command text as vplan does: environment and arguments.
     Argv(Argv),
-    /// Print the JSON Schema of a document that vplan prints or writes, or list them.
+    /// Print the JSON Schema of a document of vplan, or list them.
     Schema(super::command::schema::Schema),
-    /// Print a completion script.
+    /// Print a script that completes command lines in a shell.
     Completions(Completions),
-    /// Print the manual page.
+    /// Print a manual page, or write those of all commands.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`,
-    /// `judge`, `proposer`, `reference`, `rounds`, `security`, `tour`.
+    /// Print help on a command, or on a topic.
+    ///
+    /// Topics are `language`, `environment`, `events`, `integrations`, `judge`, `proposer`,
+    /// `reference`, `rounds`, `security`, `tour`.
     Help(Help),
+    /// Try vplan: run the session of `help tour`, in a folder of its own.
+    ///
+    /// The folder is temporary, and gone afterwards; nothing else is touched.
+    Tour(Tour),
 }
 
 impl CommandLine {

@@ -4,9 +4,11 @@
 pub mod args;
 pub mod command;
 pub mod command_line;
+pub mod complete;
 mod hints;
 pub mod history;
 pub mod outputs;
+pub mod overview;
 pub mod page;
 pub mod progress;
 pub mod render;
@@ -17,6 +19,7 @@ pub mod round;
 pub mod terminal;
 
 use crate::base::vocabulary::Exit;
+use crate::effect::os::completing;
 use crate::effect::os::own_program;
 use crate::effect::os::process::survive_file_limits;
 use crate::effect::os::view;
@@ -46,6 +49,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         }
         None => {}
     }
+    if let Some(question) = completing::question(&arguments) {
+        return completed(&question);
+    }
     let line = match CommandLine::read(arguments, help_color) {
         Ok(line) => line,
         Err(error) => {
@@ -68,6 +74,16 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         failure.exit.code()
     });
     ExitCode::from(terminal.close(code))
+}
+
+/// Answers a shell that completes a command line. What is wrong is not said: the user is typing.
+fn completed(question: &completing::Question) -> ExitCode {
+    let answered = complete::answer(question)
+        .and_then(|text| std::io::Write::write_all(&mut std::io::stdout(), &text));
+    ExitCode::from(match answered {
+        Ok(()) => Exit::Success.code(),
+        Err(_) => Exit::Usage.code(),
+    })
 }
 
 fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u8, Failure> {
@@ -115,6 +131,7 @@ fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u
         Command::Stats(args) => command::stats::run(global, &args, terminal),
         Command::Verify(args) => command::verify::run(global, &args, terminal),
         Command::Gc(args) => command::gc::run(global, &args, terminal),
+        Command::Tour(_) => command::tour::run(terminal),
         Command::Help(args) => command::help::run(&args, terminal),
     }
 }

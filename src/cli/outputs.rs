@@ -67,6 +67,17 @@ const PLAN_KDL: Output = Output {
     is_own: |text| text.starts_with(b"// A plan of vplan: "),
 };
 
+/// A manual page.
+pub const MAN: Output = Output {
+    flag: "--dir",
+    is_own: |text| {
+        let text = String::from_utf8_lossy(text);
+        text.lines()
+            .take(8)
+            .any(|line| line.starts_with(".TH vplan"))
+    },
+};
+
 /// The events of a run.
 pub const EVENTS: Output = Output {
     flag: "--events",

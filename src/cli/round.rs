@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Round")]
 pub struct Round {
-    /// The subject of the work: a task, a milestone. The round is recorded, and the decision is
-    /// about all rounds so far; see `vplan help rounds`.
+    /// The subject of the work: a task, a milestone.
+    ///
+    /// The round is recorded, and the decision is about all rounds so far; see `vplan help rounds`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
     pub subject: Option<String>,
     /// The caller's status of the round. Without it a pass says that the work is done.

@@ -2,23 +2,17 @@
 
 use crate::base::vocabulary::Exit;
 use crate::cli::args::Completions;
-use crate::cli::command_line::CommandLine;
+use crate::cli::complete::script;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use clap::CommandFactory;
 
 /// Prints the script.
 ///
 /// # Errors
-/// None.
+/// The script cannot be made.
 pub fn run(args: &Completions, terminal: &Terminal) -> Result<u8, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut CommandLine::command(),
-        "vplan",
-        &mut script,
-    );
-    terminal.print(&String::from_utf8_lossy(&script));
+    let script = script(args.shell)
+        .map_err(|e| Failure::new(Exit::Internal, "vplan::internal", e.to_string()))?;
+    terminal.print(&script);
     Ok(Exit::Success.code())
 }

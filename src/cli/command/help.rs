@@ -6,7 +6,7 @@ use crate::cli::args::Help;
 use crate::cli::command_line::CommandLine;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use clap::CommandFactory;
+use clap::CommandFactory as _;
 
 /// Topics and their texts.
 const TOPICS: [(&str, &str); 10] = [
@@ -19,8 +19,16 @@ const TOPICS: [(&str, &str); 10] = [
     ("reference", include_str!("../../reference.md")),
     ("rounds", crate::ledger::ROUNDS),
     ("security", include_str!("../../security.md")),
-    ("tour", include_str!("../../tour.md")),
+    ("tour", TOUR),
 ];
+
+/// The session that `vplan tour` runs.
+pub(super) const TOUR: &str = include_str!("../../tour.md");
+
+/// Returns the names of all topics.
+pub(in crate::cli) fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, _)| *name)
+}
 
 /// Prints help.
 ///
@@ -52,10 +60,8 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
         .find(|c| c.get_name() == name)
         .cloned();
     found.ok_or_else(|| {
-        let names = all
-            .get_subcommands()
-            .map(clap::Command::get_name)
-            .chain(TOPICS.iter().map(|(n, _)| *n));
+        let commands = all.get_subcommands().map(clap::Command::get_name);
+        let names = commands.chain(TOPICS.iter().map(|(topic, _)| *topic));
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`vplan help` lists them all".to_owned(),

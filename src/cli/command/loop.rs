@@ -38,10 +38,12 @@ use words::Form;
                         believe."
 )]
 pub struct Loop {
-    /// The command that repairs: it finds the feedback on its standard input, and its path in
-    /// `VPLAN_FEEDBACK`; after a failure its exit code decides nothing; where the gate asks
-    /// for confirmations it is asked to review what has passed, too: 0 and no change confirms;
-    /// `STUCK: why` as its last line, or in the file that `VPLAN_STUCK` names, ends the loop.
+    /// The command that repairs; it reads the feedback.
+    ///
+    /// The feedback is on its standard input, and in the file that `VPLAN_FEEDBACK` names; after a
+    /// failure its exit code decides nothing; where the gate asks for confirmations it is asked to
+    /// review what has passed, too: 0 and no change confirms; `STUCK: why` as its last line, or in
+    /// the file that `VPLAN_STUCK` names, ends the loop.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = LOOP)]
     pub fix: OsString,
     /// The time limit of one repair.

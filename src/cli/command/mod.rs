@@ -30,6 +30,7 @@ pub mod stats;
 pub mod status;
 pub mod std;
 pub mod test;
+pub mod tour;
 pub mod verify;
 
 use super::args::{Format, Global};

@@ -27,6 +27,11 @@ pub struct Schema {
     pub name: Option<String>,
 }
 
+/// Returns the names of all documents.
+pub(in crate::cli) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|document| document.name)
+}
+
 /// Prints a schema, or lists them.
 ///
 /// # Errors

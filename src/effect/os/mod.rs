@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+pub mod completing;
 pub mod environment;
 pub mod files;
 pub mod input;

@@ -1,7 +1,6 @@
 //! Runs a fixer as a step is run (supervised, with a time limit, leaving no process behind) and
 //! reports how it ended.
 
-use crate::base::change::ChangeSet;
 use crate::base::command::Env;
 use crate::base::index::Index as _;
 use crate::base::inert::inert;
@@ -14,10 +13,10 @@ use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
 use crate::effect::runner::file_watch::Looked;
+use crate::effect::runner::own_plan;
 use crate::effect::runner::step::Context;
-use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::step::empty;
-use crate::plan::{Origin, Plan, Policy, Step, StepIndex};
+use crate::plan::{Origin, Plan, Step, StepIndex};
 use crate::run::event::{Event, Interrupt};
 use crate::run::record::tail;
 use crate::run::state::RunState;
@@ -232,7 +231,7 @@ fn written(path: &Path) -> Option<Vec<u8>> {
 
 /// Makes a plan of one step.
 fn plan(fixer: &Fixer<'_>) -> Plan {
-    let step = Step {
+    own_plan::of(vec![Step {
         argv: Some(fixer.argv.to_vec()),
         command: ID.to_owned(),
         env: fixer.env.clone(),
@@ -241,41 +240,5 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         pass_env: fixer.granted.to_vec(),
         timeout_ms: fixer.limit_ms.max(1),
         ..empty(Kind::Run, Origin::Explicit)
-    };
-    Plan {
-        caveats: Vec::new(),
-        compared: None,
-        contract: None,
-        digest: None,
-        facts: Vec::new(),
-        notes: Vec::new(),
-        omitted: Vec::new(),
-        policy: Policy {
-            budget_ms: None,
-            fail_fast: true,
-            jobs: 1,
-            recover: Vec::new(),
-            recover_contract: false,
-        },
-        request: RequestRecord {
-            base: None,
-            boundaries: Vec::new(),
-            changed: ChangeSet::default(),
-            changed_from: None,
-            changed_in: None,
-            explicit: Vec::new(),
-            min_tier: 0,
-            mode: Mode::Off,
-            names: Vec::new(),
-            only: Vec::new(),
-            proposal: None,
-            risk: Risk::Medium,
-            role: String::new(),
-            skip: Vec::new(),
-        },
-        rewrites: Vec::new(),
-        steps: vec![step],
-        tiers: Vec::new(),
-        version: crate::plan::canonical::VERSION,
-    }
+    }])
 }

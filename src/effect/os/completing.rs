@@ -1,0 +1,38 @@
+//! Reads from the environment what a shell's completion function asks. For `vplan completions`.
+
+use std::ffi::OsString;
+
+/// The variable in which the function says for which shell it asks.
+pub const VARIABLE: &str = "VPLAN_COMPLETE";
+
+/// The question of a completion function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The shell.
+    pub shell: String,
+    /// The command line so far, `vplan` included.
+    pub words: Vec<OsString>,
+    /// The number of the word that is completed (bash, zsh).
+    pub index: usize,
+    /// The separator of answers (bash).
+    pub separator: String,
+}
+
+/// Returns what is asked: the variable is set, and the arguments are `--` and a command line, which
+/// no command line of a user's is. An inherited variable alone turns no run into an answer.
+#[must_use]
+pub fn question(arguments: &[OsString]) -> Option<Question> {
+    let (dashes, words) = arguments.get(1..)?.split_first()?;
+    if dashes != "--" || words.is_empty() {
+        return None;
+    }
+    let value = |name: &str| std::env::var(name).ok();
+    Some(Question {
+        shell: value(VARIABLE)?,
+        words: words.to_vec(),
+        index: value("_CLAP_COMPLETE_INDEX")
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_default(),
+        separator: value("_CLAP_IFS").unwrap_or_else(|| "\n".to_owned()),
+    })
+}
