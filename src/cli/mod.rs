@@ -5,7 +5,7 @@ pub mod args;
 pub mod command;
 pub mod command_line;
 pub mod complete;
-mod hints;
+pub mod hints;
 pub mod history;
 pub mod outputs;
 pub mod overview;

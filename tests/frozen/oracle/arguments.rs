@@ -4,6 +4,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use vplan::cli::command_line::CommandLine;
+use vplan::cli::hints::advised;
 
 /// Any words, each ended by a zero, as arguments: read or refused with a documented code, always
 /// the same way, and the short way of reading, which builds one subcommand, agrees with the long
@@ -26,6 +27,8 @@ pub fn arguments(bytes: &[u8]) {
     ) {
         (Ok(short), Ok(long)) => assert_eq!(format!("{short:?}"), format!("{long:?}"), "{words:?}"),
         (Err(short), Err(long)) => {
+            // The advice about other tools' flags is added to the error of either.
+            let long = advised(long, &words);
             assert_eq!(
                 (short.kind(), short.to_string()),
                 (long.kind(), long.to_string()),
