@@ -423,7 +423,8 @@ pub struct Run {
     /// Keep so many runs there, the newest; what is older goes, a few at a time.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
     pub keep_runs: u32,
-    /// Keep no more than so much of earlier runs there.
+    /// Keep no more than so much of earlier runs there; where there are many, one run in sixteen
+    /// looks.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = RUN)]
     pub keep_bytes: u64,
     /// The reports to write.
