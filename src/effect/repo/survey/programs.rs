@@ -4,7 +4,7 @@
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
-use crate::base::word::visible;
+use crate::base::word::{first_of, visible};
 use crate::contract::Check;
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::process::program::{self, Root};
@@ -166,31 +166,16 @@ pub(super) fn push_merged(found: Vec<(&Check, Diagnostic)>, sink: &mut Diagnosti
         let Some((_, first)) = group.next() else {
             continue;
         };
-        let others: Vec<&str> = group.map(|(check, _)| check.id.as_str()).collect();
-        sink.push(match others.as_slice() {
-            [] => first,
-            others => {
-                let also = also(others);
-                let help = match &first.help {
-                    Some(help) => format!("{help}; {also}"),
-                    None => also,
-                };
-                first.help(help)
-            }
-        });
-    }
-}
-
-/// Names the checks of which a message is true as well, or some of them and how many more.
-fn also(others: &[&str]) -> String {
-    let named: Vec<String> = others
-        .iter()
-        .take(NAMED)
-        .map(|id| format!("`{id}`"))
-        .collect();
-    let named = named.join(", ");
-    match others.len().saturating_sub(NAMED) {
-        0 => format!("the same holds for {named}"),
-        more => format!("the same holds for {named} and {more} more"),
+        let others: Vec<String> = group.map(|(check, _)| format!("`{}`", check.id)).collect();
+        if others.is_empty() {
+            sink.push(first);
+            continue;
+        }
+        let also = format!("the same holds for {}", first_of(others, NAMED));
+        let help = match &first.help {
+            Some(help) => format!("{help}; {also}"),
+            None => also,
+        };
+        sink.push(first.help(help));
     }
 }
