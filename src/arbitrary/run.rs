@@ -8,8 +8,8 @@ use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::check::outcome::Status;
 use crate::check::{Kind, Severity};
-use crate::plan::request::{Mode, RequestRecord, Risk};
-use crate::plan::{ContractRef, Origin, Plan, Policy, Step, StepIndex};
+use crate::plan::request::RequestRecord;
+use crate::plan::{ContractRef, Origin, Plan, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use crate::run::record::StepRecord;
@@ -40,43 +40,13 @@ pub fn plan(steps: Vec<Step>) -> Plan {
         imports: Vec::new(),
         path: "contracts/verify.vplan".to_owned(),
     };
-    let request = RequestRecord {
-        base: None,
-        boundaries: Vec::new(),
-        changed: Vec::new().into(),
-        changed_from: None,
-        changed_in: None,
-        explicit: Vec::new(),
-        min_tier: 0,
-        mode: Mode::Contract,
-        names: Vec::new(),
-        only: Vec::new(),
-        proposal: None,
-        risk: Risk::Medium,
-        role: "worker".to_owned(),
-        skip: Vec::new(),
-    };
-    let policy = Policy {
-        budget_ms: None,
-        fail_fast: true,
-        jobs: 1,
-        recover: Vec::new(),
-        recover_contract: false,
-    };
     crate::plan::digest::seal(Plan {
-        caveats: Vec::new(),
-        compared: None,
         contract: Some(contract),
-        digest: None,
-        facts: Vec::new(),
-        notes: Vec::new(),
-        omitted: Vec::new(),
-        policy,
-        request,
-        rewrites: Vec::new(),
-        steps,
-        tiers: Vec::new(),
-        version: crate::plan::canonical::VERSION,
+        request: RequestRecord {
+            role: "worker".to_owned(),
+            ..RequestRecord::default()
+        },
+        ..Plan::of_steps(steps)
     })
 }
 

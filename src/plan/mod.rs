@@ -97,6 +97,33 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Makes a plan of these steps, made from no contract and no request: they run one after the
+    /// other, up to the first that fails, and are not repaired. It has no digest.
+    #[must_use]
+    pub fn of_steps(steps: Vec<Step>) -> Self {
+        Self {
+            caveats: Vec::new(),
+            compared: None,
+            contract: None,
+            digest: None,
+            facts: Vec::new(),
+            notes: Vec::new(),
+            omitted: Vec::new(),
+            policy: Policy {
+                budget_ms: None,
+                fail_fast: true,
+                jobs: 1,
+                recover: Vec::new(),
+                recover_contract: false,
+            },
+            request: RequestRecord::default(),
+            rewrites: Vec::new(),
+            steps,
+            tiers: Vec::new(),
+            version: canonical::VERSION,
+        }
+    }
+
     /// Returns a step; an index of another plan is a bug.
     #[must_use]
     #[track_caller]

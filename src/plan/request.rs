@@ -211,7 +211,7 @@ impl Request {
 }
 
 /// A request as a plan keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestRecord {
     /// The commit that the change was compared with, in full; absent where nothing was: for files

@@ -7,9 +7,8 @@ use crate::base::vocabulary::FailureCode;
 use crate::base::vocabulary::{Open, RewriteRule};
 use crate::base::word::Word;
 use crate::check::Kind;
-use crate::plan::request::RequestRecord;
 use crate::plan::step::empty;
-use crate::plan::{Coverage, Origin, Plan, Policy, Step};
+use crate::plan::{Coverage, Origin, Plan, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,42 +21,11 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
         .enumerate()
         .map(|(i, command)| step(&format!("command-{}", i + 1), command))
         .collect();
-    Plan {
-        caveats: Vec::new(),
-        compared: None,
-        contract: None,
-        digest: None,
-        facts: Vec::new(),
-        notes: Vec::new(),
-        omitted: Vec::new(),
-        policy: Policy {
-            budget_ms: None,
-            fail_fast: true,
-            jobs: 1,
-            recover: RewriteRule::ALL.iter().copied().map(Open::Known).collect(),
-            recover_contract: false,
-        },
-        request: RequestRecord {
-            base: None,
-            boundaries: Vec::new(),
-            changed: Default::default(),
-            changed_from: None,
-            changed_in: None,
-            explicit: commands.iter().map(Command::to_text).collect(),
-            min_tier: 0,
-            mode: Default::default(),
-            names: Vec::new(),
-            only: Vec::new(),
-            proposal: None,
-            risk: Default::default(),
-            role: "worker".to_owned(),
-            skip: Vec::new(),
-        },
-        rewrites: Vec::new(),
-        steps,
-        tiers: Vec::new(),
-        version: crate::plan::canonical::VERSION,
-    }
+    let mut plan = Plan::of_steps(steps);
+    plan.policy.recover = RewriteRule::ALL.iter().copied().map(Open::Known).collect();
+    plan.request.explicit = commands.iter().map(Command::to_text).collect();
+    plan.request.role = "worker".to_owned();
+    plan
 }
 
 /// Creates an explicit step with default settings. `{changed}` expands to no file here.

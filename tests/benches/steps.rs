@@ -15,12 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::background::IoJob;
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
-use vplan::effect::runner::file_watch::Looked;
 use vplan::effect::runner::step::Context;
 use vplan::effect::store::records::RunRecord;
 use vplan::plan::Plan;
@@ -57,17 +55,9 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     let environment = Environment::of_this_process(root, Grants::default());
     let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan"))), false).unwrap();
     let context = Context {
-        root,
-        environment: &environment,
         logs: Some(logs.as_fd()),
         max_output: 1 << 26,
-        evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|_| Looked::default()),
-        looks: None,
-        recall: None,
-        judge: None,
-        input: None,
-        tick: None,
+        ..Context::new(root, &environment)
     };
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);
     driver

@@ -14,7 +14,6 @@ use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
-use vplan::effect::runner::file_watch::Looked;
 use vplan::effect::runner::step::Context;
 use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
@@ -345,17 +344,9 @@ fn driver() {
     let plan = plan(&job);
     let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan"))), false).unwrap();
     let context = Context {
-        root: &root,
-        environment: &environment,
         logs: Some(std::os::fd::AsFd::as_fd(&logs)),
         max_output: job.max_output,
-        evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|_| Looked::default()),
-        looks: None,
-        recall: None,
-        judge: None,
-        input: None,
-        tick: None,
+        ..Context::new(&root, &environment)
     };
     let mut out = std::fs::OpenOptions::new()
         .create(true)

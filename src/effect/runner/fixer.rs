@@ -12,8 +12,6 @@ use crate::effect::os::files::read_plain;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
-use crate::effect::runner::file_watch::Looked;
-use crate::effect::runner::own_plan;
 use crate::effect::runner::step::Context;
 use crate::plan::step::empty;
 use crate::plan::{Origin, Plan, Step, StepIndex};
@@ -113,17 +111,10 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     let (mut state, first) =
         RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
     let context = Context {
-        root: fixer.root,
-        environment: fixer.environment,
         logs: Some(logs.as_fd()),
         max_output: fixer.max_output,
-        evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|_| Looked::default()),
-        looks: None,
-        recall: None,
-        judge: None,
         input: Some(fixer.feedback),
-        tick: None,
+        ..Context::new(fixer.root, fixer.environment)
     };
     let mut fixed = Fixed::default();
     let mut interrupted = None;
@@ -231,7 +222,7 @@ fn written(path: &Path) -> Option<Vec<u8>> {
 
 /// Makes a plan of one step.
 fn plan(fixer: &Fixer<'_>) -> Plan {
-    own_plan::of(vec![Step {
+    Plan::of_steps(vec![Step {
         argv: Some(fixer.argv.to_vec()),
         command: ID.to_owned(),
         env: fixer.env.clone(),

@@ -9,7 +9,6 @@ pub mod fixer;
 pub mod journal_writer;
 pub mod judge;
 pub mod looks;
-pub mod own_plan;
 pub mod propose;
 pub mod reports;
 pub mod session;

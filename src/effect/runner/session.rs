@@ -14,11 +14,9 @@ use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch::{Kind as FolderKind, Scratch};
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
-use crate::effect::runner::file_watch::Looked;
-use crate::effect::runner::own_plan;
 use crate::effect::runner::step::Context;
 use crate::plan::step::empty;
-use crate::plan::{Origin, Step, StepIndex};
+use crate::plan::{Origin, Plan, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use crate::run::state::RunState;
 use rustix::fd::AsFd as _;
@@ -160,7 +158,7 @@ impl Place {
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<SessionEnd, SessionError> {
         let steps = commands.iter().enumerate();
-        let plan = own_plan::of(
+        let plan = Plan::of_steps(
             steps
                 .map(|(number, typed)| self.step(number, typed))
                 .collect(),
@@ -173,17 +171,9 @@ impl Place {
         let (state, first) =
             RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
         let context = Context {
-            root: &self.root,
-            environment: &self.environment,
             logs: Some(logs.as_fd()),
             max_output: MOST,
-            evaluate: &|_| Evidence::default(),
-            watch: &|_| Box::new(|_| Looked::default()),
-            looks: None,
-            recall: None,
-            judge: None,
-            input: None,
-            tick: None,
+            ..Context::new(&self.root, &self.environment)
         };
         let mut under_way = UnderWay {
             state,

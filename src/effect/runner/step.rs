@@ -15,7 +15,7 @@ use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::{Program, Root, message_of};
 use crate::effect::runner::background::WorkerEvent;
-use crate::effect::runner::file_watch::{Watch, is_watched};
+use crate::effect::runner::file_watch::{Looked, Watch, is_watched};
 use crate::effect::runner::judge::{Judge, PreparedQuestion};
 use crate::effect::runner::looks::Looks;
 use crate::effect::store::reuse::Recall;
@@ -56,6 +56,26 @@ pub struct Context<'a> {
     pub input: Option<&'a [u8]>,
     /// The interval of ticks while something runs; never without.
     pub tick: Option<Duration>,
+}
+
+impl<'a> Context<'a> {
+    /// Makes the parameters of steps that are not watched, recalled or judged, and keep no logs.
+    #[must_use]
+    pub fn new(root: &'a Root, environment: &'a Environment) -> Self {
+        Self {
+            root,
+            environment,
+            logs: None,
+            max_output: 0,
+            evaluate: &|_| Evidence::default(),
+            watch: &|_| Box::new(|_| Looked::default()),
+            looks: None,
+            recall: None,
+            judge: None,
+            input: None,
+            tick: None,
+        }
+    }
 }
 
 /// The end of a try, without its evidence.

@@ -16,30 +16,9 @@ fn step(id: &str, argv: &[&str]) -> Step {
 }
 
 fn plan(steps: Vec<Step>) -> Plan {
-    crate::plan::digest::seal(Plan {
-        caveats: Vec::new(),
-        compared: None,
-        contract: None,
-        digest: None,
-        facts: Vec::new(),
-        notes: Vec::new(),
-        omitted: Vec::new(),
-        policy: crate::plan::Policy {
-            budget_ms: None,
-            fail_fast: true,
-            jobs: 1,
-            recover: Vec::new(),
-            recover_contract: false,
-        },
-        request: serde_json::from_str(
-            r#"{"boundaries":[],"changed":[],"explicit":[],"minTier":0,"mode":"contract","only":[],"risk":"medium","role":"worker","skip":[]}"#,
-        )
-        .unwrap(),
-        rewrites: Vec::new(),
-        steps,
-        tiers: Vec::new(),
-        version: crate::plan::canonical::VERSION,
-    })
+    let mut plan = Plan::of_steps(steps);
+    plan.request.role = "worker".to_owned();
+    crate::plan::digest::seal(plan)
 }
 
 fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
