@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod commands;
 pub mod decide;
+pub mod difference;
 pub mod evidence;
 pub mod file;
 pub mod judge;

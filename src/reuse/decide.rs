@@ -8,6 +8,7 @@ use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::Kind;
+use crate::check::difference::{Difference, DifferenceKind, FileChange};
 use crate::check::outcome::Status;
 use crate::plan::{Plan, Step, StepIndex};
 use crate::run::record::StepRecord;
@@ -54,14 +55,44 @@ pub enum Why {
     #[error("there is no earlier pass of it")]
     Unknown,
     /// There is one, with another key.
-    #[error("since its last pass, {0} changed")]
-    Differs(String),
+    #[error("since its last pass, {0}")]
+    Differs(Difference),
+    /// It passed from what others had left, and changed that.
+    #[error(
+        "its last pass began with `{0}` as another run left it, and changed it: it passes once more"
+    )]
+    Inherited(RepoPath),
+    /// A file that it writes counts as a change of the tree now.
+    #[error("`{0}`, which it writes, is no file that git ignores")]
+    NotIgnored(RepoPath),
     /// The kept entry is damaged.
     #[error("what was kept of an earlier pass is damaged")]
     Damaged,
     /// A product of it is missing or different.
     #[error("`{0}`, which it made when it passed, is not as it was")]
     Product(RepoPath),
+}
+
+impl Why {
+    /// Returns what differs from its last kept pass, where that is the reason.
+    #[must_use]
+    pub fn difference(&self) -> Option<Difference> {
+        let file = |path: &RepoPath| Difference::file(FileChange::Changed, path.as_bytes());
+        match self {
+            Why::Differs(difference) => Some(difference.clone()),
+            Why::Ran(step) | Why::Cleaned(step) => {
+                Some(Difference::named(DifferenceKind::Step, step.as_bytes()))
+            }
+            Why::Inherited(path) | Why::NotIgnored(path) | Why::Product(path) => Some(file(path)),
+            Why::NoInputs
+            | Why::Never(_)
+            | Why::Again
+            | Why::Unsteady(_)
+            | Why::NotWanted
+            | Why::Unknown
+            | Why::Damaged => None,
+        }
+    }
 }
 
 /// The steps of this run so far.
@@ -190,7 +221,7 @@ fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
 }
 
 /// Checks whether an earlier pass replaces a step with these parts. `product` reads a file that the
-/// step made.
+/// step made; `is_ignored`: whether git ignores a file and tracks none at its place.
 ///
 /// # Errors
 /// The reason why it does not.
@@ -199,9 +230,14 @@ pub fn replaces(
     parts: &Parts,
     entry: &KeptPass,
     mut product: impl FnMut(&RepoPath) -> Option<Print>,
+    is_ignored: impl Fn(&RepoPath) -> bool,
 ) -> Result<(), Why> {
     if entry.key != parts.key() || entry.parts != *parts {
-        return Err(Why::Differs("something".to_owned()));
+        return Err(Why::Unknown);
+    }
+    // It would write them again.
+    if let Some(path) = entry.wrote.iter().find(|path| !is_ignored(path)) {
+        return Err(Why::NotIgnored(path.clone()));
     }
     if !step.produces.is_empty() && entry.products.is_empty() {
         return Err(Why::Unsteady(

@@ -14,6 +14,13 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KeptPass {
+    /// The key of the same pass, kept for the state that it left, or for that in which it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterpart: Option<Digest>,
+    /// The first file that it changed and that others had left: why it is not kept for the state
+    /// that it left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<RepoPath>,
     /// The digest of `parts`.
     pub key: Digest,
     /// The parts of the step that passed.
@@ -25,6 +32,9 @@ pub struct KeptPass {
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
+    /// The files, ignored by git, that it changed although it depends on them, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrote: Vec<RepoPath>,
 }
 
 /// A file that a step made.
@@ -42,11 +52,27 @@ impl KeptPass {
     #[must_use]
     pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
         Self {
+            counterpart: None,
+            inherited: None,
             key: parts.key(),
             parts,
             pass,
             products,
             version: VERSION,
+            wrote: Vec::new(),
+        }
+    }
+
+    /// Returns the same pass, kept for the state that it left. Each names the other.
+    #[must_use]
+    pub fn left(&mut self, parts: Parts) -> Self {
+        let key = parts.key();
+        self.counterpart = Some(key.clone());
+        Self {
+            counterpart: Some(self.key.clone()),
+            key,
+            parts,
+            ..self.clone()
         }
     }
 

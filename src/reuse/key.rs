@@ -5,6 +5,7 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::check::difference::{Difference, DifferenceKind};
 use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,14 @@ pub struct Print {
     pub link: Option<Word>,
     /// The permission bits.
     pub mode: u32,
+}
+
+impl Print {
+    /// Returns one digest of all of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        FileSet::of([(&RepoPath::root(), self)]).digest
+    }
 }
 
 /// Digests of files, by path.
@@ -116,51 +125,60 @@ impl Parts {
         Digest::of_value(self)
     }
 
-    /// Lists, for people, in what an earlier pass differs. Names of variables, no values.
+    /// Lists in what an earlier pass differs: what the contract says of it, then `files`, then what
+    /// it sees besides. Names, no values.
     #[must_use]
-    pub fn differences(&self, earlier: &Parts) -> Vec<String> {
+    pub fn differences(&self, earlier: &Parts, files: Vec<Difference>) -> Vec<Difference> {
         let mut list = Vec::new();
-        let mut note = |differs: bool, what: &str| {
-            if differs {
-                list.push(what.to_owned());
-            }
-        };
-        note(self.settings != earlier.settings, "its settings");
-        note(
+        let unnamed = |differs: bool, kind| differs.then(|| Difference::unnamed(kind));
+        list.extend(unnamed(
+            self.settings != earlier.settings,
+            DifferenceKind::Settings,
+        ));
+        list.extend(unnamed(
             self.predecessors != earlier.predecessors,
-            "the steps before it",
+            DifferenceKind::StepsBefore,
+        ));
+        list.extend(files);
+        let variables = differing(&self.environment, &earlier.environment);
+        list.extend(
+            variables
+                .into_iter()
+                .map(|name| Difference::named(DifferenceKind::Variable, name.as_bytes())),
         );
-        note(self.files != earlier.files, "its inputs");
-        note(self.tools != earlier.tools, "its program");
-        note(
-            self.vplan != earlier.vplan || self.judging != earlier.judging,
-            "vplan",
-        );
-        note(
-            self.place != earlier.place || self.platform != earlier.platform,
-            "the place",
-        );
-        let of = |parts: &Parts| {
-            parts
-                .environment
-                .iter()
-                .cloned()
-                .collect::<BTreeMap<Word, Digest>>()
+        let tools = |parts: &Parts| -> Vec<(Word, Digest)> {
+            let tools = parts.tools.iter();
+            tools.map(|t| (t.path.clone(), t.digest.clone())).collect()
         };
-        let (now, then) = (of(self), of(earlier));
-        let names: BTreeSet<&Word> = now.keys().chain(then.keys()).collect();
-        for name in names
-            .into_iter()
-            .filter(|n| now.get(*n) != then.get(*n))
-            .take(3)
-        {
-            list.push(format!(
-                "the variable `{}`",
-                crate::base::word::visible(name.as_bytes())
-            ));
-        }
+        // The program itself comes before its interpreters.
+        let (now, then) = (tools(self), tools(earlier));
+        let other = now.iter().filter(|tool| !then.contains(tool));
+        let less = (now.len() < then.len()).then(|| then.last()).flatten();
+        list.extend(
+            other
+                .chain(less)
+                .map(|(path, _)| Difference::named(DifferenceKind::Program, path.as_bytes())),
+        );
+        list.extend(unnamed(
+            self.vplan != earlier.vplan || self.judging != earlier.judging,
+            DifferenceKind::Vplan,
+        ));
+        list.extend(unnamed(
+            self.place != earlier.place || self.platform != earlier.platform,
+            DifferenceKind::Place,
+        ));
         list
     }
+}
+
+/// Returns the names that are in only one of both lists, or have another digest, ascending.
+fn differing<'n>(now: &'n [(Word, Digest)], then: &'n [(Word, Digest)]) -> BTreeSet<&'n Word> {
+    let other = |list: &'n [(Word, Digest)], than: &'n [(Word, Digest)]| {
+        list.iter()
+            .filter(|pair| !than.contains(pair))
+            .map(|(name, _)| name)
+    };
+    other(now, then).chain(other(then, now)).collect()
 }
 
 /// Returns the digest of all settings that may influence how a step ends.

@@ -5,6 +5,7 @@ use crate::base::inert::inert;
 use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::difference::Difference;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::judge::JudgeAnswer;
 use crate::check::outcome::{Cause, Outcome, Status};
@@ -35,6 +36,10 @@ pub struct StepRecord {
     /// Findings that were read from its output: the first of each severity.
     #[serde(default)]
     pub diagnostics: Vec<Finding>,
+    /// The first thing in which it differs from its last kept pass, where that is why no earlier
+    /// pass replaces it. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Difference>,
     /// The duration of its tries together, in milliseconds.
     pub duration_ms: u64,
     /// The number of errors in its output, where it was read.
@@ -142,6 +147,7 @@ impl StepRecord {
             confirmation: None,
             detail: outcome.detail,
             diagnostics: Vec::new(),
+            differs: None,
             duration_ms: 0,
             errors: None,
             evidence: None,

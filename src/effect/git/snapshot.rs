@@ -76,6 +76,18 @@ impl Snapshot {
             .map(|(mode, id)| format!("{mode:o} {id}"))
     }
 
+    /// Whether a file, or a submodule that it lies in, is part of the tree. What is there and is no
+    /// part of it is ignored.
+    #[must_use]
+    pub fn holds(&self, path: &RepoPath) -> bool {
+        let bytes = path.as_bytes();
+        let is_end = |at: &usize| bytes.get(*at).is_none_or(|byte| *byte == b'/');
+        (1..=bytes.len())
+            .filter(is_end)
+            .filter_map(|end| bytes.get(..end))
+            .any(|prefix| self.files.contains_key(prefix))
+    }
+
     /// Whether a file below a folder is in the index.
     #[must_use]
     pub fn has_tracked_below(&self, folder: &[u8]) -> bool {

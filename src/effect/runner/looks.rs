@@ -154,6 +154,11 @@ impl Looks {
         self.state().last.is_some()
     }
 
+    /// Returns the newest snapshot, if there is one.
+    pub(in crate::effect) fn newest(&self) -> Option<Arc<Snapshot>> {
+        self.state().last.clone()
+    }
+
     /// Takes the last snapshot, and reads HEAD.
     pub(in crate::effect) fn last(&self) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
         let head = self.git.head().ok();

@@ -444,7 +444,8 @@ fn watch(
     again: &Receiver<Again>,
     outbox: &UnboundedSender<WorkerEvent>,
 ) {
-    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index)) {
+    let tree = || context.looks.and_then(Looks::newest);
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index, &tree)) {
         return leave(outbox, WorkerEvent::Recalled(index, pass));
     }
     let step = plan.step(index);
@@ -458,7 +459,7 @@ fn watch(
             behind.look_behind(step);
         }
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
-            recall.look_again(plan, index);
+            recall.look_again(plan, index, &tree);
         }
         leave(outbox, WorkerEvent::LookedAgain(index, Box::new(looked)));
     }

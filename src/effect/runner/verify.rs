@@ -269,9 +269,9 @@ pub fn verify(
         recall.as_ref(),
         &mut |wrote| again(plans.first().unwrap_or(&plan), wrote),
     );
-    circumstances
-        .notes
-        .extend(recall.map(Recall::finish).unwrap_or_default());
+    let now = tree.as_ref().and_then(Looks::newest);
+    let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records));
+    circumstances.notes.extend(notes.unwrap_or_default());
     circumstances.caveats.extend(compare(&plan, &records));
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note);

@@ -1,18 +1,22 @@
 //! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
 //! of `reuse`.
 
+mod preview;
 pub mod results;
 pub mod scan;
 mod tools;
 
 use crate::base::canon::Digest;
 use crate::base::glob::Selection;
+use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
+use crate::check::difference::{Difference, DifferenceKind};
 use crate::check::evidence::EarlierPass;
 use crate::check::outcome::Status;
 use crate::effect::git::Git;
 use crate::effect::git::fingerprint::{Prints, fingerprint, first_difference};
+use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::{Root, message_of};
@@ -21,7 +25,10 @@ use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
 use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
+use crate::reuse::listing::{Listing, MOST_LISTED};
+use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
+pub use preview::PassPreview;
 use results::{Bounds, Results, StoredPass};
 use scan::Scan;
 use std::collections::BTreeMap;
@@ -33,6 +40,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most `produces` files that are kept with a pass.
 const MOST_PRODUCTS: usize = 20_000;
+/// The most files that git ignores and that a pass may have changed, for it to be kept.
+const MOST_WRITTEN: usize = 40_000;
 
 /// The state of reuse in one run. The threads of steps query it, the executor updates it.
 pub struct Recall<'a> {
@@ -56,8 +65,11 @@ struct State {
     past: Past,
     /// By step id: the pass to keep when the step ends.
     open: BTreeMap<String, Open>,
-    /// By step id: why no earlier pass replaced it.
-    why: BTreeMap<String, String>,
+    /// By step id: why no earlier pass replaced it, and what differs.
+    why: BTreeMap<String, (String, Option<Difference>)>,
+    /// By step id: passes that wrote files, to be kept when the run has ended and it is known
+    /// whether git ignores them all.
+    wrote: BTreeMap<String, Pending>,
     confirmations: BTreeMap<String, Confirmation>,
     notes: Vec<String>,
     kept: usize,
@@ -90,7 +102,28 @@ struct Open {
     /// The earlier pass that was expected to replace it.
     expected: Option<Box<KeptPass>>,
     /// The files that it made, once it has ended; or why its end cannot be kept.
-    made: Option<Result<Vec<Product>, String>>,
+    made: Option<Result<Made, String>>,
+}
+
+/// What a step left when it had ended.
+struct Made {
+    products: Vec<Product>,
+    /// The inputs that it changed.
+    wrote: Vec<RepoPath>,
+    /// The first of them that others had left.
+    inherited: Option<RepoPath>,
+    /// All that it depends on, as it left it.
+    parts: Parts,
+    /// The list of the files, if that is kept.
+    listing: Option<Digest>,
+}
+
+/// A pass that is about to be kept.
+struct Pending {
+    entry: KeptPass,
+    /// The same, for the state that it left.
+    left: Option<KeptPass>,
+    listing: Option<Digest>,
 }
 
 /// The inputs of a step at one moment.
@@ -99,7 +132,28 @@ struct Look {
     parts: Parts,
     files: Arc<Scan>,
     unchanged: Option<Prints>,
+    /// How often a process of a step had begun or ended, if none ran then.
+    quiet: Option<u64>,
 }
+
+impl Look {
+    /// Lists its files; `None` where there are too many.
+    fn listing(&self) -> Option<Listing> {
+        if self.files.0.len() > MOST_LISTED {
+            return None;
+        }
+        let unchanged = self.unchanged.iter().flatten();
+        let others = unchanged
+            .filter(|(path, _)| !self.files.0.contains_key(*path))
+            .map(|(path, print)| (path.clone(), Digest::of(format!("{print:?}").as_bytes())));
+        let files = self.files.0.iter();
+        let files = files.map(|(path, seen)| (path.clone(), seen.print.digest()));
+        Some(Listing::of(files.chain(others)))
+    }
+}
+
+/// Gives the newest snapshot of the tree, if there is one.
+pub type NewestTree<'t> = &'t dyn Fn() -> Option<Arc<Snapshot>>;
 
 #[derive(Default)]
 struct Eyes {
@@ -145,7 +199,12 @@ impl<'a> Recall<'a> {
     /// Reads everything that a step depends on. Returns the earlier pass that replaces it, if one
     /// does; otherwise remembers what is needed to keep this one. Takes as long as reading the
     /// files.
-    pub fn look(&self, plan: &Plan, index: StepIndex) -> Option<Box<EarlierPass>> {
+    pub fn look(
+        &self,
+        plan: &Plan,
+        index: StepIndex,
+        tree: NewestTree<'_>,
+    ) -> Option<Box<EarlierPass>> {
         let step = plan.step(index);
         let free = {
             let mut state = self.state();
@@ -157,7 +216,7 @@ impl<'a> Recall<'a> {
         let look = match self.look_at(plan, index) {
             Ok(look) => Arc::new(look),
             Err(why) => {
-                self.state().why.insert(step.id.clone(), why);
+                self.runs(step, why, None);
                 return None;
             }
         };
@@ -169,16 +228,24 @@ impl<'a> Recall<'a> {
                 Ok(())
             }
         });
-        let found = free.and_then(|()| self.find(step, &look.parts, &key));
+        let found = free.and_then(|()| self.find(step, &look, &key, tree));
         let expected = match found {
             Ok(entry) if self.how == Use::Reuse => {
+                self.results.touch(&key);
                 let mut pass = entry.pass;
                 pass.key = Some(key);
                 return Some(Box::new(pass));
             }
             Ok(entry) => Some(entry),
             Err(why) => {
-                self.state().why.insert(step.id.clone(), why.to_string());
+                if why == Why::Damaged {
+                    let id = visible(step.id.as_bytes());
+                    self.state().notes.push(format!(
+                        "what was kept of an earlier pass of `{id}` is damaged; it runs"
+                    ));
+                    self.results.remove(&key);
+                }
+                self.runs(step, why.to_string(), why.difference());
                 None
             }
         };
@@ -194,34 +261,52 @@ impl<'a> Recall<'a> {
         None
     }
 
-    fn find(&self, step: &Step, parts: &Parts, key: &Digest) -> Result<Box<KeptPass>, Why> {
+    /// Remembers why no earlier pass replaces a step.
+    fn runs(&self, step: &Step, why: String, differs: Option<Difference>) {
+        tracing::debug!(step = %visible(step.id.as_bytes()), why, "not reused");
+        self.state().why.insert(step.id.clone(), (why, differs));
+    }
+
+    /// Finds the pass that may replace a step. Changes nothing.
+    fn find(
+        &self,
+        step: &Step,
+        look: &Look,
+        key: &Digest,
+        tree: NewestTree<'_>,
+    ) -> Result<Box<KeptPass>, Why> {
         let entry = match self.results.get(key) {
             StoredPass::Pass(entry) => entry,
-            StoredPass::Damaged => {
-                let id = visible(step.id.as_bytes());
-                self.state().notes.push(format!(
-                    "what was kept of an earlier pass of `{id}` is damaged; it runs"
-                ));
-                self.results.remove(key);
-                return Err(Why::Damaged);
-            }
-            StoredPass::Nothing => {
-                let Some(last) = self.results.last(&step.id) else {
-                    return Err(Why::Unknown);
-                };
-                let what = parts.differences(&last.parts);
-                return Err(if what.is_empty() {
-                    Why::Unknown
-                } else {
-                    Why::Differs(what.join(", "))
-                });
-            }
+            StoredPass::Damaged => return Err(Why::Damaged),
+            StoredPass::Nothing => return Err(self.since_last(step, look)),
         };
         let made = self.produced_files(step).map_err(Why::Unsteady)?;
-        replaces(step, parts, &entry, |path| {
-            made.0.get(path).map(|seen| seen.print.clone())
-        })?;
+        let product = |path: &RepoPath| made.0.get(path).map(|seen| seen.print.clone());
+        // To know the tree may take a while, and few passes depend on it.
+        let tree = if entry.wrote.is_empty() { None } else { tree() };
+        let is_ignored = |path: &RepoPath| tree.as_ref().is_some_and(|tree| !tree.holds(path));
+        replaces(step, &look.parts, &entry, product, is_ignored)?;
         Ok(entry)
+    }
+
+    /// Returns what has changed since the last pass of a step that was kept.
+    fn since_last(&self, step: &Step, look: &Look) -> Why {
+        let Some((last, listing)) = self.results.last(&step.id) else {
+            return Why::Unknown;
+        };
+        let files = match listing.zip(look.listing()) {
+            Some((then, now)) => {
+                let file =
+                    |(path, change): (RepoPath, _)| Difference::file(change, path.as_bytes());
+                then.changes(&now).into_iter().map(file).collect()
+            }
+            None if last.parts.files == look.parts.files => Vec::new(),
+            None => vec![Difference::unnamed(DifferenceKind::File)],
+        };
+        match Difference::first_of(look.parts.differences(&last.parts, files)) {
+            Some(difference) => Why::Differs(difference),
+            None => last.inherited.map_or(Why::Unknown, Why::Inherited),
+        }
     }
 
     /// Records that a process of a step is about to begin.
@@ -242,7 +327,7 @@ impl<'a> Recall<'a> {
 
     /// Reads a step's inputs and products again when it has ended by itself, before anything that
     /// waits for it begins.
-    pub fn look_again(&self, plan: &Plan, index: StepIndex) {
+    pub fn look_again(&self, plan: &Plan, index: StepIndex, tree: NewestTree<'_>) {
         let step = plan.step(index);
         let Some(before) = self
             .state()
@@ -252,42 +337,94 @@ impl<'a> Recall<'a> {
         else {
             return;
         };
-        let made = self.look_at(plan, index).and_then(|after| {
-            if let Some(path) = before.files.first_written(&after.files) {
-                return Err(format!("`{path}`, an input, was written while it ran"));
-            }
-            if let (Some(before), Some(after)) = (&before.unchanged, &after.unchanged)
-                && let Some(path) = first_difference(before, after)
-            {
-                return Err(format!("`{path}` was written while it ran"));
-            }
-            if before.parts != after.parts {
-                return Err(format!(
-                    "{} changed while it ran",
-                    after.parts.differences(&before.parts).join(", ")
-                ));
-            }
-            let made = self.produced_files(step)?;
-            match made.0.len() {
-                0 if !step.produces.is_empty() => {
-                    Err("it made nothing of what it `produces`".to_owned())
-                }
-                many if many > MOST_PRODUCTS => {
-                    Err(format!("it made more than {MOST_PRODUCTS} files"))
-                }
-                _ => Ok(made
-                    .0
-                    .iter()
-                    .map(|(p, s)| Product {
-                        path: p.clone(),
-                        print: s.print.clone(),
-                    })
-                    .collect()),
-            }
-        });
+        let made = self
+            .look_at(plan, index)
+            .and_then(|after| self.made(step, &before, &after, tree));
         if let Some(open) = self.state().open.get_mut(&step.id) {
             open.made = Some(made);
         }
+    }
+
+    /// Tells what a step left, or why its end cannot be kept.
+    fn made(
+        &self,
+        step: &Step,
+        before: &Look,
+        after: &Look,
+        tree: NewestTree<'_>,
+    ) -> Result<Made, String> {
+        let touched = before.files.touched(&after.files);
+        if let Some(first) = touched.first() {
+            let written = |path| format!("`{path}`, an input, was written while it ran");
+            // A file that is not there yet is looked for in the tree at the end of the run, too.
+            let tree = tree().ok_or_else(|| written(&first.path))?;
+            may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
+            if !self.ran_alone(before) {
+                let path = &first.path;
+                return Err(format!("{}, as other steps did", written(path)));
+            }
+        }
+        if let (Some(before), Some(after)) = (&before.unchanged, &after.unchanged)
+            && let Some(path) = first_difference(before, after)
+        {
+            return Err(format!("`{path}` was written while it ran"));
+        }
+        let compared = Parts {
+            files: before.parts.files.clone(),
+            ..after.parts.clone()
+        };
+        if let Some(what) = Difference::first_of(compared.differences(&before.parts, Vec::new())) {
+            return Err(format!("while it ran, {what}"));
+        }
+        let wrote = touched.iter().filter(|file| file.is_changed());
+        let wrote: Vec<RepoPath> = wrote.map(|file| file.path.clone()).collect();
+        if wrote.len() > MOST_WRITTEN {
+            return Err(format!("it changed more than {MOST_WRITTEN} ignored files"));
+        }
+        let products = self.products(step)?;
+        // With other settings it is another program, whose passes say nothing of this one.
+        let then = self.results.last(&step.id);
+        let then = then.filter(|(last, _)| last.parts.settings == before.parts.settings);
+        let then = then.and_then(|(_, listing)| listing);
+        let inherited = inherited(&touched, then.as_ref()).cloned();
+        let listing = after.listing();
+        let listing = listing.map(|l| l.with_output(&touched, then.as_ref()));
+        // Without the list, a later run cannot say what changed, and believes less.
+        let listing = listing.and_then(|listing| self.results.put_listing(&listing).ok());
+        Ok(Made {
+            products,
+            wrote,
+            inherited,
+            parts: after.parts.clone(),
+            listing,
+        })
+    }
+
+    /// Whether, between a look at the inputs of a step that has run since and now, processes of
+    /// that step alone have run.
+    fn ran_alone(&self, before: &Look) -> bool {
+        let begun_and_ended = before.quiet.and_then(|epoch| epoch.checked_add(2));
+        begun_and_ended == Some(self.epoch.load(Ordering::SeqCst))
+            && self.running.load(Ordering::SeqCst) == 0
+    }
+
+    /// Reads what a step made of what it `produces`.
+    fn products(&self, step: &Step) -> Result<Vec<Product>, String> {
+        let made = self.produced_files(step)?;
+        match made.0.len() {
+            0 if !step.produces.is_empty() => {
+                return Err("it made nothing of what it `produces`".to_owned());
+            }
+            many if many > MOST_PRODUCTS => {
+                return Err(format!("it made more than {MOST_PRODUCTS} files"));
+            }
+            _ => {}
+        }
+        let product = |(path, seen): (&RepoPath, &scan::ScannedFile)| Product {
+            path: path.clone(),
+            print: seen.print.clone(),
+        };
+        Ok(made.0.iter().map(product).collect())
     }
 
     /// Keeps the result of a step that has ended, if it counts; else forgets what was kept.
@@ -303,7 +440,8 @@ impl<'a> Recall<'a> {
             .made
             .unwrap_or_else(|| Err("it did not end by itself".to_owned()));
         if let Some(expected) = &open.expected {
-            let difference = difference(expected, record, made.as_ref().ok().map(Vec::as_slice));
+            let products = made.as_ref().ok().map(|made| made.products.as_slice());
+            let difference = difference(expected, record, products);
             if let Some(what) = &difference {
                 let (id, run) = (
                     visible(step.id.as_bytes()),
@@ -319,31 +457,54 @@ impl<'a> Recall<'a> {
             };
             state.confirmations.insert(step.id.clone(), confirmation);
         }
+        state.wrote.remove(&step.id);
         match made {
-            Ok(products) if keeps(record) => {
-                let entry =
-                    KeptPass::new(open.look.parts.clone(), products, self.pass(step, record));
-                match self.results.put(&entry) {
-                    Ok(()) => {
-                        state.kept += 1;
-                        state.keys.insert(step.id.clone(), open.key);
-                    }
-                    Err(error) => state
-                        .notes
-                        .push(format!("a pass could not be kept: {}", message_of(&error))),
+            Ok(made) if keeps(record) => {
+                let pass = self.pass(step, record);
+                let mut entry = KeptPass::new(open.look.parts.clone(), made.products, pass);
+                entry.wrote = made.wrote;
+                entry.inherited = made.inherited;
+                let left = !entry.wrote.is_empty() && entry.inherited.is_none();
+                let pending = Pending {
+                    left: left.then(|| entry.left(made.parts)),
+                    entry,
+                    listing: made.listing,
+                };
+                if pending.entry.wrote.is_empty() {
+                    self.keep(&mut state, pending);
+                } else {
+                    state.wrote.insert(step.id.clone(), pending);
                 }
             }
             Err(why) if keeps(record) => {
                 self.results.remove(&open.key);
                 let told = format!("; this pass was not kept: {why}");
-                state
-                    .why
-                    .entry(step.id.clone())
-                    .or_default()
-                    .push_str(&told);
+                let said = &mut state.why.entry(step.id.clone()).or_default().0;
+                said.push_str(&told);
             }
             // The same inputs gave two results, or this one: neither may replace another run.
             _ => self.results.remove(&open.key),
+        }
+    }
+
+    fn keep(&self, state: &mut State, pending: Pending) {
+        let Pending {
+            entry,
+            left,
+            listing,
+        } = pending;
+        let kept = self
+            .results
+            .put(&entry, listing.as_ref())
+            .and_then(|()| left.iter().try_for_each(|left| self.results.put_left(left)));
+        match kept {
+            Ok(()) => {
+                state.kept += 1;
+                state.keys.insert(entry.pass.step, entry.key);
+            }
+            Err(error) => state
+                .notes
+                .push(format!("a pass could not be kept: {}", message_of(&error))),
         }
     }
 
@@ -367,25 +528,49 @@ impl<'a> Recall<'a> {
     pub fn attach(&self, records: &mut [StepRecord]) {
         let state = self.state();
         for record in records.iter_mut().filter(|r| r.tries > 0) {
-            record.not_reused = state
-                .why
-                .get(&record.id)
-                .map(|why| why.trim_start_matches("; ").to_owned());
+            let why = state.why.get(&record.id);
+            record.not_reused = why.map(|(why, _)| why.trim_start_matches("; ").to_owned());
+            record.differs = why.and_then(|(_, differs)| differs.clone());
             record.confirmation = state.confirmations.get(&record.id).cloned();
         }
     }
 
     /// Forgets what was kept of these steps in this run.
     pub fn forget(&self, steps: &[String]) {
-        let keys = &self.state().keys;
-        steps
-            .iter()
-            .filter_map(|id| keys.get(id))
-            .for_each(|key| self.results.remove(key));
+        let mut state = self.state();
+        for id in steps {
+            state.wrote.remove(id);
+            if let Some(key) = state.keys.get(id) {
+                self.results.remove(key);
+            }
+        }
     }
 
-    /// Ends the run: stores the digests of files. Returns notes for the report's reader.
-    pub fn finish(self) -> Vec<Note> {
+    /// Keeps the passes that wrote files, where git ignores them all. `tree`: as it is at the end
+    /// of the run.
+    fn settle(&self, tree: Option<&Snapshot>, records: &mut [StepRecord]) {
+        let mut state = self.state();
+        for (id, pending) in std::mem::take(&mut state.wrote) {
+            let is_ignored = |path: &RepoPath| tree.is_some_and(|tree| !tree.holds(path));
+            let other = pending.entry.wrote.iter().find(|path| !is_ignored(path));
+            let Some(path) = other.cloned() else {
+                self.keep(&mut state, pending);
+                continue;
+            };
+            let why = Why::NotIgnored(path);
+            let record = records.iter_mut().find(|record| record.id == id);
+            if let Some(record) = record {
+                let said = record.not_reused.take().map(|said| said + "; ");
+                let said = said.unwrap_or_default() + &format!("this pass was not kept: {why}");
+                record.not_reused = Some(said);
+            }
+        }
+    }
+
+    /// Ends the run: keeps what is left to keep, stores the digests of files. `tree`: as it is now,
+    /// if that is known. Returns notes for the report's reader.
+    pub fn finish(self, tree: Option<&Snapshot>, records: &mut [StepRecord]) -> Vec<Note> {
+        self.settle(tree, records);
         let state = self
             .state
             .into_inner()
@@ -424,6 +609,8 @@ impl<'a> Recall<'a> {
     /// Reads all that a step depends on, now.
     fn look_at(&self, plan: &Plan, index: StepIndex) -> Result<Look, String> {
         let step = plan.step(index);
+        let quiet = self.epoch.load(Ordering::SeqCst);
+        let quiet = (self.running.load(Ordering::SeqCst) == 0).then_some(quiet);
         let environment = self.environment.of_step(self.root, step);
         let order = self.state().order(plan);
         let wanted = depends_on(step);
@@ -469,6 +656,7 @@ impl<'a> Recall<'a> {
             parts,
             files,
             unchanged,
+            quiet,
         })
     }
 

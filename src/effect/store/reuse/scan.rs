@@ -10,6 +10,7 @@ use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::stat_cache::{Stamp, Stats, now};
 use crate::reuse::key::{FileSet, Print};
+use crate::reuse::own_output::TouchedFile;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,9 +44,9 @@ impl Scan {
         FileSet::of(self.0.iter().map(|(path, seen)| (path, &seen.print)))
     }
 
-    /// Returns the first file that was written, made, removed or replaced until `later`.
+    /// Returns the files that were written, made, removed or replaced until `later`, in byte order.
     #[must_use]
-    pub fn first_written<'s>(&'s self, later: &'s Scan) -> Option<&'s RepoPath> {
+    pub fn touched(&self, later: &Scan) -> Vec<TouchedFile> {
         let steady = |path: &RepoPath| match (self.0.get(path), later.0.get(path)) {
             (Some(a), Some(b)) => {
                 a.print == b.print
@@ -56,11 +57,20 @@ impl Scan {
             }
             _ => false,
         };
-        self.0
-            .keys()
-            .chain(later.0.keys())
+        let paths: BTreeSet<&RepoPath> = (self.0.keys().chain(later.0.keys()))
             .filter(|path| !steady(path))
-            .min()
+            .collect();
+        let print = |scan: &Scan, path| {
+            scan.0
+                .get(path)
+                .map(|seen: &ScannedFile| seen.print.clone())
+        };
+        let touched = paths.into_iter().map(|path| TouchedFile {
+            path: path.clone(),
+            before: print(self, path),
+            after: print(later, path),
+        });
+        touched.collect()
     }
 }
 
@@ -479,7 +489,7 @@ mod tests {
         let tree = Tree::new();
         tree.write("a", "1").write("b", "1");
         let before = tree.scan(&["*"]).unwrap();
-        assert_eq!(before.first_written(&tree.scan(&["*"]).unwrap()), None);
+        assert_eq!(before.touched(&tree.scan(&["*"]).unwrap()), []);
         tree.write("b", "2").write("b", "1");
         let file = File::options()
             .append(true)
@@ -488,14 +498,10 @@ mod tests {
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
         let later = tree.scan(&["*"]).unwrap();
         assert_eq!(before.set(), later.set(), "the same content");
-        assert_eq!(
-            before
-                .first_written(&later)
-                .map(ToString::to_string)
-                .as_deref(),
-            Some("b"),
-            "but written"
-        );
+        let touched = before.touched(&later);
+        let names: Vec<String> = touched.iter().map(|t| t.path.to_string()).collect();
+        assert_eq!(names, ["b"], "but written");
+        assert!(!touched[0].is_changed());
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(tree.0.path().join("a"), mode).unwrap();
         assert_ne!(

@@ -1,0 +1,206 @@
+//! Lists the files that a step depends on, as its last kept pass left them: to name what changed
+//! since, and to tell what passes of the step wrote from what others left.
+
+use super::key::Print;
+use super::own_output::TouchedFile;
+use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
+use crate::check::difference::FileChange;
+use std::collections::BTreeMap;
+
+/// The most files of a list; with more, none is kept.
+pub const MOST_LISTED: usize = 100_000;
+const MAGIC: &[u8] = b"vplan files 1\n";
+/// The length of what follows a path: a digest, and whether passes wrote it.
+const FIXED: usize = 32 + 1;
+
+/// A file of a [`Listing`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Whether passes of the step, and none but them, have given it its content.
+    pub own: bool,
+    /// The digest of its [`Print`].
+    pub print: Digest,
+}
+
+/// The files that a step depends on, as a pass left them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing(pub BTreeMap<RepoPath, ListedFile>);
+
+impl Listing {
+    /// Makes the list of files that are there now, of which passes are not known to have written
+    /// any.
+    #[must_use]
+    pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
+        let listed = |(path, print)| (path, ListedFile { own: false, print });
+        Self(files.into_iter().map(listed).collect())
+    }
+
+    /// Marks what passes of the step wrote: the files that this pass touched, and those that an
+    /// earlier pass wrote (`then`) and that are as it left them.
+    #[must_use]
+    pub fn with_output(mut self, touched: &[TouchedFile], then: Option<&Listing>) -> Self {
+        for (path, file) in &mut self.0 {
+            let earlier = then.and_then(|then| then.0.get(path));
+            file.own = earlier.is_some_and(|e| e.own && e.print == file.print);
+        }
+        for TouchedFile { path, .. } in touched {
+            if let Some(file) = self.0.get_mut(path) {
+                file.own = true;
+            }
+        }
+        self
+    }
+
+    /// Whether passes of the step wrote this file, and left it like this.
+    #[must_use]
+    pub fn has_left(&self, path: &RepoPath, print: &Print) -> bool {
+        let listed = self.0.get(path);
+        listed.is_some_and(|file| file.own && file.print == print.digest())
+    }
+
+    /// Returns what became of these files since, in byte order of the paths. `now`: the same files,
+    /// as they are.
+    #[must_use]
+    pub fn changes(&self, now: &Listing) -> Vec<(RepoPath, FileChange)> {
+        let gone = self.0.keys().filter(|path| !now.0.contains_key(*path));
+        let mut list: Vec<(RepoPath, FileChange)> =
+            gone.map(|path| (path.clone(), FileChange::Gone)).collect();
+        for (path, file) in &now.0 {
+            match self.0.get(path) {
+                None => list.push((path.clone(), FileChange::New)),
+                Some(then) if then.print != file.print => {
+                    list.push((path.clone(), FileChange::Changed));
+                }
+                Some(_) => {}
+            }
+        }
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list
+    }
+
+    /// Returns the bytes of its file, whose name is their digest.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for (path, file) in &self.0 {
+            let path = path.as_bytes();
+            bytes.extend((path.len() as u64).to_le_bytes());
+            bytes.extend(path);
+            bytes.extend(file.print.as_bytes());
+            bytes.push(u8::from(file.own));
+        }
+        bytes
+    }
+
+    /// Reads the list with this digest; `None` if it is damaged. Never panics.
+    #[must_use]
+    pub fn decode(digest: &Digest, bytes: &[u8]) -> Option<Self> {
+        if Digest::of(bytes) != *digest {
+            return None;
+        }
+        let mut rest = bytes.strip_prefix(MAGIC)?;
+        let mut files = BTreeMap::new();
+        while !rest.is_empty() {
+            let (length, more) = rest.split_first_chunk::<8>()?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            let end = length.checked_add(FIXED)?;
+            let (path, fixed) = more.get(..end)?.split_at_checked(length)?;
+            let (print, own) = fixed.split_first_chunk::<32>()?;
+            let own = match own {
+                [0] => false,
+                [1] => true,
+                _ => return None,
+            };
+            let print = Digest::from_bytes(*print);
+            files.insert(RepoPath::from_exact(path)?, ListedFile { own, print });
+            rest = more.get(end..)?;
+        }
+        Some(Self(files))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::from_exact(text.as_bytes()).unwrap()
+    }
+
+    fn print(text: &str) -> Print {
+        Print {
+            content: Some(Digest::of(text.as_bytes())),
+            link: None,
+            mode: 0o644,
+        }
+    }
+
+    fn listing(files: &[(&str, &str)]) -> Listing {
+        Listing::of(files.iter().map(|(p, t)| (path(p), print(t).digest())))
+    }
+
+    #[test]
+    fn only_what_is_whole_is_read() {
+        let touched = [TouchedFile {
+            path: path("b"),
+            before: None,
+            after: Some(print("2")),
+        }];
+        let listing = listing(&[("a", "1"), ("b", "2")]).with_output(&touched, None);
+        let bytes = listing.encode();
+        let digest = Digest::of(&bytes);
+        assert_eq!(Listing::decode(&digest, &bytes), Some(listing));
+        for end in 0..bytes.len() {
+            let torn = &bytes[..end];
+            assert_eq!(Listing::decode(&digest, torn), None, "torn at {end}");
+            // Also where its name fits: no bytes make it panic.
+            let read = Listing::decode(&Digest::of(torn), torn);
+            assert!(read.is_none_or(|l| l.0.len() < 2), "torn at {end}");
+        }
+    }
+
+    #[test]
+    fn what_became_of_each_file() {
+        let then = listing(&[("a", "1"), ("b", "1"), ("d", "1")]);
+        let now = listing(&[("a", "2"), ("c", "1"), ("d", "1")]);
+        let list = [
+            (path("a"), FileChange::Changed),
+            (path("b"), FileChange::Gone),
+            (path("c"), FileChange::New),
+        ];
+        assert_eq!(then.changes(&now), list);
+        assert_eq!(then.changes(&then), []);
+    }
+
+    #[test]
+    fn what_passes_left() {
+        let wrote = |name: &str, text: &str| TouchedFile {
+            path: path(name),
+            before: None,
+            after: Some(print(text)),
+        };
+        let first =
+            listing(&[("a", "1"), ("b", "1"), ("c", "1")]).with_output(&[wrote("a", "1")], None);
+        assert!(first.has_left(&path("a"), &print("1")));
+        assert!(!first.has_left(&path("a"), &print("2")), "another content");
+        assert!(!first.has_left(&path("b"), &print("1")), "it wrote no such");
+        let second =
+            listing(&[("a", "1"), ("b", "2")]).with_output(&[wrote("b", "2")], Some(&first));
+        assert!(
+            second.has_left(&path("a"), &print("1")),
+            "as the first left it"
+        );
+        assert!(second.has_left(&path("b"), &print("2")));
+        let third = listing(&[("a", "9"), ("b", "2")]).with_output(&[], Some(&second));
+        assert!(
+            !third.has_left(&path("a"), &print("9")),
+            "of another program"
+        );
+        let fourth = listing(&[("a", "1"), ("b", "2")]).with_output(&[], Some(&third));
+        assert!(
+            !fourth.has_left(&path("a"), &print("1")),
+            "put back by hand"
+        );
+    }
+}
