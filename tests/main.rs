@@ -42,6 +42,7 @@ mod lock;
 mod r#loop;
 mod modes;
 mod outputs;
+mod own_output;
 mod plan_files;
 mod plan_identity;
 mod plan_version_1;

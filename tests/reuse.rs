@@ -270,10 +270,17 @@ fn cache_never_hides_contract_change() {
 
     project.script("bin/tool", "#!/bin/sh\necho y >>../ran\n");
     let other = report(&project, &[]);
-    assert_eq!(
-        (statuses(&other).as_str(), why(&other, "one").as_str()),
-        ("one:passed", "since its last pass, its program changed")
+    let tool = format!(
+        "{}/bin/tool",
+        project.root().canonicalize().unwrap().display()
     );
+    let said = format!("since its last pass, program `{tool}` changed");
+    assert_eq!(
+        (statuses(&other), why(&other, "one")),
+        ("one:passed".to_owned(), said)
+    );
+    let differs = serde_json::json!({"kind": "program", "name": tool});
+    assert_eq!(step(&other, "one")["differs"], differs);
     assert_eq!(statuses(&report(&project, &[])), "one:cached");
 
     let run = |name: &str, value: &str| {
@@ -286,7 +293,7 @@ fn cache_never_hides_contract_change() {
     let other = run("LANG", "xx");
     assert_eq!(
         why(&other, "one"),
-        "since its last pass, the variable `LANG` changed"
+        "since its last pass, variable `LANG` changed"
     );
     assert_eq!(statuses(&run("LANG", "xx")), "one:cached");
     assert_eq!(
@@ -302,7 +309,7 @@ fn cache_never_hides_contract_change() {
     let other = report(&project, &[]);
     assert_eq!(
         why(&other, "one"),
-        "since its last pass, its settings, the variable `LANG` changed"
+        "since its last pass, its words or settings changed and 1 more"
     );
     project.write(
         "contracts/verify.vplan",

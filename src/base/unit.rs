@@ -81,6 +81,16 @@ pub fn show_duration(ms: u64) -> String {
     show(ms, DURATIONS)
 }
 
+/// Writes a time that was measured, for people: `46ms`, `3.2s`, `2m05s`.
+#[must_use]
+pub fn show_time(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
+    }
+}
+
 /// Writes bytes in the largest unit that keeps them exact.
 #[must_use]
 pub fn show_size(bytes: u64) -> String {

@@ -13,6 +13,7 @@ pub mod layout;
 pub mod lock;
 pub mod merged;
 pub mod open;
+mod outlook;
 pub mod pins;
 pub mod place;
 pub mod plan;

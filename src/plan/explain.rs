@@ -5,6 +5,7 @@
 //! mark looks like.
 
 pub mod graph;
+pub mod outlook;
 pub mod shell;
 pub mod story;
 pub mod text;
@@ -56,6 +57,8 @@ pub struct Options<'a> {
     pub width: usize,
     /// The most files that a reason names.
     pub files: usize,
+    /// What earlier runs say of the plan, if that is shown.
+    pub outlook: Option<&'a outlook::Outlook>,
 }
 
 impl Default for Options<'_> {
@@ -64,6 +67,7 @@ impl Default for Options<'_> {
             style: &Plain,
             width: 100,
             files: 3,
+            outlook: None,
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod carry;
 pub mod earlier;
 pub mod ended;
 pub mod event;
+pub mod expected;
 pub mod feedback;
 pub mod journal;
 pub mod merge;

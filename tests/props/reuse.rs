@@ -1,6 +1,8 @@
 //! A hit always equals a fresh run, in a simulated world: files, a variable, a tool, and commands
 //! that are functions of what their step declares. With random edits, changed plans, cleanups,
-//! products and failures in between.
+//! products and failures in between. Some commands have a memory in a file that git ignores and that
+//! they read again: one that has no say in their result, one of what failed last, one that they
+//! trust whoever wrote it.
 //!
 //! That the model can tell is tested too: each part of the decision is taken away in turn, and the
 //! law must break.
@@ -22,8 +24,21 @@ use vplan::reuse::entry::{KeptPass, Product};
 use vplan::reuse::key::{
     FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
 };
+use vplan::reuse::listing::Listing;
+use vplan::reuse::own_output::{TouchedFile, inherited, may_be_output};
 
-const FILES: [&str; 6] = ["src/a", "src/b", "src/sub/c", "gen/x", "dist/app", "other"];
+const FILES: [&str; 8] = [
+    "src/a",
+    "src/b",
+    "src/sub/c",
+    "gen/x",
+    "dist/app",
+    "other",
+    "cache/a",
+    "cache/b",
+];
+/// Those of them that are not in a folder that git ignores.
+const NOT_IGNORED: usize = 6;
 const INPUTS: [&[&str]; 6] = [
     &["src/**"],
     &["src/a"],
@@ -48,6 +63,23 @@ enum Broken {
     Past,
     Cleaners,
     Written,
+    /// A pass is kept for the state that it left, whatever it began with.
+    Inherited,
+    /// Any file may be a step's own output.
+    Output,
+    /// What git ignored when a step passed it is thought to ignore for ever.
+    Ignored,
+}
+
+/// What a command does with the file that is its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// A cache: has no say in the result, and is another one after each run.
+    Cache,
+    /// Of what failed: where something did, only that runs, and passes.
+    LastFailed,
+    /// Of having passed: what others wrote there is taken for it.
+    Trusting,
 }
 
 /// What a step is like beside its settings.
@@ -61,12 +93,16 @@ struct Shape {
     cleans: Option<&'static str>,
     /// Writes a file of which it says nothing.
     writes: Option<usize>,
+    /// What it does with which of the files in `cache/`.
+    memory: Option<(Memory, usize)>,
     /// Steps before it that must be over.
     after: u8,
 }
 
 #[derive(Clone, Debug)]
 enum Op {
+    /// Whether git ignores `cache/`.
+    Ignore(bool),
     Write(usize, u8),
     Mode(usize),
     Remove(usize),
@@ -91,13 +127,24 @@ fn shapes() -> impl Strategy<Value = Shape> {
         prop_oneof![3 => Just(None), 1 => Just(Some("gen/x")), 1 => Just(Some("dist/app"))];
     let cleans =
         prop_oneof![5 => Just(None), 1 => Just(Some("gen/**")), 1 => Just(Some("dist/**"))];
-    let writes = prop_oneof![5 => Just(None), 1 => (0..FILES.len()).prop_map(Some)];
-    (inputs, produces, cleans, writes, any::<u8>()).prop_map(
-        |(inputs, produces, cleans, writes, after)| Shape {
-            inputs,
+    let writes = prop_oneof![5 => Just(None), 1 => (0..NOT_IGNORED).prop_map(Some)];
+    let memory = prop_oneof![
+        1 => Just(Memory::Cache),
+        1 => Just(Memory::LastFailed),
+        1 => Just(Memory::Trusting),
+    ];
+    let memory = prop_oneof![
+        2 => Just(None),
+        1 => (memory, NOT_IGNORED..FILES.len()).prop_map(Some),
+    ];
+    (inputs, produces, cleans, writes, memory, any::<u8>()).prop_map(
+        |(inputs, produces, cleans, writes, memory, after)| Shape {
+            // Such a command depends on all there is, its memory included.
+            inputs: memory.map_or(inputs, |_| Some(3)),
             produces,
             cleans,
-            writes,
+            writes: writes.filter(|_| memory.is_none()),
+            memory,
             after,
         },
     )
@@ -115,7 +162,8 @@ fn stories() -> impl Strategy<Value = Story> {
         1 => (0..5_usize, 0..2_u8).prop_map(|(s, v)| Op::Version(s, v)),
         1 => (0..5_usize).prop_map(Op::Timeout),
         1 => Just(Op::Forget),
-        9 => Just(Op::Run),
+        1 => any::<bool>().prop_map(Op::Ignore),
+        11 => Just(Op::Run),
     ];
     (
         proptest::collection::vec(shapes(), 1..5),
@@ -129,6 +177,7 @@ struct World {
     files: Prints,
     variable: u8,
     tool: u8,
+    is_ignored: bool,
     /// What steps that may do anything have left where no file says so: how often they ran.
     hidden: BTreeMap<usize, u64>,
 }
@@ -140,6 +189,8 @@ struct Bench {
     versions: Vec<u8>,
     hurried: Vec<bool>,
     kept: BTreeMap<Digest, KeptPass>,
+    /// By step: the settings of the last pass, and the files that it left.
+    last: BTreeMap<String, (Digest, Listing)>,
     broken: Broken,
     hits: usize,
 }
@@ -160,6 +211,60 @@ fn file(content: &[u8]) -> Print {
     }
 }
 
+/// What a memory of a failure, and of a pass, holds.
+fn memo(of: &str) -> Option<Digest> {
+    Some(Digest::of(of.as_bytes()))
+}
+
+impl World {
+    fn ignores(&self, path: &RepoPath) -> bool {
+        self.is_ignored && path.as_bytes().starts_with(b"cache/")
+    }
+
+    /// Lets a command use its memory; says whether it passes, which it would `by_itself`.
+    fn remember(
+        &mut self,
+        (memory, which): (Memory, usize),
+        seen: &Digest,
+        by_itself: bool,
+    ) -> bool {
+        let at = path(FILES[which]);
+        let there = self.files.get(&at).cloned();
+        let content = there.as_ref().and_then(|print| print.content.clone());
+        let (passes, left) = match memory {
+            Memory::Cache => {
+                let text = format!("{seen} {content:?}");
+                (by_itself, Digest::of(text.as_bytes()))
+            }
+            Memory::LastFailed => {
+                let passes = by_itself || content == memo("failed");
+                let left = if passes { "passed" } else { "failed" };
+                (passes, Digest::of(left.as_bytes()))
+            }
+            Memory::Trusting => {
+                let is_own = content.is_none() || content == memo("own");
+                (by_itself || !is_own, Digest::of(b"own"))
+            }
+        };
+        let left = Print {
+            content: Some(left),
+            link: None,
+            mode: 0o644,
+        };
+        let is_same = there.as_ref() == Some(&left);
+        self.files.insert(at, left);
+        // A check that changes the tree fails.
+        passes && (is_same || self.is_ignored)
+    }
+
+    /// Without what git ignores.
+    fn tree(&self) -> Self {
+        let mut tree = self.clone();
+        tree.files.retain(|path, _| !self.ignores(path));
+        tree
+    }
+}
+
 impl Bench {
     fn new(story: &Story, broken: Broken) -> Self {
         let files = FILES
@@ -174,12 +279,14 @@ impl Bench {
                 files,
                 variable: 0,
                 tool: 0,
+                is_ignored: true,
                 hidden: BTreeMap::new(),
             },
             left_out: vec![false; count],
             versions: vec![0; count],
             hurried: vec![false; count],
             kept: BTreeMap::new(),
+            last: BTreeMap::new(),
             broken,
             hits: 0,
         }
@@ -259,10 +366,12 @@ impl Bench {
     fn execute(&self, world: &mut World, plan: &Plan, members: &[usize], index: usize) -> bool {
         let (step, shape) = (&plan.steps[index], &self.shapes[members[index]]);
         let wanted = depends_on(step);
+        let own = shape.memory.map(|(_, which)| path(FILES[which]));
         let sees = world
             .files
             .iter()
-            .filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
+            .filter(|(path, _)| wanted.iter().any(|s| s.selects(path)))
+            .filter(|(path, _)| own.as_ref() != Some(path));
         let mut seen = format!(
             "{:?} {} {} {:?}",
             step.argv,
@@ -301,7 +410,13 @@ impl Bench {
                 .insert(path(FILES[written]), file(&[second % 3]));
         }
         let duration_ms = if second % 2 == 0 { 3 } else { 9 };
-        first % 5 != 0 && duration_ms <= step.timeout_ms
+        let in_time = duration_ms <= step.timeout_ms;
+        let by_itself = first % 5 != 0;
+        let passes = match shape.memory {
+            Some(memory) => world.remember(memory, &digest, by_itself),
+            None => by_itself,
+        };
+        passes && in_time
     }
 
     fn run(&mut self) -> Result<(), String> {
@@ -328,14 +443,20 @@ impl Bench {
             let key = parts.key();
             if free.is_ok()
                 && let Some(entry) = self.kept.get(&key)
-                && replaces(step, &parts, entry, |path| match self.broken {
-                    Broken::Products => entry
-                        .products
-                        .iter()
-                        .find(|p| p.path == *path)
-                        .map(|p| p.print.clone()),
-                    _ => self.world.files.get(path).cloned(),
-                })
+                && replaces(
+                    step,
+                    &parts,
+                    entry,
+                    |path| match self.broken {
+                        Broken::Products => entry
+                            .products
+                            .iter()
+                            .find(|p| p.path == *path)
+                            .map(|p| p.print.clone()),
+                        _ => self.world.files.get(path).cloned(),
+                    },
+                    |path| self.broken == Broken::Ignored || self.world.ignores(path),
+                )
                 .is_ok()
             {
                 self.hits += 1;
@@ -343,7 +464,7 @@ impl Bench {
                 if !self.execute(&mut fresh, &plan, &members, index) {
                     return Err(format!("a fresh run of {} fails", step.id));
                 }
-                if fresh != self.world {
+                if fresh.tree() != self.world.tree() {
                     return Err(format!(
                         "a fresh run of {} leaves {fresh:?} instead of {:?}",
                         step.id, self.world
@@ -356,37 +477,69 @@ impl Bench {
             let passed = self.execute(&mut world, &plan, &members, index);
             self.world = world;
             past.ran.insert(step.id.clone());
-            let wanted = depends_on(step);
-            let of = |files: &Prints| {
-                let mut files = files.clone();
-                files.retain(|path, _| wanted.iter().any(|s| s.selects(path)));
-                files
-            };
-            let steady = of(&before) == of(&self.world.files) || self.broken == Broken::Written;
-            if passed && steady && step.inputs.is_some() && self.shapes[members[index]].is_honest()
-            {
-                let made = all_of(&step.produces);
-                let products = self
-                    .world
-                    .files
-                    .iter()
-                    .filter(|(path, _)| made.selects(path));
-                let products = products
-                    .map(|(p, f)| Product {
-                        path: p.clone(),
-                        print: f.clone(),
-                    })
-                    .collect();
-                self.kept
-                    .insert(key, KeptPass::new(parts, products, EarlierPass::default()));
-            } else {
-                self.kept.remove(&key);
+            let touched = self.touched(step, &before);
+            let is_ignored =
+                |path: &RepoPath| self.broken == Broken::Output || self.world.ignores(path);
+            let steady =
+                may_be_output(&touched, is_ignored).is_ok() || self.broken == Broken::Written;
+            let honest = self.shapes[members[index]].is_honest();
+            if passed && steady && step.inputs.is_some() && honest {
+                self.keep(&plan, index, parts, &touched);
+            } else if let Some(entry) = self.kept.remove(&key) {
+                entry.counterpart.map(|other| self.kept.remove(&other));
             }
             if !passed {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The inputs of a step that are not as they were.
+    fn touched(&self, step: &Step, before: &Prints) -> Vec<TouchedFile> {
+        let wanted = depends_on(step);
+        let now = &self.world.files;
+        let all: std::collections::BTreeSet<&RepoPath> = before.keys().chain(now.keys()).collect();
+        let touched = all.into_iter().map(|path| TouchedFile {
+            path: path.clone(),
+            before: before.get(path).cloned(),
+            after: now.get(path).cloned(),
+        });
+        touched
+            .filter(|t| t.is_changed() && wanted.iter().any(|s| s.selects(&t.path)))
+            .collect()
+    }
+
+    fn keep(&mut self, plan: &Plan, index: usize, parts: Parts, touched: &[TouchedFile]) {
+        let step = &plan.steps[index];
+        let made = all_of(&step.produces);
+        let products = self.world.files.iter();
+        let products = products.filter(|(path, _)| made.selects(path));
+        let products = products.map(|(path, print)| Product {
+            path: path.clone(),
+            print: print.clone(),
+        });
+        let mut entry = KeptPass::new(parts, products.collect(), EarlierPass::default());
+        entry.wrote = touched.iter().map(|t| t.path.clone()).collect();
+        let (_, then) = self
+            .last
+            .get(&step.id)
+            .filter(|(last, _)| *last == settings(step))
+            .cloned()
+            .unzip();
+        entry.inherited = inherited(touched, then.as_ref()).cloned();
+        let wanted = depends_on(step);
+        let files = self.world.files.iter();
+        let files = files.filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
+        let listing = Listing::of(files.map(|(path, print)| (path.clone(), print.digest())));
+        let listing = listing.with_output(touched, then.as_ref());
+        self.last.insert(step.id.clone(), (settings(step), listing));
+        let believed = entry.inherited.is_none() || self.broken == Broken::Inherited;
+        if !touched.is_empty() && believed && self.broken != Broken::Written {
+            let left = entry.left(self.parts(plan, index));
+            self.kept.insert(left.key.clone(), left);
+        }
+        self.kept.insert(entry.key.clone(), entry);
     }
 
     fn tell(&mut self, ops: &[Op]) -> Result<(), String> {
@@ -408,6 +561,7 @@ impl Bench {
                 Op::Version(which, value) => self.versions[which % count] = value,
                 Op::Timeout(which) => self.hurried[which % count] ^= true,
                 Op::Forget => drop(self.kept.pop_first()),
+                Op::Ignore(is_ignored) => self.world.is_ignored = is_ignored,
                 Op::Run => self.run()?,
             }
         }
@@ -464,6 +618,45 @@ fn the_stories_have_hits() {
 }
 
 #[test]
+fn a_memory_of_passes_alone_is_believed_at_once() {
+    let shape = Shape {
+        inputs: Some(3),
+        produces: None,
+        cleans: None,
+        writes: None,
+        memory: Some((Memory::Cache, NOT_IGNORED)),
+        after: 0,
+    };
+    let story = Story {
+        shapes: vec![shape],
+        ops: Vec::new(),
+    };
+    let mut bench = Bench::new(&story, Broken::Nothing);
+    let runs = |bench: &mut Bench| (bench.run().unwrap(), bench.hits).1;
+    // Whether such a command passes is decided by a digest: an input for which it does.
+    let passing = |bench: &mut Bench, from: u8| {
+        (from..).find(|value| {
+            bench.world.files.insert(path("src/a"), file(&[*value]));
+            let (plan, members) = bench.plan();
+            let mut world = bench.world.clone();
+            bench.execute(&mut world, &plan, &members, 0)
+        })
+    };
+    let first = passing(&mut bench, 0).unwrap();
+    assert_eq!([runs(&mut bench), runs(&mut bench)], [0, 1]);
+    passing(&mut bench, first + 1).unwrap();
+    assert_eq!(
+        [runs(&mut bench), runs(&mut bench)],
+        [1, 2],
+        "after an edit"
+    );
+    bench.world.files.insert(path("cache/a"), file(b"poison"));
+    assert_eq!(runs(&mut bench), 2, "another program's");
+    assert_eq!(runs(&mut bench), 2, "its pass may come from that");
+    assert_eq!(runs(&mut bench), 3);
+}
+
+#[test]
 fn every_part_of_the_decision_is_needed() {
     for broken in [
         Broken::Files,
@@ -477,6 +670,9 @@ fn every_part_of_the_decision_is_needed() {
         Broken::Past,
         Broken::Cleaners,
         Broken::Written,
+        Broken::Inherited,
+        Broken::Output,
+        Broken::Ignored,
     ] {
         let told = runner(20_000).run(&stories(), |story| match tells(&story, broken) {
             Ok(_) => Ok(()),

@@ -1,5 +1,5 @@
-//! `vplan explain`: shows what would run and what would not, and why. Runs nothing and writes
-//! nothing.
+//! `vplan explain`: shows what would run and what would not, and why, and what earlier runs say of
+//! it. Runs nothing and writes nothing.
 
 use super::format;
 use crate::base::vocabulary::Exit;
@@ -7,9 +7,23 @@ use crate::cli::args::{Explain, Format, Global};
 use crate::cli::render::style::Colors;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
+use crate::plan::Plan;
 use crate::plan::document::write_json;
+use crate::plan::explain::outlook::Outlook;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A plan, and what earlier runs say of it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ExplainDocument<'p> {
+    /// The plan.
+    #[serde(flatten)]
+    plan: &'p Plan,
+    /// What the runs that are recorded, and the passes that are kept, say of its steps.
+    outlook: &'p Outlook,
+}
 
 /// Prints the explanation of a plan, or the story of one check.
 ///
@@ -41,13 +55,26 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             story_text(&story, &options)
         }
         (None, Format::Json) => {
-            terminal.print_json_with(|out| write_json(&plan, out));
+            match engine.outlook(&session, &plan) {
+                Some(outlook) => terminal.print_json(&ExplainDocument {
+                    plan: &plan,
+                    outlook: &outlook,
+                }),
+                None => terminal.print_json_with(|out| write_json(&plan, out)),
+            }
             String::new()
         }
         (None, Format::Dot) => graph::dot(&plan),
         (None, Format::Mermaid) => graph::mermaid(&plan),
         (None, Format::Shell) => shell::shell(&plan),
-        (None, _) => text::explain_text(&plan, &options),
+        (None, _) => {
+            let outlook = engine.outlook(&session, &plan);
+            let options = Options {
+                outlook: outlook.as_ref(),
+                ..options
+            };
+            text::explain_text(&plan, &options)
+        }
     };
     // Graphs and scripts are for programs, which want every byte.
     if format == Format::Text {

@@ -1,5 +1,6 @@
 //! The colours of everything that vplan prints, in one table.
 
+use crate::base::unit::show_time;
 pub use crate::base::word::count;
 use crate::check::outcome::Status;
 use crate::plan::explain::{Mark, Style};
@@ -72,11 +73,7 @@ pub fn mark(status: Status) -> (&'static str, Tone) {
 /// A duration for people: `340ms`, `1.2s`, `3m04s`.
 #[must_use]
 pub fn duration(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms}ms"),
-        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
-        _ => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
-    }
+    show_time(ms)
 }
 
 /// Cuts a text of one line to so many characters, with a mark.

@@ -1,9 +1,10 @@
 //! Renders a plan as text for people.
 
+use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
-use crate::base::unit::show_duration;
+use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
 use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
@@ -28,10 +29,16 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
     page.caveats(plan);
     page.summary(plan);
     page.notes(plan);
+    let outlook = options.outlook;
+    page.expected(outlook);
     let digits = plan.steps.len().to_string().len();
     for (at, step) in plan.steps.iter().enumerate() {
         page.out.push('\n');
         page.step(at + 1, digits, step);
+        page.outlook(
+            digits + 2,
+            outlook.and_then(|outlook| outlook.steps.get(at)),
+        );
     }
     page.omitted(&plan.omitted);
     page.tiers(plan);
@@ -197,6 +204,48 @@ impl Page<'_> {
     fn notes(&mut self, plan: &Plan) {
         for note in &plan.notes {
             self.labelled(0, "note: ", Mark::Warn, &visible(note.message.as_bytes()));
+        }
+    }
+
+    /// Prints how long the steps are expected to take together.
+    fn expected(&mut self, outlook: Option<&Outlook>) {
+        let Some((outlook, ms)) = outlook.and_then(|o| Some((o, o.expected_ms?))) else {
+            return;
+        };
+        let replaced = outlook.steps.iter().filter(|s| s.replaced_by.is_some());
+        let mut text = format!("about {} by earlier runs", show_time(ms));
+        for (number, what) in [
+            (replaced.count(), "replaced by an earlier pass"),
+            (outlook.unknown, "of unknown time"),
+        ] {
+            if number > 0 {
+                text.push_str(&format!(", {} {what}", count(number, "step")));
+            }
+        }
+        self.labelled(0, "expected: ", Mark::Dim, &text);
+    }
+
+    /// Prints what earlier runs say of a step.
+    fn outlook(&mut self, indent: usize, outlook: Option<&StepOutlook>) {
+        let Some(outlook) = outlook else { return };
+        match (&outlook.replaced_by, &outlook.not_reused) {
+            (Some(_), _) => {
+                self.labelled(
+                    indent,
+                    "reuse  ",
+                    Mark::Good,
+                    "an earlier pass stands for it",
+                );
+            }
+            (None, Some(why)) => {
+                let text = format!("none: {}", visible(why.as_bytes()));
+                self.labelled(indent, "reuse  ", Mark::Warn, &text);
+            }
+            (None, None) => {}
+        }
+        if let (None, Some(ms)) = (&outlook.replaced_by, outlook.expected_ms) {
+            let text = format!("about {}", show_time(ms));
+            self.labelled(indent, "time   ", Mark::Dim, &text);
         }
     }
 

@@ -117,6 +117,8 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
             .map_or_else(String::new, |r| format!(" ({})", word(r)));
         format!("{}{reason}", visible(detail.as_bytes()))
     }));
+    let why = record.not_reused.as_ref();
+    lines.extend(why.map(|why| format!("not reused: {}", visible(why.as_bytes()))));
     let code = record.failure_code.as_ref();
     lines.extend(code.map(|code| format!("classified as {}", visible(code.as_bytes()))));
     let because = |reason| format!("because {}", sentence(reason, 3));

@@ -63,6 +63,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => run::ended::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
         => run::journal::Line;
+    Written "explanation" ["explain"] "a plan, with what earlier runs say of it; without such runs, the plan alone"
+        => command::explain::ExplainDocument<'static>;
     Written "feedback" ["feedback"] "what failed and what to do about it; also what `loop --feedback json` hands to a fixer"
         => run::feedback::Feedback,
            command::r#loop::Unexplained<'static>,

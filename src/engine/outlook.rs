@@ -1,0 +1,75 @@
+//! Tells what earlier runs say of a plan: which kept passes would replace its steps, what differs
+//! for the others, and how long these took before.
+
+use super::open::Session;
+use super::place::Engine;
+use crate::effect::git::Git;
+use crate::effect::os::environment::{Environment, Grants};
+use crate::effect::os::process::program::Root;
+use crate::effect::store::history::History;
+use crate::effect::store::reuse::results::Results;
+use crate::effect::store::reuse::{PassPreview, Recall};
+use crate::plan::Plan;
+use crate::plan::explain::outlook::{Outlook, StepOutlook};
+use crate::reuse::decide::Use;
+use crate::run::expected::ExpectedTimes;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+impl Engine<'_> {
+    /// Returns what earlier runs say of a plan; `None` where none of its steps ran before. What
+    /// cannot be read says nothing.
+    #[must_use]
+    pub fn outlook(&self, session: &Session, plan: &Plan) -> Option<Outlook> {
+        let times = expected(session, plan);
+        let mut previews = self.previews(session, plan).unwrap_or_default().into_iter();
+        let steps = plan.steps.iter().map(|step| {
+            let mut outlook = StepOutlook {
+                expected_ms: times.of(&step.id, &step.command),
+                id: step.id.clone(),
+                ..StepOutlook::default()
+            };
+            match previews.next().flatten() {
+                Some(PassPreview::Replaced(pass)) => {
+                    outlook.expected_ms = outlook.expected_ms.or(Some(pass.duration_ms));
+                    outlook.replaced_by = Some(pass.run_id);
+                }
+                Some(PassPreview::Runs(why, took_ms)) => {
+                    outlook.expected_ms = outlook.expected_ms.or(Some(took_ms));
+                    outlook.differs = why.difference();
+                    outlook.not_reused = Some(why.to_string());
+                }
+                None => {}
+            }
+            outlook
+        });
+        Outlook::of(steps.collect())
+    }
+
+    /// Returns what would become of each step that has a kept pass.
+    fn previews(&self, session: &Session, plan: &Plan) -> Option<Vec<Option<PassPreview>>> {
+        if session.site.is_checkout() {
+            return None;
+        }
+        let results = Results::find(&self.kept_state(&session.site).ok()??)?;
+        let root = Root::open(&session.site.root).ok()?;
+        let environment = Environment::of_this_process(&root, Grants::default());
+        let git = session.git().cloned();
+        let recall = Recall::new(&root, git, &environment, results, Use::Reuse, "").ok()?;
+        let snapshot = OnceCell::new();
+        let take = || session.git().map(Git::snapshot)?.ok().map(Arc::new);
+        let tree = || snapshot.get_or_init(take).clone();
+        Some(recall.preview(plan, &tree))
+    }
+}
+
+/// Returns how long the steps of a plan took in the latest recorded runs.
+fn expected(session: &Session, plan: &Plan) -> ExpectedTimes {
+    let steps = plan.steps.iter();
+    let steps = steps.map(|step| (step.id.clone(), step.command.clone()));
+    let mut times = ExpectedTimes::new(steps);
+    if let Ok(history) = History::open(&session.site.home, None) {
+        history.add_latest(&mut times);
+    }
+    times
+}
