@@ -41,6 +41,7 @@ mod laws;
 mod lock;
 mod r#loop;
 mod modes;
+mod outlook;
 mod outputs;
 mod own_output;
 mod plan_files;

@@ -8,6 +8,7 @@ use crate::cli::render::style::{Tone, cut, duration, mark, paint};
 use crate::cli::render::{caveats, report};
 use crate::cli::terminal::Terminal;
 use crate::plan::explain::{sentence, text::omission};
+use crate::reuse::decide::Why;
 use crate::run::record::StepRecord;
 
 pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -> String {
@@ -117,7 +118,9 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
             .map_or_else(String::new, |r| format!(" ({})", word(r)));
         format!("{}{reason}", visible(detail.as_bytes()))
     }));
-    let why = record.not_reused.as_ref();
+    // That a step never passed before is no news.
+    let is_news = |why: &&String| **why != Why::Unknown.to_string();
+    let why = record.not_reused.as_ref().filter(is_news);
     lines.extend(why.map(|why| format!("not reused: {}", visible(why.as_bytes()))));
     let code = record.failure_code.as_ref();
     lines.extend(code.map(|code| format!("classified as {}", visible(code.as_bytes()))));

@@ -245,7 +245,9 @@ impl<'a> Recall<'a> {
                     ));
                     self.results.remove(&key);
                 }
-                self.runs(step, why.to_string(), why.difference());
+                // Without a pass of it there is nothing that it could differ from.
+                let differs = why.difference().filter(|_| self.results.has_last(&step.id));
+                self.runs(step, why.to_string(), differs);
                 None
             }
         };
@@ -263,7 +265,8 @@ impl<'a> Recall<'a> {
 
     /// Remembers why no earlier pass replaces a step.
     fn runs(&self, step: &Step, why: String, differs: Option<Difference>) {
-        tracing::debug!(step = %visible(step.id.as_bytes()), why, "not reused");
+        let id = visible(step.id.as_bytes());
+        tracing::debug!("`{id}` is not reused: {why}");
         self.state().why.insert(step.id.clone(), (why, differs));
     }
 

@@ -216,6 +216,12 @@ impl Results {
         Some((entry, listing.and_then(|digest| self.listing(&digest))))
     }
 
+    /// Whether a pass of a step is kept, under any key.
+    #[must_use]
+    pub fn has_last(&self, step: &str) -> bool {
+        self.has(&last_name(step))
+    }
+
     fn last_digests(&self, name: &str) -> Option<(Digest, Option<Digest>)> {
         let text = String::from_utf8(self.read(name, 256).ok()?).ok()?;
         let mut digests = text.lines().map(str::parse);
