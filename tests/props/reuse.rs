@@ -455,7 +455,7 @@ impl Bench {
                             .map(|p| p.print.clone()),
                         _ => self.world.files.get(path).cloned(),
                     },
-                    |path| self.broken == Broken::Ignored || self.world.ignores(path),
+                    |path| self.thinks_ignored(path),
                 )
                 .is_ok()
             {
@@ -495,6 +495,11 @@ impl Bench {
         Ok(())
     }
 
+    /// Whether a pass that wrote this file may replace its step, as far as that goes.
+    fn thinks_ignored(&self, path: &RepoPath) -> bool {
+        matches!(self.broken, Broken::Ignored | Broken::Output) || self.world.ignores(path)
+    }
+
     /// The inputs of a step that are not as they were.
     fn touched(&self, step: &Step, before: &Prints) -> Vec<TouchedFile> {
         let wanted = depends_on(step);
@@ -520,7 +525,9 @@ impl Bench {
             print: print.clone(),
         });
         let mut entry = KeptPass::new(parts, products.collect(), EarlierPass::default());
-        entry.wrote = touched.iter().map(|t| t.path.clone()).collect();
+        if self.broken != Broken::Written {
+            entry.wrote = touched.iter().map(|t| t.path.clone()).collect();
+        }
         let (_, then) = self
             .last
             .get(&step.id)

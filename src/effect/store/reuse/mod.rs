@@ -1,7 +1,7 @@
 //! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
 //! of `reuse`.
 
-mod preview;
+pub mod preview;
 pub mod results;
 pub mod scan;
 mod tools;
@@ -28,7 +28,6 @@ use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::reuse::listing::{Listing, MOST_LISTED};
 use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
-pub use preview::PassPreview;
 use results::{Bounds, Results, StoredPass};
 use scan::Scan;
 use std::collections::BTreeMap;
