@@ -373,3 +373,26 @@ fn a_run_without_a_known_tree_keeps_nothing_of_the_kind() {
         assert!(why(&report).contains(told), "{report:#}");
     }
 }
+
+#[test]
+fn what_another_run_writes_is_not_its_output() {
+    // It begins another run, which ends before this one does.
+    let text = "vplan 1\n\
+        check one {\n  shell HOME=@/home XDG_STATE_HOME=@/home/state VPLAN run two --changed-none --quiet && mkdir -p cache && cp src/a cache/one\n  inputs \"**\"\n}\n\
+        check two {\n  shell mkdir -p cache; cp src/a cache/two\n  inputs \"src/**\"\n}\n";
+    let project = Project::git_with(&[(".gitignore", IGNORED), ("src/a", "1")]);
+    let text = text
+        .replace('@', project.parent().to_str().unwrap())
+        .replace("VPLAN", env!("CARGO_BIN_EXE_vplan"));
+    project.write("contracts/verify.vplan", text);
+    project.commit("contract");
+    for _ in 0..2 {
+        let words = ["run", "one", "--changed-none", "--format", "json"];
+        let report = project.run_in_time(&words).json();
+        assert_eq!(statuses(&report), "one:passed", "{report:#}");
+        let told = "was written while it ran, as another run of vplan did";
+        assert!(why(&report).contains(told), "{report:#}");
+        // A run in which nothing runs writes nothing, and is there all the same.
+        project.remove("cache");
+    }
+}

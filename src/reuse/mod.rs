@@ -20,7 +20,7 @@
 //!
 //! Out of its reach: files outside the repository and programs that the command starts in turn
 //! (beyond its interpreter), the network, clocks, limits of the process; a program that makes an
-//! ignored file while the step runs and is not part of it. `inputs` declares that they do not
+//! ignored file while the step runs and belongs neither to it nor to a run of vplan. `inputs` declares that they do not
 //! matter; `--confirm` tests that. Any process that can write to the state directory
 //! can forge a pass: a step of the same user can, unless it is contained.
 

@@ -30,6 +30,7 @@ use crate::effect::store::earlier::Earlier;
 use crate::effect::store::history::History;
 use crate::effect::store::records::{RecordError, RunRecord};
 use crate::effect::store::reuse::Recall;
+use crate::effect::store::reuse::other_runs::RunMark;
 use crate::effect::store::reuse::results::{Results, unavailable};
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
@@ -253,6 +254,8 @@ fn execute(
         record.id(),
         keeper.as_ref().is_some_and(Keeper::confirms),
     );
+    let mark = mark(engine, &session, record.id());
+    let recall = recall.map(|recall| recall.marked(mark.as_ref()));
     let earlier = earlier(engine, &session);
     let compare = |plan: &Plan, records: &[_]| {
         earlier
@@ -408,6 +411,14 @@ fn recall<'a>(
             (None, vec![note])
         }
     }
+}
+
+/// Shows this run to those that keep passes of the same repository: what it writes is not theirs.
+fn mark(engine: &Engine<'_>, session: &Session, run_id: &str) -> Option<RunMark> {
+    let state = engine.kept_state(&session.site).ok()??;
+    RunMark::set(&state, run_id)
+        .inspect_err(|error| tracing::debug!(%error, "no mark"))
+        .ok()
 }
 
 fn failed(error: VerifyError) -> Failure {

@@ -1,6 +1,7 @@
 //! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
 //! of `reuse`.
 
+pub mod other_runs;
 pub mod preview;
 pub mod results;
 pub mod scan;
@@ -28,6 +29,7 @@ use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::reuse::listing::{Listing, MOST_LISTED};
 use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
+use other_runs::{OtherRuns, RunMark};
 use results::{Bounds, Results, StoredPass};
 use scan::Scan;
 use std::collections::BTreeMap;
@@ -51,6 +53,8 @@ pub struct Recall<'a> {
     results: Results,
     how: Use,
     run_id: String,
+    /// Shows this run to others; without it, what a step wrote is not told from what they wrote.
+    mark: Option<&'a RunMark>,
     state: Mutex<State>,
     eyes: Mutex<Eyes>,
     /// The number of times that a process of a step has begun or ended.
@@ -133,6 +137,8 @@ struct Look {
     unchanged: Option<Prints>,
     /// How often a process of a step had begun or ended, if none ran then.
     quiet: Option<u64>,
+    /// The other runs before the files were looked at, if they can be told.
+    others: Option<OtherRuns>,
 }
 
 impl Look {
@@ -154,11 +160,14 @@ impl Look {
 /// Gives the newest snapshot of the tree, if there is one.
 pub type NewestTree<'t> = &'t dyn Fn() -> Option<Arc<Snapshot>>;
 
+/// Files, and the other runs that there were before they were looked at.
+type SeenFiles = (Arc<Scan>, Option<OtherRuns>);
+
 #[derive(Default)]
 struct Eyes {
     stats: Option<Stats>,
     /// The scans since a process last began or ended while none ran, by selection.
-    seen: (u64, BTreeMap<String, Arc<Scan>>),
+    seen: (u64, BTreeMap<String, SeenFiles>),
 }
 
 impl<'a> Recall<'a> {
@@ -182,11 +191,18 @@ impl<'a> Recall<'a> {
             results,
             how,
             run_id: run_id.to_owned(),
+            mark: None,
             state: Mutex::default(),
             eyes: Mutex::default(),
             epoch: AtomicU64::new(0),
             running: AtomicUsize::new(0),
         })
+    }
+
+    /// Sets the mark of the run.
+    #[must_use]
+    pub fn marked(self, mark: Option<&'a RunMark>) -> Self {
+        Self { mark, ..self }
     }
 
     /// Whether [`Recall::look`] is needed before a try of this step.
@@ -362,8 +378,14 @@ impl<'a> Recall<'a> {
             let tree = tree().ok_or_else(|| written(&first.path))?;
             may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
             if !self.ran_alone(before) {
-                let path = &first.path;
-                return Err(format!("{}, as other steps did", written(path)));
+                let written = written(&first.path);
+                return Err(format!("{written}, as other steps did"));
+            }
+            let now = self.other_runs();
+            let others = before.others.as_ref().zip(now.as_ref());
+            if !others.is_some_and(|(before, now)| before.is_alone_until(now)) {
+                let written = written(&first.path);
+                return Err(format!("{written}, as another run of vplan did"));
             }
         }
         if let (Some(before), Some(after)) = (&before.unchanged, &after.unchanged)
@@ -408,6 +430,11 @@ impl<'a> Recall<'a> {
         let begun_and_ended = before.quiet.and_then(|epoch| epoch.checked_add(2));
         begun_and_ended == Some(self.epoch.load(Ordering::SeqCst))
             && self.running.load(Ordering::SeqCst) == 0
+    }
+
+    /// Looks for other runs, if they can be told.
+    fn other_runs(&self) -> Option<OtherRuns> {
+        self.mark.and_then(|mark| mark.others().ok())
     }
 
     /// Reads what a step made of what it `produces`.
@@ -616,7 +643,7 @@ impl<'a> Recall<'a> {
         let environment = self.environment.of_step(self.root, step);
         let order = self.state().order(plan);
         let wanted = depends_on(step);
-        let files = self.scan(&wanted)?;
+        let (files, others) = self.scan(&wanted)?;
         if files.0.is_empty() {
             return Err("its `inputs` select no file".to_owned());
         }
@@ -659,6 +686,7 @@ impl<'a> Recall<'a> {
             files,
             unchanged,
             quiet,
+            others,
         })
     }
 
@@ -667,7 +695,7 @@ impl<'a> Recall<'a> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
-        self.scan(&[all_of(&step.produces)])
+        self.scan(&[all_of(&step.produces)]).map(|(files, _)| files)
     }
 
     fn eyes(&self) -> MutexGuard<'_, Eyes> {
@@ -676,7 +704,7 @@ impl<'a> Recall<'a> {
 
     /// Scans files. A scan from a time when nothing ran holds until something runs: no step writes
     /// then, and the run verifies the tree as it was at one moment of it.
-    fn scan(&self, wanted: &[Selection]) -> Result<Arc<Scan>, String> {
+    fn scan(&self, wanted: &[Selection]) -> Result<SeenFiles, String> {
         let name = crate::base::canon::to_canonical(&wanted);
         let mut eyes = self.eyes();
         let epoch = self.epoch.load(Ordering::SeqCst);
@@ -687,14 +715,16 @@ impl<'a> Recall<'a> {
             eyes.seen = (epoch, BTreeMap::new());
         }
         if let Some(seen) = eyes.seen.1.get(&name).filter(|_| is_quiet()) {
-            return Ok(Arc::clone(seen));
+            return Ok(seen.clone());
         }
+        let others = self.other_runs();
         let stats = eyes.stats.get_or_insert_with(|| self.results.stats());
         let seen = Arc::new(scan::scan(self.root.path(), &self.beneath, wanted, stats)?);
         if is_quiet() {
-            eyes.seen.1.insert(name, Arc::clone(&seen));
+            let seen = (Arc::clone(&seen), others.clone());
+            eyes.seen.1.insert(name, seen);
         }
-        Ok(seen)
+        Ok((seen, others))
     }
 }
 
