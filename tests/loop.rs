@@ -112,6 +112,23 @@ fn feedback_in_every_form() {
 }
 
 #[test]
+fn one_round_shows_all_faults() {
+    let contract = "check a: sh -c 'echo cause-a; test -e good-a'\ncheck b: sh -c 'echo cause-b; test -e good-b'\n";
+    for form in ["md", "text", "json"] {
+        let project = project(contract, "cat > ../got\ntouch good-a good-b\n");
+        let answer = loops(&project, &["--feedback", form, "--max-feedback", "8KiB"])
+            .exits(0)
+            .json();
+        assert_eq!(each(&answer, "/verdict"), ["failed", "passed"], "{form}");
+        let got = project.read("../got");
+        assert!(
+            got.contains("cause-a") && got.contains("cause-b") && got.len() < 9_000,
+            "{got}"
+        );
+    }
+}
+
+#[test]
 fn a_pass_needs_no_fixer() {
     let project = project(CHECK, "");
     project.write("flag", "ok\n");

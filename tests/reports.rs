@@ -177,7 +177,7 @@ fn feedback_of_a_run() {
 
     let md = project.run(&["feedback", "--format", "md"]);
     md.exits(0)
-        .says("## Verification failed (attempt 1, 3 retries left)\n")
+        .says("## Verification failed\n\n- 2 checks failed: `bad`, `later`\n")
         .says("- check: `bad`\n");
     md.says("- what happened: failed `exit code 4`")
         .says("- added `new.txt`\n")
@@ -189,10 +189,10 @@ fn feedback_of_a_run() {
 
     let text = project.run(&["feedback"]);
     text.exits(0)
-        .says("Verification failed (attempt 1, 3 retries left)\n  check: bad\n");
+        .says("Verification failed\n  2 checks failed: bad, later\n  check: bad\n");
     text.says("  │ ::stop-commands::x\n")
         .says("  │ ::warning::after a return\n")
-        .says("later: false (failed: exit code 1)");
+        .says("\nAlso failed: later:\n  check: later\n  command: false\n  what happened: failed exit code 1");
     is_harmless(&text.out());
 
     // The run by its id, by the beginning of it, its directory, its report.
@@ -208,6 +208,129 @@ fn feedback_of_a_run() {
     let report: Value =
         serde_json::from_str(&project.read(&format!("{folder}/report.json"))).unwrap();
     assert_eq!(report["feedback"], told);
+}
+
+/// Two failing checks with much to say, one that warns, one that passes, one left out.
+fn three() -> Project {
+    let project = Project::git_with(&[(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck first: sh first.sh\ncheck second: sh second.sh\ncheck soft {\n  run sh soft.sh\n  severity warning\n}\n\
+         check fine: true\ncheck docs {\n  run true\n  changed \"docs/**\"\n}\n",
+    )]);
+    project
+        .write("first.sh", "seq 1 20000\necho first-cause >&2\nexit 1\n")
+        .write("second.sh", "seq 1 20000\necho second-cause >&2\nexit 1\n")
+        .write("soft.sh", "echo soft-cause >&2\nexit 1\n");
+    project
+}
+
+#[test]
+fn every_failing_check_has_its_details() {
+    let project = three();
+    project.run(&["run", "--keep-going"]).exits(40);
+    for format in ["text", "md", "json"] {
+        let told = project.run(&["feedback", "--format", format]);
+        told.exits(0)
+            .says("first-cause")
+            .says("second-cause")
+            .never_says("soft-cause");
+    }
+    let told = project.run(&["feedback", "--format", "json"]).json();
+    assert_eq!(told["failing"], json!(["first", "second"]));
+    let other = &told["otherFailures"][0];
+    assert_eq!(
+        (&other["id"], &other["exitCode"], &other["stderr"]["head"]),
+        (&json!("second"), &json!(1), &json!("second-cause\n"))
+    );
+    assert!(other["suggestion"].is_string() && other["log"].is_string());
+    assert!(told.get("roundsCounted").is_none());
+    // A budget cuts details, and says so; names and the first message stay.
+    for (format, size) in [("text", 1024), ("md", 1024), ("json", 1024), ("md", 3000)] {
+        let args = [
+            "feedback",
+            "--format",
+            format,
+            "--max-feedback",
+            &size.to_string(),
+        ];
+        let ran = project.run(&args);
+        ran.exits(0).says("first-cause").says("second");
+        assert!(ran.out().len() <= size + 100, "{format}: {}", ran.out());
+        assert!(
+            ran.out().contains("shortened") || ran.out().contains("\"cut\":true"),
+            "{format}: {}",
+            ran.out()
+        );
+    }
+    for (size, says) in [("12", "expected at least `1KiB`"), ("x", "expected a size")] {
+        project
+            .run(&["feedback", "--max-feedback", size])
+            .exits(2)
+            .warns(says);
+    }
+    // With a subject, rounds are counted, and only then they are told.
+    project.run(&["run", "--subject", "M1"]).exits(40);
+    project
+        .run(&["feedback"])
+        .says("Verification failed (attempt 1, 3 retries left)\n");
+    project.run(&["run", "--attempt", "2"]).exits(40);
+    project
+        .run(&["feedback"])
+        .says("Verification failed (attempt 2, 2 retries left)\n");
+}
+
+#[test]
+fn the_feedback_of_one_check() {
+    let project = three();
+    project.run(&["run", "--keep-going"]).exits(40);
+    for format in ["text", "md", "json"] {
+        let told = project.run(&["feedback", "--check", "second", "--format", format]);
+        told.exits(0)
+            .says("second-cause")
+            .says("first")
+            .never_says("first-cause");
+        let told = project.run(&["feedback", "--check", "soft", "--format", format]);
+        told.exits(0).says("soft-cause").never_says("first-cause");
+    }
+    let told = project
+        .run(&["feedback", "--check", "second", "--format", "json"])
+        .json();
+    assert_eq!(
+        (&told["stepId"], &told["otherFailuresCount"]),
+        (&json!("second"), &json!(1))
+    );
+    for (name, says) in [
+        (
+            "fine",
+            "`fine` has nothing to repair: passed; failed: `first`, `second`, `soft`",
+        ),
+        ("docs", "`docs` has nothing to repair: left out: "),
+    ] {
+        for format in ["text", "json"] {
+            let ran = project.run(&["feedback", "--check", name, "--format", format]);
+            ran.exits(0).warns(says);
+            assert_eq!(ran.out(), "", "{name}");
+        }
+    }
+    for (name, says) in [
+        ("secnd", "did you mean `second`?"),
+        (
+            "\u{1b}[31mx",
+            "no check of this run is called `\\u{1b}[31mx`",
+        ),
+        ("", "no check of this run is called ``"),
+    ] {
+        project
+            .run(&["feedback", "--check", name])
+            .exits(2)
+            .warns(says);
+    }
+    // Behind the first failure, without `--keep-going`.
+    project.run(&["run"]).exits(40);
+    project
+        .run(&["feedback", "--check", "second"])
+        .exits(0)
+        .warns("`second` has nothing to repair: not run");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::base::vocabulary::Exit;
 use crate::engine::Engine;
 use crate::engine::request::Allowed;
 use crate::plan::shard::Shard;
+use crate::run::feedback::LEAST_BYTES;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -648,6 +649,15 @@ pub struct Tour {}
 
 fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
+}
+
+/// Reads the budget of a feedback: in bytes, enough for a message.
+pub(super) fn feedback_size(text: &str) -> Result<usize, String> {
+    let bytes = size(text)?;
+    usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| *bytes >= LEAST_BYTES)
+        .ok_or_else(|| "expected at least `1KiB`".to_owned())
 }
 
 pub(super) fn digest(text: &str) -> Result<Digest, String> {

@@ -196,6 +196,7 @@ impl<'k> Keeper<'k> {
         if let Some(feedback) = &mut report.feedback {
             feedback.attempt_number = recorded.attempt;
             feedback.retries_remaining = recorded.retries_remaining;
+            feedback.rounds_counted = true;
         }
     }
 

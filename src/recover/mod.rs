@@ -61,6 +61,20 @@ pub fn classify(plan: &Plan, step: StepIndex, evidence: &Evidence, facts: &Facts
     failure::classify(plan, step, evidence, facts)
 }
 
+/// Returns the facts beyond those of classifying on which [`advice`] about a classified failure
+/// depends.
+#[must_use]
+pub fn advice_questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
+    failure::advice_questions(step, code)
+}
+
+/// Returns advice about the names that a failed step's command asks for, where they are the cause:
+/// what is missing, what is near, the file. In vplan's own words, with plain names only.
+#[must_use]
+pub fn advice(step: &Step, code: FailureCode, stderr: &[u8], facts: &Facts) -> Option<String> {
+    failure::advice(step, code, stderr, facts)
+}
+
 /// Applies the first applicable rule to the failures, once; the caller repeats it until none
 /// applies. The result depends on the set of failures, not on their order; failures of steps that
 /// the plan does not have are ignored.

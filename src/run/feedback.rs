@@ -2,41 +2,42 @@
 //!
 //! Everything in it is bounded and inert, because output of commands is foreign text.
 
+mod check;
 mod scope;
+mod share;
 mod suggestion;
 
-use super::record::{StepRecord, head, tail};
-use crate::base::canon::to_canonical;
+use super::record::StepRecord;
+use super::report::Report;
 use crate::base::change::ChangedFile;
-use crate::base::inert::inert;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::{and_more, visible};
 use crate::check::Severity;
-use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{FailedTest, Finding, Level, TestCounts};
+use crate::check::reading::{FailedTest, Finding, TestCounts};
 use crate::plan::caveat::{self, Caveat};
 use crate::plan::scope::{List, OUTSIDE};
 use crate::plan::{Plan, Step};
+use check::{ALONE, AMONG_OTHERS, cut};
+pub use check::{EXCERPT_BYTES, Excerpt, FINDINGS_SHOWN, FailedCheck, TEXT_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use share::CAVEATS_SHOWN;
+pub use share::{Size, json_size};
+use std::collections::BTreeMap;
 
-/// The largest feedback in bytes of canonical JSON. A larger one is shortened evenly.
+/// The largest feedback of a report in bytes of canonical JSON, besides the names of the failing
+/// checks.
 pub const FEEDBACK_BYTES: usize = 64 * 1024;
-/// The most bytes of each end of a stream that are shown.
-pub const EXCERPT_BYTES: usize = 4096;
+/// The smallest budget that can be asked for, in bytes.
+pub const LEAST_BYTES: usize = 1024;
 /// The most changed files that are named.
 pub const FILES_SHOWN: usize = 50;
-/// The most findings, failed tests and problems that are shown, each.
-pub const FINDINGS_SHOWN: usize = 10;
-/// The most further failures that are named.
-pub const OTHERS_SHOWN: usize = 20;
-/// The most bytes of a message, a name or a command that are shown.
-pub const TEXT_BYTES: usize = 1024;
 
-/// The first blocking failure in plan order, made for its repair. All foreign text in it is inert,
-/// and all of it together bounded to 64 KiB.
+/// The blocking failures of a run, made for their repair: the first one in plan order, and the
+/// others behind it. All foreign text in it is inert, and all of it but the names of the checks
+/// bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
@@ -53,6 +54,9 @@ pub struct Feedback {
     pub changed_files: Vec<ChangedFile>,
     /// The number of changed files.
     pub changed_files_count: usize,
+    /// Whether some of what is known of the first failure was left out for want of space.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// The outcome, on one line.
     pub detail: String,
     /// The first findings, errors before warnings, those with a place before those without.
@@ -69,6 +73,10 @@ pub struct Feedback {
     /// The first tests that failed, by its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
+    /// The ids of all blocking failures: the first one, then the others in plan order. Complete,
+    /// whatever was left out elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
     /// The failure code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
@@ -78,9 +86,9 @@ pub struct Feedback {
     /// Its whole output, relative to the run's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// The blocking failures behind this one, in plan order.
+    /// The blocking failures behind this one, in plan order: those whose details fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub other_failures: Vec<OtherFailure>,
+    pub other_failures: Vec<FailedCheck>,
     /// The number of other failures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_failures_count: usize,
@@ -97,6 +105,10 @@ pub struct Feedback {
     pub reason: Option<Cause>,
     /// The number of rounds left.
     pub retries_remaining: u32,
+    /// Whether rounds are counted, so that attempt and retries mean something: the run has a
+    /// subject, or is a round of a loop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rounds_counted: bool,
     /// The run that this is about.
     #[serde(default)]
     pub run_id: String,
@@ -134,23 +146,6 @@ fn is_none_at_all(count: &u64) -> bool {
     *count == 0
 }
 
-/// A blocking failure behind the first one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OtherFailure {
-    /// Its command.
-    pub command: String,
-    /// The outcome, on one line.
-    pub detail: String,
-    /// The failure code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_code: Option<Open<FailureCode>>,
-    /// Its id.
-    pub id: String,
-    /// Its status.
-    pub status: Status,
-}
-
 /// A change outside the contract's scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutsideScope {
@@ -170,40 +165,6 @@ pub struct AllowedPath {
     pub step_id: String,
 }
 
-/// Beginning and end of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Excerpt {
-    /// The beginning, or everything when it is short.
-    pub head: String,
-    /// The number of bytes left out between both.
-    pub omitted_bytes: u64,
-    /// The end, unless `head` is everything.
-    pub tail: String,
-}
-
-impl Excerpt {
-    /// Returns both ends of a stream, at most `most` bytes each.
-    #[must_use]
-    pub fn of(captured: &Captured, most: usize) -> Self {
-        let kept = captured.head.as_bytes().len() + captured.tail.as_bytes().len();
-        let complete = u64::try_from(kept).is_ok_and(|kept| kept >= captured.total);
-        if complete && kept <= 2 * most {
-            return Self {
-                head: head(captured, 2 * most),
-                omitted_bytes: 0,
-                tail: String::new(),
-            };
-        }
-        let shown = u64::try_from(kept.min(2 * most)).unwrap_or(u64::MAX);
-        Self {
-            head: head(captured, most.min(kept)),
-            omitted_bytes: captured.total.saturating_sub(shown),
-            tail: tail(captured, most.min(kept.saturating_sub(most))),
-        }
-    }
-}
-
 /// The round that a feedback belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Round<'a> {
@@ -217,58 +178,113 @@ pub struct Round<'a> {
     pub run_id: &'a str,
 }
 
-/// Makes the feedback for a run: of changes outside the contract's scope, or else of its first
-/// blocking failure. `None` when nothing failed.
-#[must_use]
-pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
-    (0..=Bounds::NOTHING)
-        .map(Bounds::halved)
-        .find_map(|bounds| {
-            let made = make(plan, records, round, bounds);
-            let fits = made
-                .as_ref()
-                .is_none_or(|f| to_canonical(f).len() <= FEEDBACK_BYTES);
-            (fits || bounds == Bounds::halved(Bounds::NOTHING)).then_some(made)
-        })?
-}
-
-/// The limits on the parts of a feedback.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Bounds {
-    excerpt: usize,
-    files: usize,
-    findings: usize,
-    others: usize,
-    text: usize,
-}
-
-impl Bounds {
-    /// Halving the limits this often leaves nothing.
-    const NOTHING: u32 = 16;
-
-    fn halved(times: u32) -> Self {
-        let half = |most: usize| most.checked_shr(times).unwrap_or(0);
-        Self {
-            excerpt: half(EXCERPT_BYTES),
-            files: half(FILES_SHOWN),
-            findings: half(FINDINGS_SHOWN),
-            others: half(OTHERS_SHOWN),
-            text: half(TEXT_BYTES),
+impl Feedback {
+    /// The first failure as a failing check; without an id where no check is to blame.
+    #[must_use]
+    pub fn first(&self) -> FailedCheck {
+        FailedCheck {
+            command: self.failed_command.clone(),
+            cut: self.cut,
+            detail: self.detail.clone(),
+            diagnostics: self.diagnostics.clone(),
+            errors: self.errors,
+            exit_code: self.exit_code,
+            failed_tests: self.failed_tests.clone(),
+            failure_code: self.failure_code.clone(),
+            format: self.format.clone(),
+            log: self.log.clone(),
+            problems: self.problems.clone(),
+            reason: self.reason,
+            signal: self.signal.clone(),
+            stderr: self.stderr.clone(),
+            stdout: self.stdout.clone(),
+            suggestion: self.suggestion.clone(),
+            tests: self.tests,
+            warnings: self.warnings,
+            ..FailedCheck::named(&self.step_id, self.status.unwrap_or(Status::NotRun))
         }
+    }
+
+    /// Replaces the first failure, but for its status.
+    fn set_first(&mut self, check: FailedCheck) {
+        self.cut = check.cut;
+        self.detail = check.detail;
+        self.diagnostics = check.diagnostics;
+        self.errors = check.errors;
+        self.exit_code = check.exit_code;
+        self.failed_command = check.command;
+        self.failed_tests = check.failed_tests;
+        self.failure_code = check.failure_code;
+        self.format = check.format;
+        self.log = check.log;
+        self.problems = check.problems;
+        self.reason = check.reason;
+        self.signal = check.signal;
+        self.stderr = check.stderr;
+        self.stdout = check.stdout;
+        self.step_id = check.id;
+        self.suggestion = check.suggestion;
+        self.tests = check.tests;
+        self.warnings = check.warnings;
+    }
+
+    /// What is said of a failing check.
+    #[must_use]
+    pub fn of(&self, id: &str) -> Option<FailedCheck> {
+        if self.step_id == id && !id.is_empty() {
+            return Some(self.first());
+        }
+        self.other_failures.iter().find(|o| o.id == id).cloned()
+    }
+
+    /// Takes over what the shards of a plan say of the checks that each of them ran: they saw the
+    /// output. The records of the shards have the logs, so that only those of the first failure's
+    /// shard are named.
+    pub(super) fn join(self, shards: Vec<Feedback>) -> Self {
+        let own = shards.iter().position(|f| f.step_id == self.step_id);
+        let mut known: BTreeMap<String, FailedCheck> = BTreeMap::new();
+        let mut whole = self;
+        for (at, shard) in shards.into_iter().enumerate() {
+            let first = shard.first();
+            for check in std::iter::once(first).chain(shard.other_failures) {
+                let log = check.log.clone().filter(|_| Some(at) == own);
+                known
+                    .entry(check.id.clone())
+                    .or_insert(FailedCheck { log, ..check });
+            }
+            if Some(at) == own {
+                whole.run_id = shard.run_id;
+            }
+        }
+        let mut better = |check: FailedCheck| {
+            let log = check.log.clone().filter(|_| own.is_some());
+            known
+                .remove(&check.id)
+                .filter(|found| !check.id.is_empty() && found.status == check.status)
+                .unwrap_or(FailedCheck { log, ..check })
+        };
+        let first = better(whole.first());
+        whole.set_first(first);
+        whole.other_failures = std::mem::take(&mut whole.other_failures)
+            .into_iter()
+            .map(|other| {
+                let other = FailedCheck { log: None, ..other };
+                better(other)
+            })
+            .collect();
+        whole.within(FEEDBACK_BYTES, &json_size)
     }
 }
 
-fn make(
-    plan: &Plan,
-    records: &[StepRecord],
-    round: &Round<'_>,
-    bounds: Bounds,
-) -> Option<Feedback> {
+/// Makes the feedback for a run: of changes outside the contract's scope, or else of its blocking
+/// failures. `None` when nothing failed.
+#[must_use]
+pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
     let changed = plan.request.changed.files();
     let common = Feedback {
         attempt_number: round.attempt,
-        caveats: shown(round.caveats, bounds),
-        changed_files: changed.iter().take(bounds.files).cloned().collect(),
+        caveats: shown(round.caveats),
+        changed_files: changed.iter().take(FILES_SHOWN).cloned().collect(),
         changed_files_count: changed.len(),
         retries_remaining: round.retries_remaining,
         run_id: round.run_id.to_owned(),
@@ -276,7 +292,8 @@ fn make(
         ..Feedback::default()
     };
     if plan.notes.iter().any(|n| n.kind == OUTSIDE) {
-        return Some(scope::violation(plan, common, bounds.files));
+        let told = scope::violation(plan, common, FILES_SHOWN);
+        return Some(told.within(FEEDBACK_BYTES, &json_size));
     }
     let blocking = || {
         plan.steps
@@ -288,17 +305,73 @@ fn make(
     let first = blocking()
         .find(|(_, r)| r.status.is_failure())
         .or_else(|| blocking().find(|(_, r)| is_gap(r)));
-    let Some(first) = first else {
-        return of_caveat(round.caveats, common, bounds);
+    let Some((step, record)) = first else {
+        let told = of_caveat(round.caveats, common)?;
+        return Some(told.within(FEEDBACK_BYTES, &json_size));
     };
-    let others: Vec<&StepRecord> = blocking()
-        .map(|(_, r)| r)
-        .filter(|r| (r.status.is_failure() || is_gap(r)) && !std::ptr::eq(*r, first.1))
+    let others: Vec<(&Step, &StepRecord)> = blocking()
+        .filter(|(_, r)| is_failing(r) && !std::ptr::eq(*r, record))
         .collect();
-    Some(of_step(first.0, first.1, &others, common, bounds))
+    let names = std::iter::once(record).chain(others.iter().map(|(_, r)| *r));
+    let mut whole = Feedback {
+        failing: names.map(|r| r.id.clone()).collect(),
+        other_failures_count: others.len(),
+        status: Some(record.status),
+        ..common
+    };
+    whole.set_first(FailedCheck::of(Some(step), record, AMONG_OTHERS));
+    // What is said of the others is made one by one: of thousands only the first ones fit.
+    let count = others.len();
+    let told = others
+        .into_iter()
+        .map(|(step, record)| FailedCheck::of(Some(step), record, AMONG_OTHERS));
+    Some(share::fit(
+        &whole,
+        (told, count),
+        FEEDBACK_BYTES,
+        &json_size,
+    ))
 }
 
-/// Whether a blocking step has no result for a reason of its own: no time, or no judge.
+/// Makes the feedback about one check of a run that is over, also about one that fails only as a
+/// warning. `None` where it did not fail. `plan`: that of the run, for the advice.
+#[must_use]
+pub fn about(report: &Report, plan: Option<&Plan>, id: &str) -> Option<Feedback> {
+    let record = report.steps.iter().find(|r| r.id == id && is_failing(r))?;
+    let step = plan.and_then(|plan| plan.steps.iter().find(|step| step.id == id));
+    let common = report.feedback.clone().unwrap_or_else(|| Feedback {
+        attempt_number: report.attempt,
+        retries_remaining: report.retries_remaining,
+        run_id: report.run_id.clone(),
+        version: 1,
+        ..Feedback::default()
+    });
+    let check = FailedCheck::of(step, record, ALONE);
+    let check = match common.of(id) {
+        Some(told) => check.with_output_of(&told),
+        None => check,
+    };
+    let others = common.failing.iter().filter(|name| *name != id).count();
+    let mut told = Feedback {
+        allowed_paths_needed: Vec::new(),
+        other_failures: Vec::new(),
+        other_failures_count: others,
+        outside_scope: Vec::new(),
+        outside_scope_count: 0,
+        status: Some(record.status),
+        ..common
+    };
+    told.set_first(check);
+    Some(told.within(FEEDBACK_BYTES, &json_size))
+}
+
+/// Whether a step has no pass for a reason of its own.
+#[must_use]
+pub fn is_failing(record: &StepRecord) -> bool {
+    record.status.is_failure() || is_gap(record)
+}
+
+/// Whether a step has no result for a reason of its own: no time, or no judge.
 fn is_gap(record: &StepRecord) -> bool {
     matches!(
         (record.status, record.reason),
@@ -307,12 +380,12 @@ fn is_gap(record: &StepRecord) -> bool {
 }
 
 /// Lists the caveats on a line each, those first that decide.
-fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
+fn shown(caveats: &[Caveat]) -> Vec<String> {
     let line = |c: &Caveat| {
         let files = c
             .files
             .iter()
-            .take(bounds.others)
+            .take(CAVEATS_SHOWN)
             .map(ToString::to_string)
             .collect::<Vec<_>>();
         let more = c.files_count.saturating_sub(files.len());
@@ -320,124 +393,26 @@ fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
         if !files.is_empty() {
             text.push_str(&format!(" ({}{})", files.join(", "), and_more(more)));
         }
-        cut(&visible(text.as_bytes()), bounds.text)
+        cut(&visible(text.as_bytes()), TEXT_BYTES)
     };
     caveat::sorted(caveats)
         .into_iter()
-        .take(bounds.others)
+        .take(CAVEATS_SHOWN)
         .map(line)
         .collect()
 }
 
 /// Makes the feedback where nothing failed and a caveat makes the verdict incomplete: the caveat is
 /// to be resolved.
-fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Feedback> {
+fn of_caveat(caveats: &[Caveat], common: Feedback) -> Option<Feedback> {
     let first = caveat::blocking(caveats)?;
     Some(Feedback {
-        detail: cut(&visible(first.message.as_bytes()), bounds.text),
+        detail: cut(&visible(first.message.as_bytes()), TEXT_BYTES),
         failure_code: Some(first.code.name().into()),
         suggestion: "no check failed, but the answer is incomplete: mend what is said here, then verify again"
             .to_owned(),
         ..common
     })
-}
-
-fn of_step(
-    step: &Step,
-    record: &StepRecord,
-    others: &[&StepRecord],
-    common: Feedback,
-    bounds: Bounds,
-) -> Feedback {
-    let line = |text: &str| cut(&visible(text.as_bytes()), bounds.text);
-    let lines = |text: &str| cut(&inert(text.as_bytes()), bounds.text);
-    let excerpt = |of: fn(&Evidence) -> &Captured, fallback: &str| match &record.evidence {
-        Some(evidence) => Excerpt::of(of(evidence), bounds.excerpt),
-        None => Excerpt {
-            head: cut(fallback, 2 * bounds.excerpt),
-            ..Excerpt::default()
-        },
-    };
-    let mut findings: Vec<&Finding> = record.diagnostics.iter().collect();
-    findings.sort_by_key(|f| {
-        (
-            f.severity != Level::Error,
-            f.file.is_none() || f.line.is_none(),
-        )
-    });
-    let finding = |f: &Finding| Finding {
-        code: f.code.as_deref().map(line),
-        file: f.file.as_deref().map(line),
-        message: lines(&f.message),
-        ..f.clone()
-    };
-    let test = |t: &FailedTest| FailedTest {
-        file: t.file.as_deref().map(line),
-        line: t.line,
-        message: t.message.as_deref().map(lines),
-        name: line(&t.name),
-    };
-    let other = |r: &&StepRecord| OtherFailure {
-        command: line(&r.command),
-        detail: line(r.detail.as_deref().unwrap_or_default()),
-        failure_code: r.failure_code.clone(),
-        id: r.id.clone(),
-        status: r.status,
-    };
-    Feedback {
-        detail: cut(record.detail.as_deref().unwrap_or_default(), bounds.text),
-        diagnostics: findings
-            .into_iter()
-            .take(bounds.findings)
-            .map(finding)
-            .collect(),
-        errors: record.errors,
-        exit_code: record.exit_code,
-        failed_command: if bounds.text == TEXT_BYTES {
-            cut(&record.command, EXCERPT_BYTES)
-        } else {
-            cut(&record.command, bounds.text)
-        },
-        failed_tests: record
-            .failed_tests
-            .iter()
-            .take(bounds.findings)
-            .map(test)
-            .collect(),
-        failure_code: record.failure_code.clone(),
-        format: record.format.clone(),
-        log: record.log.clone(),
-        other_failures: others.iter().take(bounds.others).map(other).collect(),
-        other_failures_count: others.len(),
-        problems: record
-            .problems
-            .iter()
-            .take(bounds.findings)
-            .map(|p| line(p))
-            .collect(),
-        reason: record.reason,
-        signal: record.signal.clone(),
-        status: Some(record.status),
-        stderr: excerpt(|e| &e.stderr, &record.stderr_tail),
-        stdout: excerpt(|e| &e.stdout, &record.stdout_tail),
-        step_id: record.id.clone(),
-        suggestion: suggestion::suggestion(step, record),
-        tests: record.tests,
-        warnings: record.warnings,
-        ..common
-    }
-}
-
-/// Cuts a text to so many bytes, at a character, with a mark.
-fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let end = (0..=most)
-        .rev()
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(0);
-    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]

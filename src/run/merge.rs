@@ -324,7 +324,7 @@ fn join(
     let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count)
         .map(|index| (index, unreported(index)))
         .collect();
-    let mut feedback = BTreeMap::new();
+    let mut feedback = Vec::new();
     let mut retries = None;
     for (index, shard) in shards {
         let Checked {
@@ -373,7 +373,7 @@ fn join(
             circumstances.saved_plan = report.saved_plan.or(circumstances.saved_plan);
         }
         rewrites.extend(report.rewrites.into_iter().skip(whole.rewrites.len()));
-        feedback.extend(report.feedback.map(|f| (f.step_id.clone(), f)));
+        feedback.extend(report.feedback);
         for record in report.steps {
             match records.get(&record.id) {
                 Some(known) if rank(known.status) <= rank(record.status) => {}
@@ -413,13 +413,7 @@ fn join(
     joined.rewrites.splice(whole.rewrites.len().., rewrites);
     joined.plan_digest.clone_from(&whole.digest);
     joined.shards = summaries.into_values().collect();
-    if let Some(told) = joined
-        .feedback
-        .as_ref()
-        .and_then(|f| feedback.remove(&f.step_id))
-    {
-        joined.feedback = Some(told);
-    }
+    joined.feedback = joined.feedback.map(|told| told.join(feedback));
     let rewritten = plan.rewrites.len() > whole.rewrites.len();
     joined.merged = Some(MergedPlan {
         executed: rewritten.then(|| plan.steps.clone()),

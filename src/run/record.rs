@@ -17,10 +17,17 @@ use serde::{Deserialize, Serialize};
 /// The most bytes of each stream's end that a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
+/// The detail of a step that was running when the run was interrupted.
+pub const INTERRUPTED: &str = "the run was interrupted while it was running";
+
 /// The record of one step at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
+    /// Advice about a name that its command asks for and that is not declared: near names, and the
+    /// file. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     /// The earlier pass that replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_from: Option<Box<EarlierPass>>,
@@ -142,6 +149,7 @@ impl StepRecord {
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
+            advice: None,
             cached_from: None,
             command: step.command.clone(),
             confirmation: None,

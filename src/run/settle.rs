@@ -3,7 +3,7 @@
 //! Nothing here depends on when something became known: only on what was known when everything had
 //! ended.
 
-use super::record::StepRecord;
+use super::record::{INTERRUPTED, StepRecord};
 use super::state::{Ending, RunState, Track};
 use crate::base::index::Dense;
 use crate::base::word::visible;
@@ -118,6 +118,9 @@ fn never(
                     visible(message.as_bytes())
                 ),
             )
+        }
+        Cause::Cancelled if state.tracks[index].was_interrupted => {
+            not_run(Cause::Cancelled, INTERRUPTED.to_owned())
         }
         Cause::Cancelled => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
         _ => not_run(Cause::Budget, "the budget was used up".to_owned()),

@@ -86,6 +86,8 @@ pub(super) struct Track {
     pub(super) last: Option<StepRecord>,
     /// The reason why there was no further try although one was left.
     pub(super) denied: Option<Cause>,
+    /// Whether an interrupt stopped a try of it.
+    pub(super) was_interrupted: bool,
     /// The time at which its last process ended, whether that try counts or not.
     pub(super) ended_at: Option<u64>,
 }
@@ -510,6 +512,7 @@ impl RunState {
         if stopped.is_some() {
             // This try does not count: it was stopped, whatever its result. An earlier one may.
             track.denied = stopped;
+            track.was_interrupted = stopped == Some(Cause::Cancelled);
             self.busy.remove(&index);
             return self.end(index, actions);
         }

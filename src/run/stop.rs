@@ -161,8 +161,9 @@ impl Memo {
                 self.0.push_str(&fenced(text));
             }
         }
-        if let Some(feedback) = report.feedback.as_ref().filter(|f| f.step_id == step.id) {
-            self.line(&format!("\nSuggestion: {}.", code(&feedback.suggestion)));
+        let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
+        if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
+            self.line(&format!("\nSuggestion: {}.", code(&told.suggestion)));
         }
     }
 

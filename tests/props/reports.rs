@@ -14,7 +14,7 @@ use vplan::cli::render;
 use vplan::plan::scope::List;
 use vplan::plan::{Plan, StepSource};
 use vplan::run::feedback::{
-    AllowedPath, Excerpt, FEEDBACK_BYTES, Feedback, OtherFailure, OutsideScope,
+    AllowedPath, Excerpt, FEEDBACK_BYTES, FailedCheck, Feedback, OutsideScope, json_size,
 };
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, Report, report};
@@ -149,12 +149,29 @@ fn feedback(texts: &[String]) -> Feedback {
         }],
         failure_code: Some(text(9).into()),
         log: Some(text(10)),
-        other_failures: vec![OtherFailure {
+        failing: vec![text(1), text(8), text(9)],
+        other_failures: vec![FailedCheck {
             command: text(7),
+            cut: true,
             detail: text(3),
-            failure_code: None,
-            id: text(1),
-            status: Status::Failed,
+            diagnostics: vec![Finding {
+                file: Some(text(5)),
+                message: text(6),
+                ..Finding::default()
+            }],
+            failed_tests: vec![FailedTest {
+                message: Some(text(11)),
+                name: text(8),
+                ..FailedTest::default()
+            }],
+            log: Some(text(10)),
+            problems: vec![text(11)],
+            stderr: Excerpt {
+                head: text(6),
+                ..Excerpt::default()
+            },
+            suggestion: format!("X{}", text(0)),
+            ..FailedCheck::named(&text(1), Status::Failed)
         }],
         other_failures_count: 2,
         outside_scope: vec![OutsideScope {
@@ -437,11 +454,117 @@ pub fn check_feedback_as_markdown_has_one_shape(texts: &[String]) -> Result<(), 
     Ok(())
 }
 
+/// A feedback of several failing checks whose messages begin with a word of their own.
+fn several(checks: usize, noise: &str, items: usize, repeat: usize) -> Feedback {
+    let check = |i: usize| FailedCheck {
+        command: format!("run {i} {noise}"),
+        detail: format!("detail-{i} {noise}"),
+        diagnostics: (0..items)
+            .map(|n| Finding {
+                file: Some(format!("src/file{n}.rs")),
+                line: Some(7),
+                message: format!("message-{i}-{n} {}", noise.repeat(repeat)),
+                ..Finding::default()
+            })
+            .collect(),
+        stderr: Excerpt {
+            head: format!("output-{i} {}", noise.repeat(repeat)),
+            ..Excerpt::default()
+        },
+        suggestion: "repair the reported places; do not silence the rule".to_owned(),
+        ..FailedCheck::named(&format!("check-{i}"), Status::Failed)
+    };
+    let first = check(0);
+    Feedback {
+        attempt_number: 1,
+        caveats: vec![format!("caveat {noise}"); items],
+        detail: first.detail,
+        diagnostics: first.diagnostics,
+        failed_command: first.command,
+        failing: (0..checks).map(|i| format!("check-{i}")).collect(),
+        other_failures: (1..checks).map(check).collect(),
+        other_failures_count: checks - 1,
+        run_id: "20260102T030405.678Z-0123456789abcdef0123456789abcdef".to_owned(),
+        status: Some(Status::Failed),
+        stderr: first.stderr,
+        step_id: first.id,
+        suggestion: first.suggestion,
+        version: 1,
+        ..Feedback::default()
+    }
+}
+
+/// What must hold of any budget: it is kept but for names; every name is there, and the number of
+/// them; the first failing check has its message.
+fn check_a_budget(
+    budget: usize,
+    (checks, items, repeat): (usize, usize, usize),
+    noise: &str,
+) -> Result<(), TestCaseError> {
+    let whole = several(checks, noise, items, repeat);
+    let bare = Feedback {
+        failing: whole.failing.clone(),
+        step_id: whole.step_id.clone(),
+        ..Feedback::default()
+    };
+    type Show = fn(&Feedback) -> String;
+    let forms: [(&str, Show); 3] = [
+        ("text", render::feedback::text),
+        ("md", render::feedback::markdown),
+        ("json", |f| vplan::base::canon::to_canonical(f)),
+    ];
+    for (form, show) in forms {
+        let told = whole.within(budget, &|f| show(f).len());
+        let text = show(&told);
+        prop_assert!(
+            text.len() <= budget + show(&bare).len(),
+            "{} {} > {}: {}",
+            form,
+            text.len(),
+            budget,
+            text
+        );
+        prop_assert_eq!(&told.failing, &whole.failing);
+        prop_assert_eq!(told.other_failures_count, checks - 1);
+        for name in &whole.failing {
+            prop_assert!(
+                text.contains(name.as_str()),
+                "{} in {}: {}",
+                name,
+                form,
+                text
+            );
+        }
+        let message = if items > 0 {
+            "message-0-0 "
+        } else {
+            "output-0 "
+        };
+        prop_assert!(
+            text.contains(message) && text.contains("detail-0 "),
+            "{}: {}",
+            form,
+            text
+        );
+        // What is left out is said.
+        let all = told.other_failures.len() + 1 == checks;
+        prop_assert!(
+            all || form == "json" || text.contains("more are not shown"),
+            "{}",
+            text
+        );
+        if show(&whole).len() <= budget {
+            prop_assert_eq!(&told, &whole);
+        }
+    }
+    Ok(())
+}
+
 pub fn check_feedback_is_inert_in_json(texts: &[String]) -> Result<(), TestCaseError> {
     let (_, report) = run(texts);
     let feedback = report.feedback.unwrap();
     let json = vplan::base::canon::to_canonical(&feedback);
-    prop_assert!(json.len() <= FEEDBACK_BYTES);
+    prop_assert!(json_size(&feedback) == json.len() && json.len() <= FEEDBACK_BYTES);
     for text in [
         &feedback.stdout.head,
         &feedback.stderr.head,
@@ -585,6 +708,17 @@ proptest! {
     #[test]
     fn feedback_as_markdown_has_one_shape(texts in texts(hostile())) {
         check_feedback_as_markdown_has_one_shape(&texts)?;
+    }
+
+    #[test]
+    fn a_budget_cuts_no_name_and_no_first_message(
+        budget in prop_oneof![1024_usize..2_048, 1024_usize..80_000],
+        checks in prop_oneof![1_usize..4, 1_usize..80],
+        items in 0_usize..12,
+        repeat in 0_usize..3_000,
+        noise in prop::sample::select(vec!["word ", "\"", "\\", "é", "`", "\n", "\u{fffd}", "<"]),
+    ) {
+        check_a_budget(budget, (checks, items, repeat), noise)?;
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod text;
 use super::format;
 use crate::cli::args::{Format, Global};
 use crate::cli::history::{NAMES, Records, open, pick};
+use crate::cli::render::wrap::wrapped;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use clap::Args;
@@ -42,7 +43,8 @@ pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, F
     if format == Format::Json {
         terminal.print_json(&document);
     } else {
-        terminal.say(&text::page(&document, args.check.is_some(), terminal));
+        let page = text::page(&document, args.check.is_some(), terminal);
+        terminal.say(&wrapped(&page, terminal.columns));
     }
     Ok(0)
 }

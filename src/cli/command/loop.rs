@@ -8,7 +8,7 @@ use super::format;
 use super::run::{print, streams, write};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Run, duration};
+use crate::cli::args::{Format, Global, Run, duration, feedback_size};
 use crate::cli::progress::View;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::terminal::Terminal;
@@ -52,6 +52,9 @@ pub struct Loop {
     /// The form of the feedback.
     #[arg(long, value_name = "FORM", default_value = "md", help_heading = LOOP)]
     pub feedback: Form,
+    /// The most bytes of the feedback besides the names of the failing checks, at least 1KiB.
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = feedback_size, help_heading = LOOP)]
+    pub max_feedback: usize,
     /// The most verifications.
     #[arg(long, value_name = "N", default_value_t = MAX_ROUNDS, value_parser = clap::value_parser!(u32).range(1..), help_heading = LOOP)]
     pub max_rounds: u32,
@@ -93,7 +96,9 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
     let (argv, env) = words_of("--fix", command(&args.fix)?)?;
     // Rounds are shown to people only; the answer is the one JSON document.
     let shown = (format == Format::Text).then_some(Format::Text);
-    let verify = args.run.verified()?;
+    let mut verify = args.run.verified()?;
+    // One round shows all faults: a fixer that learns of one at a time needs a round for each.
+    verify.plan.keep_going = true;
     streams(&args.run, shown)?;
     let asked = LoopRequest {
         verify,
@@ -130,7 +135,7 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
         &asked,
         LoopCaller {
             see: &mut see,
-            feedback: &|report| words::feedback(args.feedback, report),
+            feedback: &|report| words::feedback((args.feedback, args.max_feedback), report),
             review: &|report| words::review(args.feedback, report),
             tick: View::tick(args.run.progress, terminal),
             played: None,

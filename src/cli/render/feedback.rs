@@ -6,9 +6,10 @@ use super::style::count;
 use crate::base::change::Status as Change;
 use crate::base::inert::{inert, without_commands};
 use crate::base::word::visible;
+use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{FailedTest, Finding, Level};
 use crate::plan::scope::List;
-use crate::run::feedback::{Excerpt, Feedback};
+use crate::run::feedback::{Excerpt, FailedCheck, Feedback};
 
 /// As text, without colour. Ends in a line feed.
 #[must_use]
@@ -20,6 +21,18 @@ pub fn text(feedback: &Feedback) -> String {
 #[must_use]
 pub fn markdown(feedback: &Feedback) -> String {
     page(feedback, &Markdown)
+}
+
+/// As text that takes at most so many bytes besides the names of the failing checks.
+#[must_use]
+pub fn text_within(feedback: &Feedback, bytes: usize) -> String {
+    text(&feedback.within(bytes, &|f| text(f).len()))
+}
+
+/// As Markdown that takes at most so many bytes besides the names of the failing checks.
+#[must_use]
+pub fn markdown_within(feedback: &Feedback, bytes: usize) -> String {
+    markdown(&feedback.within(bytes, &|f| markdown(f).len()))
 }
 
 /// One form.
@@ -147,42 +160,67 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
         1 => "1 retry left".to_owned(),
         n => format!("{n} retries left"),
     };
-    let mut out = form.heading(
-        2,
-        &format!(
-            "Verification failed (attempt {}, {left})",
-            feedback.attempt_number
-        ),
-    );
+    // Without a subject or a loop no round is counted, unless the caller counts them.
+    let rounds = if feedback.rounds_counted || feedback.attempt_number > 1 {
+        format!(" (attempt {}, {left})", feedback.attempt_number)
+    } else {
+        String::new()
+    };
+    let mut out = form.heading(2, &format!("Verification failed{rounds}"));
+    if feedback.failing.len() > 1 {
+        let names: Vec<String> = feedback.failing.iter().map(|id| form.inline(id)).collect();
+        let names = format!("{} checks failed: {}", names.len(), names.join(", "));
+        out.push_str(&form.item(&names));
+    }
     for caveat in &feedback.caveats {
         out.push_str(&form.item(&format!("note: {}", form.inline(caveat))));
     }
-    for line in summary(feedback, form) {
-        out.push_str(&form.item(&line));
-    }
+    out.push_str(&check(
+        &feedback.first(),
+        feedback.status,
+        &feedback.run_id,
+        3,
+        form,
+    ));
+    // What was asked for comes before what is beside it.
     out.push_str(&scope(feedback, form));
+    out.push_str(&others(feedback, form));
+    out.push_str(&changed(feedback, form));
+    without_commands(&out)
+}
+
+/// A failing check: what happened, then what it wrote, under headings of this level.
+fn check(
+    check: &FailedCheck,
+    status: Option<Status>,
+    run: &str,
+    level: usize,
+    form: &dyn Form,
+) -> String {
+    let mut out: String = summary(check, status, run, form)
+        .iter()
+        .map(|line| form.item(line))
+        .collect();
     let lines = |lines: Vec<String>| lines.join("\n");
     for (title, body) in [
         (
             "First findings",
-            lines(feedback.diagnostics.iter().map(finding).collect()),
+            lines(check.diagnostics.iter().map(finding).collect()),
         ),
         (
             "Failed tests",
-            lines(feedback.failed_tests.iter().map(failed_test).collect()),
+            lines(check.failed_tests.iter().map(failed_test).collect()),
         ),
-        ("Problems", lines(feedback.problems.clone())),
-        ("Standard output", excerpt(&feedback.stdout)),
-        ("Standard error", excerpt(&feedback.stderr)),
+        ("Problems", lines(check.problems.clone())),
+        ("Standard output", excerpt(&check.stdout)),
+        ("Standard error", excerpt(&check.stderr)),
     ] {
         if !body.trim().is_empty() {
-            out.push_str(&form.heading(3, title));
+            out.push_str(&form.heading(level, title));
             out.push_str(&form.block(&body));
         }
     }
-    out.push_str(&others(feedback, form));
-    out.push_str(&changed(feedback, form));
-    without_commands(&out)
+    out
 }
 
 /// The changes outside the contract's scope, and what could be allowed.
@@ -220,29 +258,23 @@ fn scope(feedback: &Feedback, form: &dyn Form) -> String {
     out
 }
 
-/// The other failures.
+/// The other failures, each with its details as far as they fit.
 fn others(feedback: &Feedback, form: &dyn Form) -> String {
     let mut out = String::new();
-    if feedback.other_failures_count > 0 {
+    for other in &feedback.other_failures {
+        out.push_str(&form.heading(3, &format!("Also failed: {}", form.inline(&other.id))));
+        out.push_str(&check(other, Some(other.status), &feedback.run_id, 4, form));
+    }
+    let hidden = feedback
+        .other_failures_count
+        .saturating_sub(feedback.other_failures.len());
+    if hidden > 0 {
         out.push_str(&form.heading(3, "Other failures"));
-        for other in &feedback.other_failures {
-            let what = format!(
-                "{}: {}",
-                form.inline(&other.id),
-                form.inline(&other.command)
-            );
-            let status = other.status.name().replace('_', " ");
-            let detail = if other.detail.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", form.inline(&other.detail))
-            };
-            out.push_str(&form.item(&format!("{what} ({status}{detail})")));
-        }
-        let hidden = feedback
-            .other_failures_count
-            .saturating_sub(feedback.other_failures.len());
-        out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
+        let ways = format!(
+            "details of {hidden} more are not shown: {} has those of the check `NAME`",
+            form.inline("vplan feedback --check NAME")
+        );
+        out.push_str(&form.item(&ways));
     }
     out
 }
@@ -272,24 +304,18 @@ fn changed(feedback: &Feedback, form: &dyn Form) -> String {
     out
 }
 
-/// Each failure, and what to do about it.
-fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
+/// A failure, and what to do about it.
+fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Form) -> Vec<String> {
     let mut lines = Vec::new();
-    if !feedback.step_id.is_empty() {
-        lines.push(format!("check: {}", form.inline(&feedback.step_id)));
-        lines.push(format!(
-            "command: {}",
-            form.inline(&feedback.failed_command)
-        ));
+    if !check.id.is_empty() {
+        lines.push(format!("check: {}", form.inline(&check.id)));
+        lines.push(format!("command: {}", form.inline(&check.command)));
     }
-    let status = feedback
-        .status
-        .map_or(String::new(), |s| s.name().replace('_', " "));
+    let status = status.filter(|_| check.reason != Some(Cause::Policy));
     let what: Vec<String> = [
-        (!status.is_empty() && feedback.reason != Some(crate::check::outcome::Cause::Policy))
-            .then_some(status),
-        (!feedback.detail.is_empty()).then(|| form.inline(&feedback.detail)),
-        feedback
+        status.map(|s| s.name().replace('_', " ")),
+        (!check.detail.is_empty()).then(|| form.inline(&check.detail)),
+        check
             .failure_code
             .as_deref()
             .map(|code| format!("({})", form.inline(code))),
@@ -299,28 +325,38 @@ fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
     .collect();
     lines.push(format!("what happened: {}", what.join(" ")));
     let mut counts = Vec::new();
-    if let Some(tests) = &feedback.tests {
+    if let Some(tests) = &check.tests {
         counts.push(format!(
             "{} passed, {} failed, {} skipped",
             tests.passed, tests.failed, tests.skipped
         ));
     }
-    counts.extend(feedback.errors.map(|n| count(n, "error")));
-    counts.extend(feedback.warnings.map(|n| count(n, "warning")));
+    counts.extend(check.errors.map(|n| count(n, "error")));
+    counts.extend(check.warnings.map(|n| count(n, "warning")));
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }
-    lines.push(format!("what to do: {}", form.own(&feedback.suggestion)));
-    if let Some(log) = &feedback.log {
-        let log = if feedback.run_id.is_empty() {
+    if !check.suggestion.is_empty() {
+        lines.push(format!("what to do: {}", form.own(&check.suggestion)));
+    }
+    if let Some(log) = &check.log {
+        let log = if run.is_empty() {
             log.clone()
         } else {
-            format!("{}/{log}", feedback.run_id)
+            format!("{run}/{log}")
         };
         lines.push(format!(
             "whole output, in the folder of runs: {}",
             form.inline(&log)
         ));
+    }
+    if check.cut {
+        let more = if check.id.is_empty() {
+            "`vplan feedback` says more"
+        } else {
+            "`vplan feedback --check NAME` and the whole output say more"
+        };
+        lines.push(format!("shortened: {more}"));
     }
     lines
 }

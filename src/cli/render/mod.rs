@@ -16,6 +16,7 @@ pub mod report;
 pub mod sarif;
 pub mod style;
 pub mod test;
+pub mod wrap;
 
 /// The subject of a plan or report: printed before anything else.
 #[must_use]

@@ -2,6 +2,7 @@
 //! verdict last.
 
 use super::style::{Tone, count, cut, duration, mark, paint};
+use super::wrap::wrapped;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::agreement::{BY_EXIT_CODE, located, short};
@@ -10,13 +11,16 @@ use crate::check::reading::{Level, TestCounts};
 use crate::cli::render::MANY;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
-use crate::run::record::StepRecord;
+use crate::run::record::{INTERRUPTED, StepRecord};
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
+
+/// Columns of a step's line beside its id and its text: sign, time and gaps.
+const BESIDE: usize = 15;
 
 /// Findings and failed tests that are shown of a failure.
 const FOUND: usize = 5;
@@ -80,7 +84,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         out.push_str(&failure(step, report, records, &rows));
     }
     out.push_str(&verdict(report, plan, &rows));
-    out
+    wrapped(&out, columns)
 }
 
 /// One use of a rule: what it did and what that means.
@@ -167,8 +171,8 @@ impl Rows {
             .map(|s| visible(s.id.as_bytes()).chars().count())
             .max()
             .unwrap_or(0)
-            .min(40);
-        let room = columns.map_or(100, |columns| columns.saturating_sub(width + 15).max(20));
+            .min(columns.map_or(40, |columns| (columns / 3).clamp(12, 40)));
+        let room = columns.map_or(100, |columns| columns.saturating_sub(width + BESIDE).max(8));
         let warnings = plan
             .steps
             .iter()
@@ -183,10 +187,11 @@ impl Rows {
         }
     }
 
-    /// An id, padded.
+    /// An id, padded or cut.
     #[must_use]
     pub fn id(&self, id: &str) -> String {
-        format!("{:<width$}", visible(id.as_bytes()), width = self.width)
+        let id = cut(&visible(id.as_bytes()), self.width);
+        format!("{id:<width$}", width = self.width)
     }
 
     fn is_warning(&self, step: &StepRecord) -> bool {
@@ -194,7 +199,7 @@ impl Rows {
     }
 
     fn mark(&self, step: &StepRecord) -> String {
-        let (sign, tone) = if self.is_warning(step) {
+        let (sign, tone) = if self.is_warning(step) || is_interrupted(step) {
             ("!", Tone::Warn)
         } else {
             mark(step.status)
@@ -215,6 +220,7 @@ impl Rows {
                 Some(tests) => format!("{} ({})", visible(step.command.as_bytes()), counts(&tests)),
                 None => visible(step.command.as_bytes()),
             },
+            _ if is_interrupted(step) => "interrupted: it was stopped".to_owned(),
             (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
@@ -256,6 +262,13 @@ impl Rows {
             self.id(&step.id)
         )
     }
+}
+
+/// Whether the step was running when the run was interrupted.
+fn is_interrupted(step: &StepRecord) -> bool {
+    step.status == Status::NotRun
+        && step.reason == Some(Cause::Cancelled)
+        && step.detail.as_deref() == Some(INTERRUPTED)
 }
 
 fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
@@ -302,7 +315,8 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
             )
         ));
     }
-    if let Some(feedback) = report.feedback.as_ref().filter(|f| f.step_id == step.id) {
+    let told = report.feedback.as_ref().filter(|f| f.step_id == step.id);
+    if let Some(feedback) = told.filter(|f| !f.suggestion.is_empty()) {
         out.push_str(&format!(
             "  {} {}\n",
             paint(color, Tone::Command, "→"),
@@ -488,7 +502,11 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
         ),
         (number(&|s| rows.is_warning(s)), "failed as a warning"),
         (number(&|s| s.status == Status::Skipped), "skipped"),
-        (number(&|s| s.status == Status::NotRun), "not run"),
+        (number(&is_interrupted), "interrupted"),
+        (
+            number(&|s| s.status == Status::NotRun && !is_interrupted(s)),
+            "not run",
+        ),
     ]
     .iter()
     .filter(|(n, _)| *n > 0)

@@ -341,6 +341,15 @@ fn classify(
         let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
         let failure = recover::classify(plan, *index, &evidence, &facts);
         record.failure_code = Some(failure.code.into());
+        let step = plan.step(*index);
+        let more = recover::advice_questions(step, failure.code);
+        let known = (!more.is_empty()).then(|| {
+            let mut known = facts.clone();
+            known.0.extend(answer(&more).0);
+            known
+        });
+        let known = known.as_ref().unwrap_or(&facts);
+        record.advice = recover::advice(step, failure.code, &evidence.stderr.text(), known);
         failure
     });
     (classified.collect(), facts)

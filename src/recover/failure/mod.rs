@@ -5,6 +5,7 @@
 //! them: a test that *prints* `Missing script: "x"` is not a missing script. Each family of tools
 //! has its own file of rows; a further tool is a row there.
 
+mod advice;
 mod goal;
 mod invocation;
 mod script;
@@ -310,6 +311,8 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
 fn never(_: &Scene<'_>, _: &Layer) -> bool {
     false
 }
+
+pub(super) use advice::{advice, questions as advice_questions};
 
 /// The names that a step's command requests from a file that declares scripts or goals.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,14 +3,19 @@
 
 use super::super::record::StepRecord;
 use crate::base::vocabulary::{FailureCode, Open};
-use crate::base::word::count;
+use crate::base::word::{count, visible};
 use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::Step;
 
-/// Returns one or two sentences in vplan's own words, without foreign text.
+/// Returns one or two sentences in vplan's own words, without foreign text but for plain names.
 pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
-    let mut text = by_cause(step, record).to_owned();
+    // A name that is not declared is the cause, whatever the kind of check makes of its end.
+    let named = record
+        .advice
+        .as_deref()
+        .map(|advice| visible(advice.as_bytes()));
+    let mut text = named.unwrap_or_else(|| by_cause(step, record).to_owned());
     // A missing tool stays missing, however often it is looked up.
     let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
     if repeated {

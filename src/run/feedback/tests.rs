@@ -3,7 +3,9 @@
 use super::*;
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::Word;
+use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::Outcome;
+use crate::check::reading::Level;
 use crate::plan::{Note, Origin, step::empty};
 
 fn step(id: &str, argv: &[&str]) -> Step {
@@ -112,14 +114,76 @@ fn the_worst_case_is_bounded() {
             })
             .collect();
         let made = feedback(&plan, &records, &round()).unwrap();
-        let size = to_canonical(&made).len();
+        let size = json_size(&made);
         assert!(
-            size <= FEEDBACK_BYTES && size > FEEDBACK_BYTES / 4,
+            size <= FEEDBACK_BYTES + 1_000 && size > FEEDBACK_BYTES / 4,
             "{byte}: {size}"
         );
         assert_eq!(made.other_failures_count, 39);
+        assert_eq!((made.failing.len(), made.failing[39].as_str()), (40, "s39"));
         assert!(!made.stdout.tail.is_empty());
+        // Each has some details, the first one most.
+        assert_eq!(made.other_failures.len(), 39);
+        let of = |check: &FailedCheck| check.stdout.head.len() + check.stderr.head.len();
+        let first = made.first();
+        for other in &made.other_failures {
+            assert!(other.cut && !other.diagnostics.is_empty(), "{}", other.id);
+            assert!(of(other) <= of(&first), "{}", other.id);
+        }
     }
+}
+
+#[test]
+fn every_name_of_thousands_stays() {
+    let plan = plan((0..3_000).map(|i| step(&format!("s{i}"), &["x"])).collect());
+    let records: Vec<StepRecord> = plan
+        .steps
+        .iter()
+        .map(|step| failed(step, &Evidence::default()))
+        .collect();
+    let made = feedback(&plan, &records, &round()).unwrap();
+    assert_eq!(
+        (made.failing.len(), made.other_failures_count),
+        (3_000, 2_999)
+    );
+    assert_eq!(made.failing[2_999], "s2999");
+    assert!(made.other_failures.len() > 100 && made.other_failures.len() < 2_999);
+    assert_eq!(made.other_failures[0].detail, "exit code 1");
+    let less = made.within(LEAST_BYTES, &json_size);
+    assert_eq!(less.failing, made.failing);
+    assert_eq!(less.detail, "exit code 1");
+}
+
+#[test]
+fn one_check_alone() {
+    let plan = plan(vec![
+        step("a", &["x"]),
+        step("b", &["x"]),
+        step("c", &["x"]),
+    ]);
+    let noise = "y".repeat(10_000);
+    let evidence = Evidence {
+        stderr: Captured::from(noise.as_bytes()),
+        ..Evidence::default()
+    };
+    let mut records: Vec<StepRecord> = plan.steps.iter().map(|s| failed(s, &evidence)).collect();
+    records[2] = StepRecord::without_evidence(
+        &plan.steps[2],
+        Outcome::new(Status::NotRun, Cause::Needs, "x"),
+    );
+    let ending = crate::run::state::Ending::default();
+    let whole = crate::run::report::report(&plan, records, &ending, Default::default());
+    // As it is read back: without evidence.
+    let text = crate::base::canon::to_canonical(&whole);
+    let read: Report = serde_json::from_str(&text).unwrap();
+    let told = about(&read, Some(&plan), "b").unwrap();
+    assert_eq!((told.step_id.as_str(), told.other_failures_count), ("b", 1));
+    assert_eq!(told.failing, ["a", "b"]);
+    assert!(told.other_failures.is_empty() && !told.suggestion.is_empty());
+    assert!(told.stderr.shown() >= 8_000, "{}", told.stderr.shown());
+    assert_eq!(about(&read, None, "c"), None);
+    assert_eq!(about(&read, None, "d"), None);
+    assert!(!about(&read, None, "a").unwrap().suggestion.is_empty());
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Formats the answer to an agent: whether it may stop, and if not, what to do. Foreign text in it
 //! is kept inert.
 
-use super::page::{LIST, Page, cut, list};
+use super::page::{LIST, NAMES, Page, cut, list, list_within};
 use crate::base::inert::without_commands;
+use crate::base::word::count;
 use crate::check::outcome::Status;
-use crate::cli::render::feedback::code;
+use crate::cli::render::feedback::{code, markdown_within};
 use crate::engine::Failure;
 use crate::plan::caveat::sorted;
+use crate::run::feedback::Feedback;
 use crate::run::report::{Decision, Report};
 use serde::Serialize;
 
@@ -73,7 +75,11 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
         .filter(|r| !r.status.is_pass() && r.status != Status::NotRun);
     let failed: Vec<String> = failed.map(|r| code(&r.id)).collect();
     if !failed.is_empty() {
-        items.push(format!("not passed: {}", list(&failed)));
+        items.push(format!(
+            "not passed: {}: {}",
+            count(failed.len(), "check"),
+            list_within(&failed, NAMES)
+        ));
     }
     if let Some(reason) = report.reason.as_ref().filter(|_| failed.is_empty()) {
         items.push(format!("why: {}", code(cut(reason, LIST / 2))));
@@ -88,17 +94,21 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
             items.push(format!("note: {}", list(&caveats)));
         }
     }
-    let body = report
-        .feedback
-        .as_ref()
-        .map(crate::cli::render::feedback::markdown)
-        .unwrap_or_default();
-    Page {
+    let mut page = Page {
         head,
         items,
-        body,
+        body: String::new(),
         next,
+    };
+    if let Some(told) = &report.feedback {
+        // Who failed is said above, within the page's own bounds.
+        let told = Feedback {
+            failing: Vec::new(),
+            ..told.clone()
+        };
+        page.body = markdown_within(&told, page.room());
     }
+    page
 }
 
 /// Formats the answer for when the hook itself cannot do its work.

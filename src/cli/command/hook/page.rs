@@ -4,8 +4,12 @@ use crate::cli::render::feedback::code;
 
 /// The longest text that an agent is given, in bytes.
 const MOST: usize = 8 << 10;
-/// The largest list in it, in bytes.
+/// The largest list of failing checks, in bytes: their names come before any details.
+pub(super) const NAMES: usize = 4 << 10;
+/// The largest other list in it, in bytes.
 pub(super) const LIST: usize = 2 << 10;
+/// The bytes that are kept for what is said of changed files, after the body was made.
+const LATER: usize = 512;
 /// The end of a text that was cut.
 const CUT: &str = "\n(more was said: it does not fit here)\n";
 
@@ -39,6 +43,17 @@ impl Page {
             out.push_str(&fit(&self.body, room));
         }
         out + &end
+    }
+
+    /// The bytes that are left for a body; some are kept for an item that is added later.
+    pub(super) fn room(&self) -> usize {
+        let bare = Self {
+            head: self.head.clone(),
+            items: self.items.clone(),
+            body: String::new(),
+            next: self.next.clone(),
+        };
+        MOST.saturating_sub(bare.text().len() + LATER)
     }
 }
 
@@ -78,10 +93,15 @@ fn fit(body: &str, room: usize) -> String {
 
 /// As many of them as fit on a line, and how many more there are.
 pub(super) fn list(items: &[String]) -> String {
+    list_within(items, LIST)
+}
+
+/// As many of them as fit into so many bytes, and how many more there are.
+pub(super) fn list_within(items: &[String], most: usize) -> String {
     let mut out = String::new();
     for (at, item) in items.iter().enumerate() {
         let item = cut(item, LIST / 4);
-        if out.len() + item.len() > LIST {
+        if out.len() + item.len() > most {
             return out + &format!(" and {} more", items.len() - at);
         }
         if at > 0 {

@@ -8,6 +8,7 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
 use crate::engine::repair_loop::{Stop, Turn, TurnRecord};
 use crate::plan::caveat;
+use crate::run::feedback::json_size;
 use crate::run::report::Report;
 use clap::ValueEnum;
 
@@ -56,18 +57,24 @@ pub(super) fn stop(stop: Stop) -> &'static str {
     }
 }
 
-/// Describes the failures, and what to do about them.
-pub(super) fn feedback(form: Form, report: &Report) -> String {
+/// Describes the failures, and what to do about them, in so many bytes.
+pub(super) fn feedback((form, most): (Form, usize), report: &Report) -> String {
     // Nothing failed, and yet it is no pass: a budget that was used up, nothing that was
     // verified.
     let why = visible(report.reason.as_deref().unwrap_or_default().as_bytes());
     let verdict = report.verdict;
     match (form, &report.feedback) {
-        (Form::Md, Some(told)) => format!("{}\n{HOW_TO_END}\n", render::feedback::markdown(told)),
+        (Form::Md, Some(told)) => {
+            let told = render::feedback::markdown_within(told, most);
+            format!("{told}\n{HOW_TO_END}\n")
+        }
         (Form::Md, None) => format!("## {}\n\n{why}\n\n{HOW_TO_END}\n", verdict.name()),
-        (Form::Text, Some(told)) => format!("{}\n{HOW_TO_END}\n", render::feedback::text(told)),
+        (Form::Text, Some(told)) => {
+            let told = render::feedback::text_within(told, most);
+            format!("{told}\n{HOW_TO_END}\n")
+        }
         (Form::Text, None) => format!("{}: {why}\n\n{HOW_TO_END}\n", verdict.name()),
-        (Form::Json, Some(told)) => to_canonical(told) + "\n",
+        (Form::Json, Some(told)) => to_canonical(&told.within(most, &json_size)) + "\n",
         (Form::Json, None) => {
             to_canonical(&Unexplained {
                 reason: &why,
