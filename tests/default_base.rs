@@ -507,7 +507,7 @@ fn a_run_on_a_clean_tree_says_what_it_compared_and_what_to_try() {
         (
             &["run", "--changed-none"],
             "compared: no changed file, as asked",
-            "no changed file was named; try `--all` or `--base BRANCH`",
+            "no changed file was named; try `--all`, `--base BRANCH`",
         ),
     ] {
         let ran = project.run(args);

@@ -215,7 +215,7 @@ fn three() -> Project {
     let project = Project::git_with(&[(
         "contracts/verify.vplan",
         "vplan 1\ncheck first: sh first.sh\ncheck second: sh second.sh\ncheck soft {\n  run sh soft.sh\n  severity warning\n}\n\
-         check fine: true\ncheck docs {\n  run true\n  changed \"docs/**\"\n}\n",
+         check fine: true\nwhenChangedAny \"docs/**\" {\n  check docs: true\n}\n",
     )]);
     project
         .write("first.sh", "seq 1 20000\necho first-cause >&2\nexit 1\n")
@@ -245,24 +245,31 @@ fn every_failing_check_has_its_details() {
     assert!(other["suggestion"].is_string() && other["log"].is_string());
     assert!(told.get("roundsCounted").is_none());
     // A budget cuts details, and says so; names and the first message stay.
-    for (format, size) in [("text", 1024), ("md", 1024), ("json", 1024), ("md", 3000)] {
+    for (format, size) in [("text", 1), ("md", 1), ("json", 1), ("md", 3)] {
         let args = [
             "feedback",
             "--format",
             format,
             "--max-feedback",
-            &size.to_string(),
+            &format!("{size}KiB"),
         ];
         let ran = project.run(&args);
         ran.exits(0).says("first-cause").says("second");
-        assert!(ran.out().len() <= size + 100, "{format}: {}", ran.out());
+        assert!(
+            ran.out().len() <= 1024 * size + 100,
+            "{format}: {}",
+            ran.out()
+        );
         assert!(
             ran.out().contains("shortened") || ran.out().contains("\"cut\":true"),
             "{format}: {}",
             ran.out()
         );
     }
-    for (size, says) in [("12", "expected at least `1KiB`"), ("x", "expected a size")] {
+    for (size, says) in [
+        ("12B", "expected at least `1KiB`"),
+        ("x", "expected a size"),
+    ] {
         project
             .run(&["feedback", "--max-feedback", size])
             .exits(2)
@@ -651,7 +658,8 @@ fn annotations_and_summary() {
         "- ✗ `unit`: `exit code 1, and it wrote nothing` (",
         "- ⧖ `slow`",
         "- ! `soft`",
-        "## Verification failed (attempt 1",
+        "## Verification failed\n",
+        "### Also failed: `slow`\n",
     ] {
         assert!(summary.contains(part), "no {part:?} in {summary}");
     }

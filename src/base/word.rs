@@ -141,7 +141,8 @@ pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Encodes bytes in Base64 with padding (RFC 4648 section 4).
-fn encode_base64(bytes: &[u8]) -> String {
+#[must_use]
+pub fn encode_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let group =

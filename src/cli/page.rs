@@ -1,23 +1,34 @@
 //! Prepares the record of a run for its HTML page (`render::html`).
 
 use super::outputs::PAGE;
-use super::render::html::{LOG_SHOWN, Log, Record, Try, page};
+use super::render::html::{LOG_SHOWN, Log, RUNS_SHOWN, Record, Try, page};
 use crate::base::vocabulary::Exit;
 use crate::effect::os::files::read_start;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
+use crate::plan::Plan;
 use crate::run::journal::{JournalEntry, lines};
+use crate::run::past::Summary;
 use crate::run::report::Report;
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Writes the page of a run to a file; `-` is for the caller to print. Gives the page.
+/// The most recorded runs that are looked at for those of the same contract.
+const LOOKED_AT: usize = 200;
+
+/// Writes the page of a run to a file; `-` is for the caller to print. Gives the page. `root`: the
+/// repository, whose folder gives the project its name.
 ///
 /// # Errors
 /// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be
 /// written: exit 5.
-pub fn write(history: &History, id: &str, to: &Path, force: bool) -> Result<String, Failure> {
+pub fn write(
+    (root, history): (&Path, &History),
+    id: &str,
+    to: &Path,
+    force: bool,
+) -> Result<String, Failure> {
     let cannot = |what: &str, why: String| {
         Failure::usage(
             "vplan::records::no_page",
@@ -34,7 +45,12 @@ pub fn write(history: &History, id: &str, to: &Path, force: bool) -> Result<Stri
         .plan(id)
         .and_then(|p| p.ok_or_else(absent))
         .map_err(|why| cannot("plan", why))?;
-    let record = record(history, id, &report);
+    let name = root.file_name().unwrap_or_default();
+    let record = Record {
+        project: name.to_string_lossy().into_owned(),
+        runs: trend(history, id, &plan),
+        ..record(history, id, &report)
+    };
     let page = page(&report, &plan, &record);
     if to != Path::new("-") {
         PAGE.write(to, &page, force).map_err(|e| {
@@ -47,6 +63,28 @@ pub fn write(history: &History, id: &str, to: &Path, force: bool) -> Result<Stri
         })?;
     }
     Ok(page)
+}
+
+/// The last recorded runs of the contract of a plan, oldest first; the run of the page is among
+/// them, however old it is. A record that cannot be read is left out: the trend is for people.
+fn trend(history: &History, id: &str, plan: &Plan) -> Vec<Summary> {
+    let path = |plan: &Plan| plan.contract.as_ref().map(|c| c.path.clone());
+    let own = path(plan);
+    let ids = history.ids().unwrap_or_default();
+    let mut runs: Vec<Summary> = Vec::new();
+    for other in ids.iter().take(LOOKED_AT).filter(|other| *other != id) {
+        if runs.len() + 1 == RUNS_SHOWN {
+            break;
+        }
+        let of_it = history.plan(other).ok().flatten();
+        if of_it.is_some_and(|plan| path(&plan) == own) {
+            runs.push(history.past(other).summary());
+        }
+    }
+    runs.push(history.past(id).summary());
+    // The name of a run begins with the time of its start.
+    runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    runs
 }
 
 fn record(history: &History, id: &str, report: &Report) -> Record {

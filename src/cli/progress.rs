@@ -6,6 +6,7 @@ use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
 use crate::base::index::Dense;
+use crate::base::inert::without_escapes;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
 use crate::effect::runner::executor::Running;
@@ -19,6 +20,8 @@ use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
+/// Columns at the end of the last line for what a terminal echoes: `^C`, several times.
+const ECHOED: usize = 6;
 /// The interval at which a live view is told the running steps.
 const RUNNING: Duration = Duration::from_millis(200);
 /// The interval at which the live view is drawn.
@@ -148,9 +151,11 @@ impl Progress {
         let color = terminal.color_stderr;
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let bar = all.add(ProgressBar::new(plan.steps.len() as u64));
-        let width = if terminal.width < 80 { 12 } else { 24 };
+        let width = width(terminal.width);
         let style = if color { ".green/dim" } else { "" };
-        let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{wide_msg}}");
+        // Not `wide_msg`, which fills the line: a `^C` that the terminal echoes behind it would begin
+        // another line, and rows above would stay when the view is drawn again.
+        let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{msg}}");
         // A template that indicatif does not know shows its default, which is no reason to fail a
         // run.
         bar.set_style(
@@ -191,12 +196,20 @@ impl Progress {
         let failed = (live.failed > 0)
             .then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
         let hidden = (hidden > 0).then(|| format!("{hidden} more running"));
-        let parts: Vec<String> = [elapsed(at)]
-            .into_iter()
-            .chain(failed)
-            .chain(hidden)
-            .collect();
-        live.bar.set_message(format!("  {}", parts.join(", ")));
+        let mut room = live.room();
+        let mut message = String::from(" ");
+        for part in [Some(elapsed(at)), failed, hidden].into_iter().flatten() {
+            let gap = if message == " " { " " } else { ", " };
+            // Colours take no column.
+            let taken = gap.len() + without_escapes(&part).chars().count();
+            if taken > room {
+                break;
+            }
+            room -= taken;
+            message.push_str(gap);
+            message.push_str(&part);
+        }
+        live.bar.set_message(message);
     }
 
     /// A step is over.
@@ -286,6 +299,13 @@ impl Plain {
 }
 
 impl Live {
+    /// Columns that the message of the bar may take: some at the end stay free.
+    fn room(&self) -> usize {
+        let steps = self.ids.iter().count().to_string().len();
+        self.columns
+            .saturating_sub(width(self.columns) + 2 * steps + 5 + ECHOED)
+    }
+
     /// Takes away the lines of other steps than these.
     fn keep(&mut self, these: impl Fn(StepIndex) -> bool) {
         let all = &self.all;
@@ -337,6 +357,11 @@ impl Live {
         );
         row.set_message(format!("{head}{}", paint(self.color, Tone::Faint, &what)));
     }
+}
+
+/// Columns of the bar.
+fn width(columns: usize) -> usize {
+    if columns < 80 { 12 } else { 24 }
 }
 
 /// Whole seconds: tenths would only flicker.

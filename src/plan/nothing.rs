@@ -106,26 +106,29 @@ pub fn why(plan: &Plan) -> String {
 /// Explains that nothing changed: against which base, and what else could be requested.
 fn nothing_changed(plan: &Plan) -> String {
     let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
-    match (&plan.request.changed_from, branch) {
+    let ticked = |name: &str| format!("`{}`", visible(name.as_bytes()));
+    let against = |base: String| format!("no file changed against {base}");
+    let (what, ways) = match (&plan.request.changed_from, branch) {
+        (Some(ChangedFrom::All), _) => return "git tracks no file".to_owned(),
         (Some(ChangedFrom::WorkTree), Some(branch)) => {
-            format!(
-                "no file changed against `{}`; try `--all`",
-                visible(branch.as_bytes())
-            )
+            (against(ticked(branch)), "`--all`, `--base REV`")
         }
-        (Some(ChangedFrom::WorkTree), _) => {
-            "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned()
+        (Some(ChangedFrom::WorkTree), None) => {
+            (against(ticked("HEAD")), "`--all`, `--base BRANCH`")
         }
-        (Some(ChangedFrom::Staged), _) => "nothing is staged; try `--all`".to_owned(),
-        (Some(ChangedFrom::All), _) => "git tracks no file".to_owned(),
+        (Some(ChangedFrom::Staged), _) => (
+            "nothing is staged".to_owned(),
+            "`--all`, the work tree without `--staged`",
+        ),
         (Some(ChangedFrom::Base(base)), _) => {
-            format!(
-                "no file changed against `{}`; try `--all`",
-                visible(base.as_bytes())
-            )
+            (against(ticked(base)), "`--all`, another `--base REV`")
         }
-        (None, _) => "no changed file was named; try `--all` or `--base BRANCH`".to_owned(),
-    }
+        (None, _) => (
+            "no changed file was named".to_owned(),
+            "`--all`, `--base BRANCH`",
+        ),
+    };
+    format!("{what}; try {ways}, or `vplan run NAME` for one check")
 }
 
 fn ticks(names: &[String]) -> String {

@@ -339,6 +339,25 @@ mod tests {
         }
     }
 
+    /// Checks an interrupt while one of two steps runs: that one is told from the one that waits.
+    #[test]
+    fn what_was_running_is_said() {
+        let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];
+        let interrupt = Incidents {
+            interrupts: vec![(5, Interrupt::Int)],
+            record_fails: None,
+        };
+        let waits = Some("the run was interrupted");
+        assert_eq!(
+            details(&played(steps, 1, None, &interrupt)),
+            [Some(INTERRUPTED), waits]
+        );
+        assert_eq!(
+            details(&played(steps, 2, None, &interrupt)),
+            [Some(INTERRUPTED); 2]
+        );
+    }
+
     /// Checks an interrupt at a moment when nothing was running any more, but there was more to do.
     #[test]
     fn what_comes_between_two_steps_is_said() {

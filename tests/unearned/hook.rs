@@ -442,6 +442,36 @@ fn what_keeps_the_run_from_its_work_sends_back() {
     }
 }
 
+/// One round shows all faults, whatever one of them writes.
+#[test]
+fn each_failing_check_is_told_with_its_details() {
+    let mut contract = "vplan 1\ncheck loud: sh loud.sh\n".to_owned();
+    for i in 0..40 {
+        contract += &format!("check quiet-{i}: sh -c 'echo cause-{i}-of-it; exit 1'\n");
+    }
+    let project = project(&contract);
+    start(&project, "s-1");
+    project.write("loud.sh", "seq 1 100000\necho cause-of-loud\nexit 1\n");
+    let answer = stop(&project);
+    let reason = blocked(&answer);
+    for part in [
+        "not passed: 41 checks: `loud`, `quiet-0`",
+        "cause-of-loud",
+        "cause-0-of-it",
+    ] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    for i in 0..40 {
+        assert!(reason.contains(&format!("`quiet-{i}`")), "{i}: {reason}");
+    }
+    assert!(reason.contains("vplan feedback --check NAME"), "{reason}");
+    // What did not fit is there to be asked for.
+    project
+        .run(&["feedback", "--check", "quiet-39"])
+        .exits(0)
+        .says("cause-39-of-it");
+}
+
 /// Git waits for the pipe until it is ended.
 #[test]
 fn a_pipe_that_git_waits_for_sends_back() {

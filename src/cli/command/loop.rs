@@ -81,6 +81,9 @@ fn not_in_a_loop(arg: Arg) -> Arg {
     .contains(&arg.get_id().as_str());
     if single {
         arg.hide(true).conflicts_with("fix")
+    } else if arg.get_id() == "keep_going" {
+        // A loop goes on after a failure anyway.
+        arg.hide(true)
     } else {
         arg
     }

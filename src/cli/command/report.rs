@@ -46,10 +46,11 @@ pub struct ReportArgs {
 /// No such run.
 pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let (_, history) = open(global, &args.records)?;
+    let (site, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     if let Some(path) = &args.html {
-        return html(&history, &id, (path, args.force), format, terminal);
+        let of = (site.root.as_path(), &history);
+        return html(of, &id, (path, args.force), format, terminal);
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let document = TimelineDocument::of(&history, &id, most);
@@ -63,7 +64,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
 
 /// The page for a browser.
 fn html(
-    history: &History,
+    history: (&Path, &History),
     id: &str,
     (path, force): (&Path, bool),
     format: Format,

@@ -1,20 +1,29 @@
-//! Renders a run as one self-contained HTML page: no script, no request, no font.
+//! Renders a run as one self-contained HTML page: no request, no font, and one script of vplan's
+//! own that filters and searches; without it the page is complete.
 //!
 //! Everything foreign is text between tags or inside a quoted attribute, escaped; and should an
-//! escape be missing one day, the page's own policy forbids scripts, requests and frames.
+//! escape be missing one day, the page's own policy allows no other script and no other style than
+//! those whose hashes it has, no request and no frame. No attribute holds a style.
+
+mod foreign;
+mod trend;
 
 use super::style::{count, duration};
+use crate::base::canon::Digest;
 use crate::base::inert::inert;
-use crate::base::markup::escape;
-use crate::base::word::visible;
+use crate::base::word::encode_base64;
+use crate::check::Severity;
 use crate::check::outcome::Status;
+use crate::check::reading::{Finding, Level};
 use crate::plan::caveat;
 use crate::plan::explain::sentence;
 use crate::plan::explain::text::{command_line, omission, settings};
 use crate::plan::{Coverage, Plan, Rewrite, Step};
+use crate::run::past::{self, Summary};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
-use std::collections::BTreeMap;
+use foreign::{lines, text, when};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// The most bytes of a step's log on the page: its beginning and its end.
@@ -24,9 +33,16 @@ pub const LOGS_SHOWN: usize = 8 << 20;
 /// Matched files that a reason names.
 const FILES: usize = 20;
 
+/// The most runs in the trend.
+pub const RUNS_SHOWN: usize = 50;
+
 /// The contents of a page besides report and plan.
 #[derive(Debug, Default)]
 pub struct Record {
+    /// The name of the project: that of the repository's folder. Foreign text.
+    pub project: String,
+    /// The last recorded runs of the same contract, oldest first, at most [`RUNS_SHOWN`].
+    pub runs: Vec<Summary>,
     /// The time of the run's start, by the wall clock (RFC 3339).
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
@@ -67,28 +83,61 @@ pub struct Log {
 pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
     let mut out = String::with_capacity(1 << 16);
     let verdict = report.verdict.name().replace('_', " ");
+    let title = match record.project.as_str() {
+        "" => verdict.clone(),
+        project => format!("{project}: {verdict}"),
+    };
     let _ = write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+         content=\"{}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · vplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        text(&verdict)
+        policy(),
+        text(&title)
     );
     head(&mut out, report, plan, record, &verdict);
+    out.push_str("<main>\n");
     notes(&mut out, report);
-    timeline(&mut out, report, record);
+    out.push_str(FILTER);
+    timeline(&mut out, report, plan, record);
     rewrites(&mut out, report);
     steps(&mut out, report, plan, record);
     left_out(&mut out, report);
-    let _ = write!(out, "</body>\n</html>\n");
+    trend::section(&mut out, &record.runs, &report.run_id);
+    let _ = write!(
+        out,
+        "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    );
     out
+}
+
+/// The page's policy: the style and the script of vplan's own, by their hashes, and nothing else.
+fn policy() -> String {
+    let hash = |text: &str| encode_base64(Digest::of(text.as_bytes()).as_bytes());
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    )
+}
+
+/// The group of a step in the filter.
+fn kind(status: Status, is_warning: bool) -> &'static str {
+    match status {
+        status if status.is_failure() && is_warning => "warning",
+        status if status.is_failure() => "failed",
+        Status::PassedWithWarnings | Status::Flaky => "warning",
+        status if status.is_pass() => "passed",
+        _ => "off",
+    }
 }
 
 fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict: &str) {
     let tone = if report.exit_code == 0 { "good" } else { "bad" };
     let _ = write!(
         out,
-        "<header>\n<h1 class=\"{tone}\">{}</h1>\n",
+        "<header>\n<p class=\"project\">{}</p>\n<h1 class=\"{tone}\">{}</h1>\n",
+        text(&record.project),
         text(verdict)
     );
     if let Some(reason) = &report.reason {
@@ -100,6 +149,12 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
         Coverage::Narrowed => "narrowed",
     };
     let changed = plan.request.changed.files().len();
+    // Without a subject or a loop no round is counted, unless the caller counts them.
+    let rounds = report.no_change.is_some() || report.attempt > 1;
+    let rounds = rounds.then(|| {
+        let rounds = format!("{}, {} left", report.attempt, report.retries_remaining);
+        ("attempt", rounds)
+    });
     let mut facts: Vec<(&str, String)> = vec![
         (
             "steps",
@@ -109,15 +164,9 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
         ("time", duration(report.duration_ms)),
         ("exit code", report.exit_code.to_string()),
         ("changed", count(changed, "file")),
-        (
-            "attempt",
-            format!("{}, {} left", report.attempt, report.retries_remaining),
-        ),
-        ("run", report.run_id.clone()),
     ];
-    facts.extend(record.started_at.clone().map(|at| ("started", at)));
-    facts.extend(report.plan_digest.as_ref().map(|d| ("plan", d.to_string())));
-    facts.extend(report.tree.clone().map(|t| ("tree", t)));
+    facts.extend(rounds);
+    facts.extend(record.started_at.as_deref().map(|at| ("started", when(at))));
     facts.extend(
         plan.contract
             .as_ref()
@@ -127,7 +176,38 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
     for (name, value) in facts {
         let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
     }
+    digests(out, report);
     out.push_str("</dl>\n</header>\n");
+}
+
+/// What tells a run from others: short, and whole on demand.
+fn digests(out: &mut String, report: &Report) {
+    let digest = report.plan_digest.as_ref().map(ToString::to_string);
+    for (name, value, short) in [
+        (
+            "run",
+            Some(report.run_id.clone()),
+            past::short(&report.run_id),
+        ),
+        ("plan", digest.clone(), folded(digest.as_deref())),
+        ("tree", report.tree.clone(), folded(report.tree.as_deref())),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(
+                out,
+                "<div><dt>{name}</dt><dd><details class=\"fold\"><summary><code>{}…</code></summary><code>{}</code></details></dd></div>",
+                text(short),
+                text(&value)
+            );
+        }
+    }
+}
+
+/// The beginning of a digest, long enough to tell it from others.
+fn folded(digest: Option<&str>) -> &str {
+    let digest = digest.unwrap_or_default();
+    let hex = digest.rsplit(':').next().unwrap_or_default();
+    hex.get(..12).unwrap_or(hex)
 }
 
 fn notes(out: &mut String, report: &Report) {
@@ -148,7 +228,7 @@ fn notes(out: &mut String, report: &Report) {
 
 /// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers
 /// look the same everywhere.
-fn timeline(out: &mut String, report: &Report, record: &Record) {
+fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     let whole = record
         .tries
         .iter()
@@ -168,28 +248,36 @@ fn timeline(out: &mut String, report: &Report, record: &Record) {
         out,
         "<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n"
     );
+    let warnings = warnings(plan);
+    let kind_of = |id: &str| {
+        let step = report.steps.iter().find(|s| s.id == id);
+        step.map_or("off", |s| kind(s.status, warnings.contains(id)))
+    };
     let gone = record
         .tries
         .iter()
         .map(|t| t.id.as_str())
         .filter(|id| !report.steps.iter().any(|s| s.id == *id));
-    let gone: std::collections::BTreeSet<&str> = gone.collect();
+    let gone: BTreeSet<&str> = gone.collect();
     let ids = report.steps.iter().map(|s| s.id.as_str()).chain(gone);
     for (index, id) in ids.enumerate() {
         let Some(tries) = tries.get(id) else { continue };
         let _ = write!(
             out,
-            "<a class=\"row\" href=\"#s{index}\"><span class=\"id\">{}</span><span class=\"lane\">",
-            text(id)
+            "<a class=\"row\" href=\"#s{index}\" data-of=\"s{index}\" data-kind=\"{}\"><span class=\"id\">{}</span><svg class=\"lane\" \
+             viewBox=\"0 0 10000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+            kind_of(id),
+            text(id),
+            count(tries.len(), "try").replace("trys", "tries")
         );
         for one in tries {
             bar(out, one, whole);
         }
-        out.push_str("</span></a>\n");
+        out.push_str("</svg></a>\n");
     }
     let _ = write!(
         out,
-        "</div>\n<p class=\"axis\"><span>0</span><span>{}</span></p>\n</section>\n",
+        "</div>\n<p class=\"axis\"><span></span><span>0</span><span>{}</span></p>\n</section>\n",
         duration(whole)
     );
 }
@@ -206,16 +294,22 @@ fn bar(out: &mut String, one: &Try, whole: u64) {
         one.attempt,
         one.status.map_or("interrupted", Status::name)
     );
+    // Short ones stay visible.
+    let width = to.saturating_sub(from).max(40);
     let _ = write!(
         out,
-        "<i class=\"{}\" style=\"left:{}.{:02}%;width:max(3px,{}.{:02}%)\" title=\"{}\"></i>",
+        "<rect class=\"{}\" x=\"{}\" y=\"1\" width=\"{width}\" height=\"8\"><title>{}</title></rect>",
         tone(one.status),
-        from / 100,
-        from % 100,
-        to.saturating_sub(from) / 100,
-        to.saturating_sub(from) % 100,
+        from.min(10_000 - 40),
         text(&title)
     );
+}
+
+/// The ids of the steps whose failure is a warning.
+fn warnings(plan: &Plan) -> BTreeSet<&str> {
+    let steps = plan.steps.iter();
+    let soft = steps.filter(|s| s.severity == Severity::Warning);
+    soft.map(|s| s.id.as_str()).collect()
 }
 
 fn rewrites(out: &mut String, report: &Report) {
@@ -248,7 +342,11 @@ fn rewrites(out: &mut String, report: &Report) {
         }
         for (name, list) in [("before", previous_commands), ("after", next_commands)] {
             let lines: Vec<String> = list.iter().map(|c| text(c)).collect();
-            let _ = writeln!(out, "<h4>{name}</h4><pre>{}</pre>", lines.join("\n"));
+            let _ = writeln!(
+                out,
+                "<h4>{name}</h4><pre tabindex=\"0\">{}</pre>",
+                lines.join("\n")
+            );
         }
     }
     out.push_str("</section>\n");
@@ -312,12 +410,18 @@ fn step(
     } else {
         String::new()
     };
+    let is_warning = step.is_some_and(|s| s.severity == Severity::Warning);
     let status = record.status.name().replace('_', " ");
     let _ = write!(
         out,
-        "<details id=\"s{index}\"{open}>\n<summary><b class=\"{}\">{status}</b> <span class=\"id\">{}</span> <span \
-         class=\"time\">{time}</span> <code>{}</code></summary>\n",
-        tone(Some(record.status)),
+        "<details id=\"s{index}\" class=\"step\" data-kind=\"{}\"{open}>\n<summary><b class=\"{}\">{status}</b> <span \
+         class=\"id\">{}</span> <span class=\"time\">{time}</span> <code>{}</code></summary>\n",
+        kind(record.status, is_warning),
+        if is_warning && record.status.is_failure() {
+            "warn"
+        } else {
+            tone(Some(record.status))
+        },
         text(&record.id),
         text(&record.command)
     );
@@ -336,9 +440,9 @@ fn step(
     }
     findings(out, record);
     for test in &record.failed_tests {
-        let _ = writeln!(out, "<h4>{}</h4>", text(&test.name));
+        let _ = writeln!(out, "<h3 class=\"id\">{}</h3>", text(&test.name));
         if let Some(message) = &test.message {
-            let _ = writeln!(out, "<pre>{}</pre>", lines(message));
+            let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", lines(message));
         }
     }
     output(out, record, log.map(String::as_str), open);
@@ -383,37 +487,48 @@ fn facts(out: &mut String, record: &StepRecord) {
             count(record.leaked as usize, "process")
         )
     }));
-    facts.extend(record.failure_code.as_ref().map(ToString::to_string));
+    let mut facts: Vec<String> = facts.iter().map(|fact| text(fact)).collect();
+    // Only words of vplan's own may break behind each underscore.
+    facts.extend(record.failure_code.as_ref().map(|code| match code.known() {
+        Some(_) => text(code).replace('_', "_<wbr>"),
+        None => text(code),
+    }));
     if !facts.is_empty() {
-        let _ = writeln!(out, "<p class=\"faint\">{}</p>", text(&facts.join(" · ")));
+        let _ = writeln!(out, "<p class=\"faint\">{}</p>", facts.join(" · "));
     }
 }
 
+/// A finding on two lines: its place, what it is; what it says. A table would have no room for four
+/// columns on a small screen.
 fn findings(out: &mut String, record: &StepRecord) {
     if record.diagnostics.is_empty() {
         return;
     }
-    out.push_str(
-        "<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n",
-    );
+    out.push_str("<ul class=\"findings\">\n");
     for finding in &record.diagnostics {
-        let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
-        let place = format!(
-            "{}{}{}",
-            finding.file.as_deref().unwrap_or(""),
-            number(finding.line),
-            number(finding.column)
-        );
+        let (level, tone) = match finding.severity {
+            Level::Error => ("error", "bad"),
+            Level::Warning => ("warning", "warn"),
+        };
         let _ = writeln!(
             out,
-            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            text(&place),
-            format!("{:?}", finding.severity).to_lowercase(),
+            "<li><code class=\"place\">{}</code> <b class=\"{tone}\">{level}</b> <code>{}</code><p>{}</p></li>",
+            text(&place(finding)),
             text(finding.code.as_deref().unwrap_or("")),
             lines(&finding.message)
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</ul>\n");
+}
+
+fn place(finding: &Finding) -> String {
+    let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
+    format!(
+        "{}{}{}",
+        finding.file.as_deref().unwrap_or(""),
+        number(finding.line),
+        number(finding.column)
+    )
 }
 
 /// The output of a step: as much as its log has, or as its record has.
@@ -422,7 +537,7 @@ fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) 
         Some(log) => {
             let _ = writeln!(
                 out,
-                "<details class=\"log\"{open}><summary>output</summary><pre>{log}</pre></details>"
+                "<details class=\"log\"{open}><summary>output</summary><pre tabindex=\"0\">{log}</pre></details>"
             );
         }
         None => {
@@ -431,7 +546,11 @@ fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) 
                 ("standard error", &record.stderr_tail),
             ] {
                 if !tail.trim().is_empty() {
-                    let _ = writeln!(out, "<h4>{name}, its end</h4><pre>{}</pre>", lines(tail));
+                    let _ = writeln!(
+                        out,
+                        "<h3>{name}, its end</h3><pre tabindex=\"0\">{}</pre>",
+                        lines(tail)
+                    );
                 }
             }
         }
@@ -442,24 +561,17 @@ fn left_out(out: &mut String, report: &Report) {
     if report.omitted.is_empty() {
         return;
     }
-    let _ = write!(
-        out,
-        "<section>\n<h2>left out</h2>\n<table>\n<tr><th>check</th><th>why</th></tr>\n"
-    );
+    let _ = write!(out, "<section>\n<h2>left out</h2>\n<ul class=\"left\">\n");
     for omitted in &report.omitted {
-        let class = if omitted.narrows {
-            " class=\"warn\""
-        } else {
-            ""
-        };
+        let class = if omitted.narrows { "warn id" } else { "id" };
         let _ = writeln!(
             out,
-            "<tr{class}><td>{}</td><td>{}</td></tr>",
+            "<li data-kind=\"out\"><b class=\"{class}\">{}</b> {}</li>",
             text(&omitted.id),
             text(&omission(omitted))
         );
     }
-    out.push_str("</table>\n</section>\n");
+    out.push_str("</ul>\n</section>\n");
 }
 
 fn log_text(log: &Log) -> String {
@@ -480,29 +592,45 @@ fn tone(status: Option<Status>) -> &'static str {
     }
 }
 
-/// Foreign text on one line, for an element's content or a quoted attribute.
-fn text(foreign: &str) -> String {
-    escape(&visible(foreign.as_bytes()))
-}
-
-/// Foreign text of several lines.
-fn lines(foreign: &str) -> String {
-    escape(&inert(foreign.as_bytes()))
-}
-
 const STYLE: &str = include_str!("html.css");
+const SCRIPT: &str = include_str!("html.js");
+
+/// The form that the script shows and answers. Without the script it stays hidden.
+const FILTER: &str = "<form id=\"filter\" role=\"search\" hidden>\n<fieldset><legend>show</legend>\
+    <label><input type=\"radio\" name=\"show\" value=\"all\" checked> all</label>\
+    <label><input type=\"radio\" name=\"show\" value=\"failed\"> failed</label>\
+    <label><input type=\"radio\" name=\"show\" value=\"warning\"> warnings</label>\
+    <label><input type=\"radio\" name=\"show\" value=\"passed\"> passed</label>\
+    <label><input type=\"radio\" name=\"show\" value=\"off\"> not run</label>\
+    <label><input type=\"radio\" name=\"show\" value=\"out\"> left out</label></fieldset>\n\
+    <label class=\"find\">search <input id=\"find\" type=\"search\" autocomplete=\"off\"></label>\n\
+    <output id=\"found\" aria-live=\"polite\"></output>\n</form>\n";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_is_text() {
+    fn the_policy_names_style_and_script_and_nothing_else() {
+        // Of `printf alert | openssl dgst -sha256 -binary | base64`.
         assert_eq!(
-            text("<script>alert(\"1\")</script>&'"),
-            "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&apos;"
+            encode_base64(Digest::of(b"alert").as_bytes()),
+            "35BQWN1npAn++BSA6B5HNlcrDttNf7mHxpXNB+Jg7IE="
         );
-        assert_eq!(lines("a\n</pre><b>\u{1b}[31m"), "a\n&lt;/pre&gt;&lt;b&gt;");
-        assert!(!text("a\nb\u{202e}").contains(['\n', '\u{202e}']));
+        let policy = policy();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"));
+        assert!(!policy.contains("unsafe"), "{policy}");
+        // Neither can end its element, whatever a parser makes of it.
+        for own in [STYLE, SCRIPT] {
+            assert!(!own.contains("</") && !own.contains("<!--"));
+        }
+        assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("eval"));
+    }
+
+    #[test]
+    fn folds() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        assert_eq!(folded(Some(&digest)), "0123456789ab");
+        assert_eq!((folded(Some("abc")), folded(None)), ("abc", ""));
     }
 }

@@ -171,7 +171,7 @@ impl Rows {
             .map(|s| visible(s.id.as_bytes()).chars().count())
             .max()
             .unwrap_or(0)
-            .min(columns.map_or(40, |columns| (columns / 3).clamp(12, 40)));
+            .min(columns.map_or(40, |columns| (columns * 2 / 5).clamp(12, 40)));
         let room = columns.map_or(100, |columns| columns.saturating_sub(width + BESIDE).max(8));
         let warnings = plan
             .steps
@@ -315,12 +315,12 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
             )
         ));
     }
-    let told = report.feedback.as_ref().filter(|f| f.step_id == step.id);
-    if let Some(feedback) = told.filter(|f| !f.suggestion.is_empty()) {
+    let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
+    if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
         out.push_str(&format!(
             "  {} {}\n",
             paint(color, Tone::Command, "→"),
-            feedback.suggestion
+            visible(told.suggestion.as_bytes())
         ));
     }
     out
@@ -474,18 +474,13 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
     out
 }
 
-fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
-    let color = rows.color;
-    let tone = match report.verdict {
-        Verdict::Passed if report.exit_code == 0 => Tone::Good,
-        Verdict::NothingToVerify if report.exit_code == 0 => Tone::Warn,
-        _ => Tone::Bad,
-    };
+/// Counts the steps by their ends, those that there are.
+fn numbers(report: &Report, rows: &Rows) -> Vec<String> {
     let number =
         |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
     let blocks = |s: &StepRecord| !rows.is_warning(s);
     let failed = [Status::Failed, Status::TimedOut];
-    let mut parts: Vec<String> = [
+    [
         (number(&|s| s.status.is_pass()), "passed"),
         (number(&|s| s.status == Status::Flaky), "of them flaky"),
         (
@@ -511,7 +506,17 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     .iter()
     .filter(|(n, _)| *n > 0)
     .map(|(n, word)| format!("{n} {word}"))
-    .collect();
+    .collect()
+}
+
+fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
+    let color = rows.color;
+    let tone = match report.verdict {
+        Verdict::Passed if report.exit_code == 0 => Tone::Good,
+        Verdict::NothingToVerify if report.exit_code == 0 => Tone::Warn,
+        _ => Tone::Bad,
+    };
+    let mut parts = numbers(report, rows);
     if !plan.omitted.is_empty() {
         parts.push(format!(
             "{} left out (see `vplan explain`)",

@@ -62,21 +62,21 @@ fn undeclared(asked: &RequestedNames, facts: &Facts) -> Option<String> {
         AskedKind::MakeGoal | AskedKind::OtherGoal => "target",
     };
     let file = file(asked, facts);
-    let mut text = format!("{file} has no {what} `{missing}`");
+    let text = format!("{file} has no {what} `{missing}`");
+    let end = "add it there, or ask for the contract to be corrected";
     if let Some(near) = nearest(missing, declared.iter().copied()) {
-        text.push_str(&format!("; did you mean `{near}`?"));
-    } else if !declared.is_empty() {
-        let some: Vec<String> = declared
-            .iter()
-            .take(SAID)
-            .map(|n| format!("`{n}`"))
-            .collect();
-        let more = and_more(declared.len().saturating_sub(some.len()));
-        text.push_str(&format!("; it has {}{more}", some.join(", ")));
+        return Some(format!("{text}; did you mean `{near}`? if not, {end}"));
     }
-    Some(format!(
-        "{text}; add it there, or ask for the contract to be corrected"
-    ))
+    if declared.is_empty() {
+        return Some(format!("{text}; {end}"));
+    }
+    let some: Vec<String> = declared
+        .iter()
+        .take(SAID)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = and_more(declared.len().saturating_sub(some.len()));
+    Some(format!("{text}; it has {}{more}; {end}", some.join(", ")))
 }
 
 /// Returns the name of the file that would declare the names.

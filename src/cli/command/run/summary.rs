@@ -6,6 +6,7 @@ use crate::cli::args::Format;
 use crate::cli::command::gate;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
+use crate::cli::render::wrap::wrapped;
 use crate::cli::terminal::Terminal;
 use crate::engine::Session;
 use crate::engine::verify::Verified;
@@ -100,7 +101,7 @@ fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
         let line = gate::line(subject, counter, required, report.decision, look.color);
         text.push_str(&format!("{line}{reason}\n"));
     }
-    text
+    wrapped(&text, look.columns)
 }
 
 /// Describes the differences between a saved plan and the present, and the share of it that this
