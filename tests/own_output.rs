@@ -314,6 +314,15 @@ fn only_what_git_ignores_is_a_checks_own_output() {
             p.write("src/b", "0").symlink("cache/b", "../src/b");
             p.commit("more");
         }),
+        ("a file of another repository", "cat src/a >lib/x", &|p| {
+            p.write("lib/x", "0").git_in("lib", &["init", "-q"]);
+        }),
+        ("a file of a submodule", "cat src/a >lib/x", &|p| {
+            p.write("lib/x", "0").git_in("lib", &["init", "-q"]);
+            p.git_in("lib", &["add", "x"]);
+            p.git_in("lib", &["commit", "-q", "-m", "x"]);
+            p.commit("more");
+        }),
     ] {
         let project = project(command);
         prepare(&project);
