@@ -217,3 +217,19 @@ fn damaged_memories_say_less() {
         "there is no earlier pass of it"
     );
 }
+
+#[test]
+fn nothing_is_said_of_a_view_that_is_not_made() {
+    let project = project("vplan 1\ncheck one {\n  run true\n  inputs \"src/**\"\n}\n");
+    project.run(&["run", "--all"]).exits(0);
+    project.write("src/a", "2\n").git(&["add", "src/a"]);
+    let staged = ["explain", "--staged", "--format", "json"];
+    let told = |project: &Project| project.run(&staged).json()["outlook"]["steps"][0].clone();
+    assert!(
+        told(&project)["notReused"].is_string(),
+        "index and work tree agree"
+    );
+    project.write("src/a", "3\n");
+    assert_eq!(told(&project)["notReused"], Value::Null);
+    assert!(told(&project)["expectedMs"].is_u64());
+}

@@ -3,6 +3,7 @@
 
 use super::open::Session;
 use super::place::Engine;
+use super::staged::agree;
 use crate::effect::git::Git;
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::process::program::Root;
@@ -49,7 +50,8 @@ impl Engine<'_> {
 
     /// Returns what would become of each step that has a kept pass.
     fn previews(&self, session: &Session, plan: &Plan) -> Option<Vec<Option<PassPreview>>> {
-        if session.site.is_checkout() {
+        // What is staged and not in the work tree runs in a view, whose files are not here.
+        if session.site.is_checkout() || agree(session, plan).is_err() {
             return None;
         }
         let results = Results::find(&self.kept_state(&session.site).ok()??)?;
