@@ -99,7 +99,7 @@ mod tests {
         let ignored = |path: &RepoPath| path.as_bytes().starts_with(b"target/");
         let built = touched("target/a", None, Some("1"));
         let source = touched("src/a", Some("1"), Some("2"));
-        assert_eq!(may_be_output(&[built.clone()], ignored), Ok(()));
+        assert_eq!(may_be_output(std::slice::from_ref(&built), ignored), Ok(()));
         assert_eq!(
             may_be_output(&[built.clone(), source.clone()], ignored),
             Err(&source.path)
@@ -111,7 +111,10 @@ mod tests {
             }),
             ..built
         };
-        assert_eq!(may_be_output(&[link.clone()], ignored), Err(&link.path));
+        assert_eq!(
+            may_be_output(std::slice::from_ref(&link), ignored),
+            Err(&link.path)
+        );
     }
 
     #[test]
