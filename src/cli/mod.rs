@@ -16,6 +16,7 @@ pub mod reports;
 pub mod request;
 pub mod reuse;
 pub mod round;
+pub mod screen;
 pub mod terminal;
 
 use crate::base::vocabulary::Exit;

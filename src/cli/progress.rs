@@ -4,11 +4,13 @@ use super::args;
 use super::render::MANY;
 use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
+use super::screen::Screen;
 use super::terminal::Terminal;
 use crate::base::index::Dense;
 use crate::base::inert::without_escapes;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
+use crate::effect::os::terminal::{look, size_of_stderr};
 use crate::effect::runner::executor::Running;
 use crate::effect::runner::verify::ProgressEvent;
 use crate::engine::verify;
@@ -149,12 +151,17 @@ impl Progress {
 
     fn live(terminal: &Terminal, plan: &Plan, rows: Rows) -> Self {
         let color = terminal.color_stderr;
-        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        let target = if look().stderr_is_terminal {
+            let screen = Screen::new(Box::new(std::io::stderr()), size_of_stderr);
+            ProgressDrawTarget::term_like_with_hz(Box::new(screen), 10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let all = MultiProgress::with_draw_target(target);
         let bar = all.add(ProgressBar::new(plan.steps.len() as u64));
         let width = width(terminal.width);
         let style = if color { ".green/dim" } else { "" };
-        // Not `wide_msg`, which fills the line: a `^C` that the terminal echoes behind it would begin
-        // another line, and rows above would stay when the view is drawn again.
+        // Not `wide_msg`, which fills the line: behind it there would be no room for an echo.
         let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{msg}}");
         // A template that indicatif does not know shows its default, which is no reason to fail a
         // run.

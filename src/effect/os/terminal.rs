@@ -46,6 +46,13 @@ pub fn look() -> TerminalProperties {
     }
 }
 
+/// The columns and lines of the terminal that standard error is, as they are now.
+#[must_use]
+pub fn size_of_stderr() -> Option<(u16, u16)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
+}
+
 fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout())
         .or_else(|_| rustix::termios::tcgetwinsize(std::io::stderr()))
