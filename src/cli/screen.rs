@@ -3,7 +3,7 @@
 //! The view's library fills each line with blanks to its end, so that what a terminal echoes, such
 //! as `^C`, begins a line of its own; the library does not know of that line, and when it draws
 //! again its first row stays. Here lines end in a line feed, and the last one does not end: what is
-//! echoed stands behind it, and is taken away with it.
+//! echoed follows its text, and is taken away with it.
 
 use indicatif::TermLike;
 use std::fmt;

@@ -361,7 +361,7 @@ impl FailedCheck {
 
 /// Makes a foreign text safe to show, in so many bytes. Of a long one only a beginning is looked at.
 fn safe(text: &str, most: usize, make: fn(&[u8]) -> String) -> String {
-    let begin = prefix(text, 16 * most);
+    let begin = prefix(text, 4 * most);
     let made = cut(&make(begin.as_bytes()), most);
     if begin.len() < text.len() && !made.ends_with('…') {
         made + "…"
