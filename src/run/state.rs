@@ -512,7 +512,9 @@ impl RunState {
         if stopped.is_some() {
             // This try does not count: it was stopped, whatever its result. An earlier one may.
             track.denied = stopped;
-            track.was_interrupted = stopped == Some(Cause::Cancelled);
+            // What starts in the millisecond of the interrupt may as well not have started.
+            track.was_interrupted = stopped == Some(Cause::Cancelled)
+                && cancelled.is_some_and(|moment| running.started < moment);
             self.busy.remove(&index);
             return self.end(index, actions);
         }

@@ -49,11 +49,14 @@ pub(super) fn section(out: &mut String, runs: &[Summary], current: &str) {
         } else {
             ""
         };
+        let started = when(run.started_at.as_deref().unwrap_or("unknown"));
+        let (day, time) = started.split_once(' ').unwrap_or((&started, ""));
         let _ = writeln!(
             out,
-            "<tr><td><code>{}</code>{here}</td><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>",
+            "<tr><td><code>{}</code>{here}</td><td><span class=\"day\">{}</span> {}</td><td class=\"{}\">{}</td><td>{}</td></tr>",
             text(short(&run.run_id)),
-            text(&when(run.started_at.as_deref().unwrap_or("unknown"))),
+            text(day),
+            text(time),
             tone(run),
             text(&words(run)),
             duration(run.duration_ms)
