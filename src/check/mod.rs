@@ -1,9 +1,10 @@
 //! The kinds of checks, and when one passes. `decide` turns the evidence of a try into its end, for
 //! all kinds; `file` and `judge` have what only these kinds need, `output`, `reading` and
-//! `agreement` what those need whose output is read; `tool` and `commands` which tools a command
+//! `agreement` what those need whose output is read, `baseline` what of it was known before; `tool` and `commands` which tools a command
 //! starts.
 
 pub mod agreement;
+pub mod baseline;
 pub mod commands;
 pub mod decide;
 pub mod difference;

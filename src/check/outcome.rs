@@ -142,6 +142,8 @@ pub enum Cause {
     Retried,
     /// cached: it passed in an earlier run, and all that it depends on is as it was.
     SameInputs,
+    /// `passed_with_warnings`: what it found is known, by the baseline that counts.
+    Known,
     /// passed: by exit code alone, because its output, or a part of it, is in no format that is
     /// known.
     OutputUnread,
@@ -181,6 +183,7 @@ impl Cause {
             Cause::Shard => "shard",
             Cause::Retried => "retried",
             Cause::SameInputs => "same_inputs",
+            Cause::Known => "known",
             Cause::OutputUnread => "output_unread",
         }
     }

@@ -14,7 +14,10 @@ pub(super) fn exceeded<'a>(
 ) -> Option<(StepIndex, Outcome)> {
     let (mut errors, mut warnings) = (0_u64, 0_u64);
     for (nth, (index, step, record)) in batches.enumerate() {
-        let Some(record) = record else { continue };
+        // What is known was judged with its own batch, and counts towards no limit.
+        let Some(record) = record.filter(|r| r.reason != Some(Cause::Known)) else {
+            continue;
+        };
         errors = errors.saturating_add(record.errors.unwrap_or(0));
         warnings = warnings.saturating_add(record.warnings.unwrap_or(0));
         let most = step.max_errors.unwrap_or(0);

@@ -6,6 +6,7 @@ use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::difference::Difference;
+use crate::check::baseline::Identity;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::judge::JudgeAnswer;
 use crate::check::outcome::{Cause, Outcome, Status};
@@ -70,6 +71,10 @@ pub struct StepRecord {
     pub format: Option<String>,
     /// Its id in the plan.
     pub id: String,
+    /// What its `diagnostics`, then its `failedTests` are, in their order: for `vplan baseline`.
+    /// Only where they make it fail, or would if they were not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identities: Vec<Identity>,
     /// The number of processes that it left behind, which were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leaked: u32,
@@ -164,6 +169,7 @@ impl StepRecord {
             failure_code: None,
             format: None,
             id: step.id.clone(),
+            identities: Vec::new(),
             leaked: 0,
             log: None,
             not_reused: None,
@@ -237,6 +243,31 @@ impl StepRecord {
             detail: self.detail.clone(),
             status: self.status,
         }
+    }
+
+    /// Adds what its findings and failed tests are, where they decided about it.
+    #[must_use]
+    pub fn identified(mut self, identities: Vec<Identity>) -> Self {
+        let decided = matches!(
+            self.reason,
+            Some(
+                Cause::Errors
+                    | Cause::TestsFailed
+                    | Cause::Warnings
+                    | Cause::ExitCode
+                    | Cause::Known
+            )
+        );
+        if decided {
+            self.identities = identities;
+        }
+        self
+    }
+
+    /// Returns how many of its findings and failed tests are known.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        self.identities.iter().filter(|i| i.known).count()
     }
 
     /// Replaces the outcome of its own evidence.

@@ -23,6 +23,7 @@
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use crate::base::index::{Dense, Index as _, bug};
+use crate::check::baseline::{self, Known};
 use crate::check::decide::judge;
 use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use crate::check::{Kind, Severity};
@@ -60,6 +61,8 @@ pub struct RunState {
     done: bool,
     /// Whether there is a judge for the questions of `judge` checks.
     judge: bool,
+    /// The findings that are known.
+    known: Option<Arc<Known>>,
 }
 
 /// The end of a run, without its steps.
@@ -184,6 +187,7 @@ impl RunState {
             now,
             done: false,
             judge,
+            known: None,
             plan,
         };
         for index in state.tracks.indices() {
@@ -193,6 +197,11 @@ impl RunState {
         state.decide(&mut actions);
         state.conclude(&mut actions);
         (state, actions)
+    }
+
+    /// Sets the findings and failing tests that are known.
+    pub fn know(&mut self, known: Option<Arc<Known>>) {
+        self.known = known;
     }
 
     /// Handles an event and returns the actions to execute. Events of steps that do not run, and
@@ -519,8 +528,13 @@ impl RunState {
             return self.end(index, actions);
         }
         let terms = terms(step, running.limit_ms, running.by_budget);
-        let mut outcome = judge(&terms, evidence);
-        if outcome.status.is_pass() && attempt > 1 {
+        // What prepares for others has nothing that may be left as it is.
+        let known = self.known.as_deref().filter(|_| !step.setup);
+        let identities = baseline::identities(known, step.check(), evidence);
+        let outcome = judge(&terms, evidence);
+        let mut outcome = baseline::judge(known, step.check(), &terms, evidence, outcome);
+        let is_excused = outcome.cause == Some(Cause::Known);
+        if outcome.status.is_pass() && attempt > 1 && !is_excused {
             let beside = outcome
                 .detail
                 .map_or_else(String::new, |detail| format!("; {detail}"));
@@ -539,9 +553,8 @@ impl RunState {
         let again = (bad_answer || matches!(outcome.status, Status::Failed | Status::TimedOut))
             && outcome.cause != Some(Cause::Budget)
             && attempt <= step.retries;
-        track.last = Some(StepRecord::with_evidence(
-            step, outcome, evidence, attempt, spent,
-        ));
+        let record = StepRecord::with_evidence(step, outcome, evidence, attempt, spent);
+        track.last = Some(record.identified(identities));
         if again {
             track.phase = Phase::Retrying;
         } else {

@@ -241,8 +241,13 @@ impl Reader for Nextest {
         }
         let tests = match summary {
             Some(Summary { tests, not_run }) => {
-                if not_run > 0 && tests.failed == 0 {
-                    reading.object(format!("{not_run} tests were not run"));
+                if not_run > 0 {
+                    let why = format!("{not_run} tests were not run");
+                    if tests.failed == 0 {
+                        reading.object(why);
+                    } else {
+                        reading.leave_out(why);
+                    }
                 }
                 for test in listed {
                     reading.fail(

@@ -35,6 +35,8 @@ struct Pytest {
     before: TestCounts,
     failed: Vec<FailedTest>,
     problems: Vec<String>,
+    /// Whether it stopped after its first failures, so that tests behind them did not run.
+    stopped_early: bool,
     /// The last summary.
     last: Option<Summary>,
     zone: Zone,
@@ -310,6 +312,9 @@ impl Reader for Pytest {
             [b'=', b'=' | b' ', ..] => return self.banner(line),
             [b'!', b'!' | b' ', ..] => {
                 let why = line.trim_matches('!').trim();
+                if why.starts_with("stopping after ") {
+                    self.stopped_early = true;
+                }
                 // `-x` stops after a failure, which is counted.
                 self.stopped =
                     (!why.is_empty() && !why.starts_with("stopping after ")).then(|| {
@@ -357,6 +362,9 @@ impl Reader for Pytest {
         self.problems
             .into_iter()
             .for_each(|problem| reading.object(problem));
+        if self.stopped_early {
+            reading.leave_out("the tests behind the first failures");
+        }
         // A session that is torn after another one.
         if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
             reading.object("more failed tests are named than counted");
