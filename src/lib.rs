@@ -50,6 +50,7 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod base;
+pub mod baseline;
 pub mod check;
 pub mod cli;
 pub mod contract;

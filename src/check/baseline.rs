@@ -197,7 +197,10 @@ fn excused(
     identities: &[Identity],
     outcome: &Outcome,
 ) -> Result<String, String> {
-    let reading = evidence.reading.as_deref().ok_or("its output was not read")?;
+    let reading = evidence
+        .reading
+        .as_deref()
+        .ok_or("its output was not read")?;
     let rule = Rule::of(&reading.format)
         .ok_or_else(|| format!("`{}` has no exit code for findings alone", reading.format))?;
     if !terms.exit.is_empty() {

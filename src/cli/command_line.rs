@@ -118,6 +118,10 @@ pub enum Command {
     ///
     /// What is not imported any more is taken out of it.
     Lock(super::command::lock::Lock),
+    /// Record what was wrong before, so that only what is new fails.
+    ///
+    /// The file beside the contract counts once it is at the base of a change.
+    Baseline(super::command::baseline::BaselineArgs),
     /// List the contracts shipped with vplan, or print one.
     ///
     /// `import "std:NAME@VERSION"` imports one.

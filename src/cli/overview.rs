@@ -14,7 +14,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Contract",
-        &["import", "fmt", "test", "diff", "lock", "std"],
+        &["import", "fmt", "test", "diff", "lock", "baseline", "std"],
     ),
     ("Pipelines", &["plan", "merge", "gate", "hook"]),
     (

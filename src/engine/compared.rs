@@ -1,14 +1,19 @@
 //! Reads the contracts that are compared: of files, or of the base of a change and the work tree.
 
+use super::baseline::{damaged, failed};
 use super::failure::{Failure, changes_unknown, invalid, load_failed};
 use super::place::Engine;
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::word::visible;
+use crate::baseline::{Baseline, differences};
 use crate::contract::Contract;
 use crate::effect::git;
+use crate::effect::git::object::Oid;
+use crate::effect::repo::baseline as file;
 use crate::effect::repo::changes::{self, BaseRevision};
 use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
+use crate::plan::diff::Difference;
 use crate::plan::diff::contracts::Side;
 use crate::plan::frame::without_contract;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,9 +24,16 @@ use std::path::{Path, PathBuf};
 pub struct ReadContract {
     contract: Contract,
     sources: Sources,
+    baseline: Baseline,
 }
 
 impl ReadContract {
+    /// Returns what differs between the baselines of two contracts.
+    #[must_use]
+    pub fn known(&self, newer: &ReadContract) -> Vec<Difference> {
+        differences(&self.baseline, &newer.baseline)
+    }
+
     /// Returns the input of the comparison.
     #[must_use]
     pub fn side(&self) -> Side<'_> {
@@ -38,16 +50,28 @@ impl ReadContract {
                 ..without_contract()
             },
             sources: Sources::default(),
+            baseline: Baseline::default(),
         }
     }
 
-    fn of(loaded: Loaded) -> Result<Self, Failure> {
+    /// Takes a contract with the baseline beside it: of a revision, or of the work tree.
+    fn of(loaded: Loaded, site: &Site, revision: Option<&Oid>) -> Result<Self, Failure> {
+        let path = file::path_for(&loaded.path);
+        let found = file::read(site, &path, revision).map_err(failed)?;
+        if found.has_errors() {
+            return Err(damaged(&path, found));
+        }
+        let baseline = found.baseline.unwrap_or_default();
         match loaded {
             Loaded {
                 contract: Some(contract),
                 sources,
                 ..
-            } => Ok(Self { contract, sources }),
+            } => Ok(Self {
+                contract,
+                sources,
+                baseline,
+            }),
             loaded => Err(invalid(loaded)),
         }
     }
@@ -87,7 +111,8 @@ impl Engine<'_> {
             }
             error => load_failed(error),
         })?;
-        Ok((site, ReadContract::of(loaded)?))
+        let read = ReadContract::of(loaded, &site, None)?;
+        Ok((site, read))
     }
 
     /// Reads the contract at the base of the change, and that of the work tree. One of them may be
@@ -110,11 +135,15 @@ impl Engine<'_> {
             &self.contract_request(Some(&commit), Some(&base.commit)),
         )? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
+            loaded => Ok(ReadContract::of(
+                loaded.map_err(load_failed)?,
+                site,
+                Some(&base.commit),
+            )?),
         };
         let new = match self.load(site, &self.contract_request(None, Some(&base.commit)))? {
             Err(LoadError::Deleted { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?)?),
+            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?, site, None)?),
         };
         let old = old.unwrap_or_else(|path| {
             let commit = base.commit.short();

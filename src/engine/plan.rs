@@ -2,6 +2,7 @@
 //! proposer, repairs what is known to break.
 
 use super::base_contract::{attach, of_look};
+use super::baseline;
 use super::failure::Failure;
 use super::open::Session;
 use super::open::inferred;
@@ -40,6 +41,7 @@ impl Engine<'_> {
         let mut session = self.open(requested)?;
         let (mut plan, facts) = session.plan(requested, Asking::Recorded)?;
         attach(&mut plan, of_look(&session, self));
+        baseline::attach(&mut plan, baseline::of_look(&session, self)?);
         Ok((session, plan, facts))
     }
 }

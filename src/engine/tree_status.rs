@@ -2,6 +2,7 @@
 //! runs that vplan remembers.
 
 use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};
+use super::baseline::counting;
 use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
@@ -11,6 +12,7 @@ use super::subject::named;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::check::outcome::Cause;
 use crate::effect::repo::changes::{BaseRevision, ChangeSource};
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
@@ -21,6 +23,7 @@ use crate::plan::Plan;
 use crate::plan::caveat::{self, Caveat, Code, Effect};
 use crate::plan::request::{Boundary, Mode, RequestRecord, Risk};
 use crate::run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
+use crate::run::known::BaselineUse;
 use crate::run::past::{State, short};
 use crate::run::report::Report;
 use std::collections::BTreeMap;
@@ -319,6 +322,23 @@ impl<'a> RequestedPlans<'a> {
         Ok(Made { plan, repaired })
     }
 
+    /// Checks that what a run took as known is what is known now.
+    fn knows(&self, report: &Report) -> Result<(), WhyNot> {
+        if !report.steps.iter().any(|s| s.reason == Some(Cause::Known)) {
+            return Ok(());
+        }
+        let base = judged_since(&self.session, self.engine);
+        let now = counting(&self.session, self.engine, base.as_ref())
+            .map_err(|failure| WhyNot::not(visible(failure.message.as_bytes())))?;
+        let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
+        if digest(&now.used) == digest(&report.baseline) {
+            return Ok(());
+        }
+        Err(WhyNot::not(
+            "it passed with findings that another baseline lists",
+        ))
+    }
+
     /// Checks that a plan without steps means that nothing has to be verified.
     fn nothing_applies(&self) -> Result<(), WhyNot> {
         match self.session.contract() {
@@ -499,6 +519,9 @@ impl Search<'_, '_> {
                 ))),
                 None => RunMatch::Differs(why),
             };
+        }
+        if let Err(why) = self.plans.knows(recorded.report) {
+            return RunMatch::Differs(why);
         }
         match self
             .against

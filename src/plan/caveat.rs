@@ -21,6 +21,8 @@ const FEW: usize = 3;
 pub enum Code {
     /// There was no contract at the base: there is nothing to compare the contract with.
     BaseContractMissing,
+    /// The baseline differs from the one that counts, or that one cannot be read.
+    BaselineChanged,
     /// The contract at the base cannot be read or compiled: its requirements are not known.
     BaseContractUnreadable,
     /// The contract's line `base` does not count: the contract at the merge base with that branch
@@ -46,6 +48,8 @@ pub enum Code {
     NewFiles,
     /// Merged shards: which tree was verified is not known of all of them.
     NoCommonTree,
+    /// Checks passed although they failed, because what they found is known.
+    KnownFindings,
     /// `run NAME…`: only the named checks were examined.
     Named,
     /// `--only` names checks of which none applies.
@@ -102,6 +106,8 @@ impl Code {
     pub fn name(self) -> &'static str {
         match self {
             Code::BaseContractMissing => "base_contract_missing",
+            Code::BaselineChanged => "baseline_changed",
+            Code::KnownFindings => "known_findings",
             Code::BaseContractUnreadable => "base_contract_unreadable",
             Code::BaseIgnored => "base_ignored",
             Code::BaseLater => "base_later",

@@ -6,6 +6,7 @@
 
 use super::event::Interrupt;
 use super::journal::{End, ReplayedRun, StepState};
+use super::known::contradicted;
 use super::record::StepRecord;
 use super::report::{MergedPlan, Report, ShardRecord};
 use super::state::Ending;
@@ -317,8 +318,23 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             _ if ended && runs && record.signal.is_some() => {
                 Some("passed although a signal ended it")
             }
-            _ if ended && runs && !record.exit_code.is_some_and(accepted) => {
+            _ if ended
+                && runs
+                && record.reason != Some(Cause::Known)
+                && !record.exit_code.is_some_and(accepted) =>
+            {
                 Some("passed with an exit code that is not accepted")
+            }
+            _ if let Some(wrong) =
+                contradicted(step, record, report.baseline.as_ref(), &report.caveats) =>
+            {
+                Some(wrong)
+            }
+            Status::PassedWithWarnings
+                if record.reason != Some(Cause::Known)
+                    && record.tests.is_some_and(|t| t.failed > 0) =>
+            {
+                Some("passed although tests failed")
             }
             Status::Flaky if record.tries < 2 => Some("is flaky after one try"),
             Status::Passed | Status::Flaky if record.tests.is_some_and(|t| t.failed > 0) => {

@@ -59,7 +59,8 @@ pub struct Feedback {
     pub cut: bool,
     /// The outcome, on one line.
     pub detail: String,
-    /// The first findings, errors before warnings, those with a place before those without.
+    /// The first findings: those that the baseline does not list, errors before warnings, those with
+    /// a place before those without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Finding>,
     /// The number of errors in its output, where it was read.
@@ -83,6 +84,10 @@ pub struct Feedback {
     /// The format in which its output was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// The number of its findings and failed tests that the baseline lists: they come last, and do
+    /// not make it fail.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub known: usize,
     /// Its whole output, relative to the run's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -192,6 +197,7 @@ impl Feedback {
             failed_tests: self.failed_tests.clone(),
             failure_code: self.failure_code.clone(),
             format: self.format.clone(),
+            known: self.known,
             log: self.log.clone(),
             problems: self.problems.clone(),
             reason: self.reason,
@@ -216,6 +222,7 @@ impl Feedback {
         self.failed_tests = check.failed_tests;
         self.failure_code = check.failure_code;
         self.format = check.format;
+        self.known = check.known;
         self.log = check.log;
         self.problems = check.problems;
         self.reason = check.reason;

@@ -343,6 +343,7 @@ fn join(
         };
         summaries.insert(index, summary);
         circumstances.attempt = circumstances.attempt.max(report.attempt);
+        circumstances.baseline = circumstances.baseline.or(report.baseline);
         let other = |c: &Caveat| !circumstances.caveats.contains(c);
         let more: Vec<Caveat> = report.caveats.into_iter().filter(other).collect();
         circumstances.caveats.extend(more);

@@ -9,6 +9,7 @@ pub mod event;
 pub mod expected;
 pub mod feedback;
 pub mod journal;
+pub mod known;
 pub mod merge;
 pub mod past;
 pub mod record;

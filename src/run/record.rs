@@ -72,7 +72,7 @@ pub struct StepRecord {
     /// Its id in the plan.
     pub id: String,
     /// What its `diagnostics`, then its `failedTests` are, in their order: for `vplan baseline`.
-    /// Only where they make it fail, or would if they were not known.
+    /// Only where they make it fail, or the baseline lists some of its check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identities: Vec<Identity>,
     /// The number of processes that it left behind, which were stopped.
@@ -245,23 +245,40 @@ impl StepRecord {
         }
     }
 
-    /// Adds what its findings and failed tests are, where they decided about it.
+    /// Adds what its findings and failed tests are, where they decided about it, or the baseline
+    /// lists some of its check.
     #[must_use]
-    pub fn identified(mut self, identities: Vec<Identity>) -> Self {
-        let decided = matches!(
-            self.reason,
-            Some(
-                Cause::Errors
-                    | Cause::TestsFailed
-                    | Cause::Warnings
-                    | Cause::ExitCode
-                    | Cause::Known
-            )
-        );
+    pub fn identified(mut self, identities: Vec<Identity>, is_listed: bool) -> Self {
+        let decided = is_listed
+            || matches!(
+                self.reason,
+                Some(
+                    Cause::Errors
+                        | Cause::TestsFailed
+                        | Cause::Warnings
+                        | Cause::ExitCode
+                        | Cause::Known
+                )
+            );
         if decided {
             self.identities = identities;
         }
         self
+    }
+
+    /// Returns its findings and its failed tests, each with whether it is known: those that are not
+    /// come first, otherwise in their order.
+    #[must_use]
+    pub fn news_first(&self) -> (Vec<(&Finding, bool)>, Vec<(&FailedTest, bool)>) {
+        let known = |at: usize| self.identities.get(at).is_some_and(|i| i.known);
+        let findings = self.diagnostics.iter().enumerate();
+        let mut findings: Vec<_> = findings.map(|(at, f)| (f, known(at))).collect();
+        let behind = self.diagnostics.len();
+        let tests = self.failed_tests.iter().enumerate();
+        let mut tests: Vec<_> = tests.map(|(at, t)| (t, known(behind + at))).collect();
+        findings.sort_by_key(|(_, known)| *known);
+        tests.sort_by_key(|(_, known)| *known);
+        (findings, tests)
     }
 
     /// Returns how many of its findings and failed tests are known.

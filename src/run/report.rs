@@ -1,6 +1,7 @@
 //! The report of a run, in plan order: the one document that people and pipelines read.
 
 use super::feedback::{Feedback, Round, feedback};
+use super::known::BaselineUse;
 use super::record::StepRecord;
 use super::state::Ending;
 use super::verdict::{Judgement, Require, RunFacts, UNRECORDED, Verdict, judge_share};
@@ -26,6 +27,9 @@ pub const DEFAULT_RETRIES: u32 = 3;
 pub struct Report {
     /// The number of this round, from 1.
     pub attempt: u32,
+    /// The baseline that counted, whether or not it excused anything; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineUse>,
     /// The caveats: why the answer means less than was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
@@ -318,6 +322,8 @@ pub struct SubjectConfirmations {
 pub struct Circumstances {
     /// The number of this round, from 1 (`--attempt`).
     pub attempt: u32,
+    /// The baseline that counted.
+    pub baseline: Option<BaselineUse>,
     /// Caveats: why the answer means less than was requested.
     pub caveats: Vec<Caveat>,
     /// The mechanism that contained the steps' processes.
@@ -358,6 +364,7 @@ pub fn report(
 ) -> Report {
     let Circumstances {
         attempt,
+        baseline,
         caveats,
         containment,
         environment,
@@ -408,6 +415,7 @@ pub fn report(
     );
     Report {
         attempt,
+        baseline,
         caveats,
         compared: plan.compared.clone(),
         containment,

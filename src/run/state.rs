@@ -530,6 +530,7 @@ impl RunState {
         let terms = terms(step, running.limit_ms, running.by_budget);
         // What prepares for others has nothing that may be left as it is.
         let known = self.known.as_deref().filter(|_| !step.setup);
+        let is_listed = known.is_some_and(|known| known.checks.contains_key(step.check()));
         let identities = baseline::identities(known, step.check(), evidence);
         let outcome = judge(&terms, evidence);
         let mut outcome = baseline::judge(known, step.check(), &terms, evidence, outcome);
@@ -554,7 +555,7 @@ impl RunState {
             && outcome.cause != Some(Cause::Budget)
             && attempt <= step.retries;
         let record = StepRecord::with_evidence(step, outcome, evidence, attempt, spent);
-        track.last = Some(record.identified(identities));
+        track.last = Some(record.identified(identities, is_listed));
         if again {
             track.phase = Phase::Retrying;
         } else {

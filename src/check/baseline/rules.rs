@@ -281,7 +281,11 @@ fn pylint(reading: &Reading) -> i32 {
         Some('C') => 16,
         _ => 1,
     };
-    reading.findings.iter().map(bit).fold(0, |sum, bit| sum | bit)
+    reading
+        .findings
+        .iter()
+        .map(bit)
+        .fold(0, |sum, bit| sum | bit)
 }
 
 #[cfg(test)]
@@ -353,7 +357,12 @@ mod tests {
         for (format, findings, good, bad) in [
             ("eslint", &[("semi", Error)][..], &[1][..], &[0, 2, 139][..]),
             ("eslint", &[("semi", Warning)], &[0, 1], &[2]),
-            ("pylint", &[("E1101", Error), ("C0114", Warning)], &[18], &[1, 2, 16, 32]),
+            (
+                "pylint",
+                &[("E1101", Error), ("C0114", Warning)],
+                &[18],
+                &[1, 2, 16, 32],
+            ),
             ("mypy", &[("arg-type", Error)], &[1], &[2]),
             ("rustc", &[("E0308", Error)], &[], &[0, 1, 101]),
             ("rustc", &[("dead_code", Warning)], &[0], &[101]),

@@ -13,10 +13,12 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::git::error::GitError;
+use crate::effect::repo::baseline;
 use crate::effect::repo::load::{self, Loaded, Site};
 use crate::effect::repo::survey;
 use crate::effect::repo::survey::uncovered::{self, Uncovered};
 use crate::engine::Failure;
+use crate::engine::baseline::failed;
 use crate::engine::failure::invalid;
 use crate::front::verify_contract_json;
 use crate::plan::explain::place;
@@ -55,12 +57,12 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     args.deny
         .iter()
         .try_for_each(|word| check_deny_word(word))?;
-    let loaded = global.engine().load_contract(&site)?;
+    let mut loaded = global.engine().load_contract(&site)?;
     let Looked {
         list,
         notes,
         uncovered,
-    } = look(&site, &loaded, args)?;
+    } = look(&site, &mut loaded, args)?;
     let is_json = format == Format::Json;
     if is_json {
         terminal.print_json(&CheckDocument {
@@ -113,7 +115,7 @@ struct Looked {
 }
 
 /// Holds a contract against its repository.
-fn look(site: &Site, loaded: &Loaded, args: &Check) -> Result<Looked, Failure> {
+fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failure> {
     let mut found = loaded.diagnostics.clone();
     let mut looked = Looked {
         list: Vec::new(),
@@ -124,6 +126,10 @@ fn look(site: &Site, loaded: &Loaded, args: &Check) -> Result<Looked, Failure> {
         let survey = survey::survey(site, contract, &loaded.sources, args.pure);
         found.append(survey.found);
         looked.notes = survey.notes;
+        let checks = contract.checks.iter().map(|c| c.id.as_str()).collect();
+        let path = baseline::path_for(&loaded.path);
+        let known = baseline::survey(site, &path, &checks, &mut loaded.sources);
+        found.append(known.map_err(failed)?.diagnostics);
         if args.uncovered {
             let git = site.git.as_ref().map_err(GitError::clone);
             let files = git.and_then(|git| uncovered::uncovered(contract, git));
@@ -194,6 +200,7 @@ fn check_deny_word(word: &str) -> Result<(), Failure> {
         crate::contract::error::CODES,
         survey::CODES,
         verify_contract_json::CODES,
+        crate::baseline::error::CODES,
     ];
     let codes = || rooms.iter().copied().flatten().chain(&load::CODES);
     if matches!(word, "warnings" | "shell") || codes().any(|code| is_called(*code, word)) {

@@ -124,6 +124,8 @@ fn compare(
         .and_then(|git| git.tracked().ok())
         .unwrap_or_default();
     let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
+    diff.differences.extend(old.known(new));
+    diff.differences.sort_by_key(|d| d.class);
     diff.accept(new.side().contract, &args.accept)
         .map_err(|e| {
             Failure::usage("vplan::usage::accept", e.to_string())

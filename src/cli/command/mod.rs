@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub mod argv;
+pub mod baseline;
 pub mod check;
 pub mod classify;
 pub mod completions;

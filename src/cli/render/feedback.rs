@@ -336,6 +336,12 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }
+    if check.known > 0 {
+        let known = check.known;
+        lines.push(format!(
+            "known before this change, and no part of the failure: {known}"
+        ));
+    }
     if !check.suggestion.is_empty() {
         lines.push(format!("what to do: {}", form.own(&check.suggestion)));
     }

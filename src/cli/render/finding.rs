@@ -29,6 +29,8 @@ pub struct Spot {
 pub struct Issue {
     /// The tool's code for it.
     pub code: Option<String>,
+    /// Whether the baseline that counted lists it.
+    pub known: bool,
     /// Its effect on the run: an error fails it.
     pub level: Level,
     /// The message; several lines, inert.
@@ -54,6 +56,7 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
         };
         let issue = Issue {
             code: None,
+            known: false,
             level: Level::Error,
             message: why.to_owned(),
             spot: Some(Spot {
@@ -89,10 +92,15 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
     let level = |level| if fails { level } else { Level::Warning };
     let name = step.check();
     let mut issues = Vec::new();
-    for finding in &record.diagnostics {
+    let known = |at: usize| record.identities.get(at).is_some_and(|i| i.known);
+    // What is known fails nothing.
+    let of = |known: bool, own| if known { Level::Warning } else { level(own) };
+    for (at, finding) in record.diagnostics.iter().enumerate() {
+        let known = known(at);
         let code = finding.code.as_deref().map(|c| visible(c.as_bytes()));
         issues.push(Issue {
-            level: level(finding.severity),
+            known,
+            level: of(known, finding.severity),
             message: inert(finding.message.as_bytes()),
             spot: finding
                 .file
@@ -105,14 +113,16 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
             code,
         });
     }
-    for test in &record.failed_tests {
+    for (at, test) in record.failed_tests.iter().enumerate() {
+        let known = known(record.diagnostics.len() + at);
         let test_name = visible(test.name.as_bytes());
         let why = test.message.as_deref().map_or(String::new(), |m| {
             format!("\n{}", inert(m.as_bytes()).trim_end())
         });
         issues.push(Issue {
             code: None,
-            level: level(Level::Error),
+            known,
+            level: of(known, Level::Error),
             message: format!("{test_name} failed{why}"),
             spot: test
                 .file
@@ -139,6 +149,7 @@ fn itself(step: &Step, record: &StepRecord, level: Level) -> Issue {
     let detail = record.detail.as_ref().unwrap_or(&status);
     Issue {
         code: None,
+        known: false,
         level,
         message: format!("{command}: {detail}"),
         spot: source(step),

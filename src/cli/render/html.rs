@@ -505,15 +505,16 @@ fn findings(out: &mut String, record: &StepRecord) {
         return;
     }
     out.push_str("<ul class=\"findings\">\n");
-    for finding in &record.diagnostics {
+    for (finding, known) in record.news_first().0 {
         let (level, tone) = match finding.severity {
             Level::Error => ("error", "bad"),
             Level::Warning => ("warning", "warn"),
         };
         let _ = writeln!(
             out,
-            "<li><code class=\"place\">{}</code> <b class=\"{tone}\">{level}</b> <code>{}</code><p>{}</p></li>",
+            "<li><code class=\"place\">{}</code> <b class=\"{tone}\">{level}{}</b> <code>{}</code><p>{}</p></li>",
             text(&place(finding)),
+            if known { ", known" } else { "" },
             text(finding.code.as_deref().unwrap_or("")),
             lines(&finding.message)
         );

@@ -5,7 +5,7 @@ use crate::base::inert::{inert, without_commands};
 use crate::base::markup;
 use crate::base::word::{is_unsafe_to_show, visible};
 use crate::check::Severity;
-use crate::check::outcome::Status;
+use crate::check::outcome::{Cause, Status};
 use crate::check::reading::FailedTest;
 use crate::plan::{Plan, Step};
 use crate::run::record::StepRecord;
@@ -319,7 +319,12 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
         file,
         name: record.id.clone(),
         stderr: bounded(&record.stderr_tail),
-        stdout: bounded(&record.stdout_tail),
+        stdout: if record.reason == Some(Cause::Known) {
+            let known = record.detail.as_deref().unwrap_or_default();
+            bounded(&format!("{known}\n{}", record.stdout_tail))
+        } else {
+            bounded(&record.stdout_tail)
+        },
         time_ms: (record.tries > 0).then_some(record.duration_ms),
     }
 }
@@ -336,7 +341,9 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
     if record.failed_tests.is_empty() {
         return None;
     }
-    let case = |test: &FailedTest| {
+    let behind = record.diagnostics.len();
+    let case = |(at, test): (usize, &FailedTest)| {
+        let is_known = (record.identities.get(behind + at)).is_some_and(|i| i.known);
         let message = test.message.as_deref().unwrap_or_default();
         let first = message
             .lines()
@@ -348,7 +355,9 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
             kind: "failed".to_owned(),
             message: visible(first.as_bytes()),
         };
-        let end = if step.severity == Severity::Warning {
+        let end = if is_known {
+            End::Skipped(Some(format!("known to fail: {}", fault.message)))
+        } else if step.severity == Severity::Warning {
             End::Skipped(Some(format!("failed as a warning: {}", fault.message)))
         } else {
             End::Failed(fault)
@@ -371,7 +380,7 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
         ]
     });
     Some(Suite {
-        cases: record.failed_tests.iter().map(case).collect(),
+        cases: record.failed_tests.iter().enumerate().map(case).collect(),
         name: format!("tests of {}", record.id),
         properties: counts.into_iter().flatten().collect(),
         time_ms: None,

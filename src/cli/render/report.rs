@@ -395,7 +395,9 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
     let mut line = |sign: &str, tone, text: &str| {
         out.push_str(&format!("    {} {text}\n", paint(color, tone, sign)))
     };
-    for test in step.failed_tests.iter().take(FOUND) {
+    let (findings, tests) = step.news_first();
+    let mark = |known: bool| if known { " (known)" } else { "" };
+    for (test, known) in tests.into_iter().take(FOUND) {
         let place = test.file.as_deref().map(short).unwrap_or_default();
         let number = test
             .line
@@ -411,7 +413,7 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
         line(
             "✗",
             Tone::Bad,
-            &format!("{}{place}{message}", short(&test.name)),
+            &format!("{}{place}{message}{}", short(&test.name), mark(known)),
         );
     }
     let failed = step.tests.map_or(0, |t| t.failed);
@@ -428,13 +430,12 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
         _ => (Level::Error, "✗", Tone::Bad, step.errors),
     };
     let mut shown = 0;
-    for finding in step
-        .diagnostics
-        .iter()
-        .filter(|f| f.severity == severity)
+    for (finding, known) in findings
+        .into_iter()
+        .filter(|(f, _)| f.severity == severity)
         .take(FOUND)
     {
-        line(sign, tone, &located(finding));
+        line(sign, tone, &format!("{}{}", located(finding), mark(known)));
         shown += 1;
     }
     let rest = total.unwrap_or(0).saturating_sub(shown);

@@ -54,6 +54,9 @@ pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
                 json!([{"physicalLocation": location(spot)}]),
             );
         }
+        if let Some(object) = result.as_object_mut().filter(|_| issue.known) {
+            object.insert("baselineState".to_owned(), json!("unchanged"));
+        }
         results.push(result);
     }
     let version = env!("CARGO_PKG_VERSION");

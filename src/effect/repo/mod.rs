@@ -1,5 +1,6 @@
 //! Reads a repository: its contract with all imports, what changed, what it declares.
 
+pub mod baseline;
 pub mod cases;
 pub mod changes;
 pub mod contents;

@@ -506,7 +506,7 @@ impl<'e> Drive<'_, '_, 'e> {
                     bug("a try ends twice");
                 };
                 let attempt = busy.attempt;
-                let (evidence, finished) = busy.finished(*tried);
+                let (evidence, finished) = busy.finished(self.context, *tried);
                 self.last = self.last.max(at);
                 let at = self.last;
                 if let Some(message) = &finished.log_error {

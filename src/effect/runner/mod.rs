@@ -5,6 +5,7 @@ pub mod asserted;
 pub mod background;
 pub mod executor;
 pub mod file_watch;
+pub mod fingerprints;
 pub mod fixer;
 pub mod journal_writer;
 pub mod judge;

@@ -6,6 +6,7 @@ use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::output::{Expected, guessed, named};
+use crate::check::reading::Reading;
 use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
@@ -43,6 +44,8 @@ pub struct Context<'a> {
     /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
     /// must start no process that leaves its session.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Makes the fingerprints of what a step has found. Called behind each try.
+    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Option<Digest>> + Sync),
     /// Called before each try of a step that is watched; the returned function is called after the
     /// try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
@@ -68,6 +71,7 @@ impl<'a> Context<'a> {
             logs: None,
             max_output: 0,
             evaluate: &|_| Evidence::default(),
+            identify: &|_, _| Vec::new(),
             watch: &|_| Box::new(|_| Looked::default()),
             looks: None,
             recall: None,
@@ -389,7 +393,11 @@ impl<'e> StepExecution<'e> {
     }
 
     /// Splits the result of a try into its evidence and the rest.
-    pub(in crate::effect) fn finished(self, mut tried: AttemptResult) -> (Box<Evidence>, Finished) {
+    pub(in crate::effect) fn finished(
+        self,
+        context: &Context<'_>,
+        mut tried: AttemptResult,
+    ) -> (Box<Evidence>, Finished) {
         if let Some(reading) = tried
             .evidence
             .reading
@@ -399,6 +407,10 @@ impl<'e> StepExecution<'e> {
             // A text that was masked before it was parsed may have been spelled otherwise there:
             // `&amp;`, `\"`.
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
+        }
+        // Behind the masking: a fingerprint tells nothing of a secret.
+        if let Some(reading) = tried.evidence.reading.as_deref() {
+            tried.evidence.fingerprints = (context.identify)(self.step, reading);
         }
         let finished = Finished {
             started_at: self.since,

@@ -1,11 +1,14 @@
 //! Verifies a plan: executes it, classifies failures, and repairs the plan where it was wrong,
 //! until there is a verdict.
 
+use crate::base::canon::Digest;
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::check::baseline::Known;
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
+use crate::check::reading::Reading;
 use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
@@ -27,6 +30,7 @@ use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::{Action, Event};
 use crate::run::journal::JournalEntry;
+use crate::run::known::known_findings;
 use crate::run::record::{ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
@@ -52,6 +56,10 @@ pub struct Run<'a> {
     pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
     /// Reads the state of the path of a `file` check.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Makes the fingerprints of what a step has found.
+    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Option<Digest>> + Sync),
+    /// The findings and failing tests that are known.
+    pub known: Option<Arc<Known>>,
     /// Records the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Results of earlier runs, if they may be used.
@@ -145,6 +153,8 @@ pub fn verify(
         max_output,
         answer,
         evaluate,
+        identify,
+        known,
         watch,
         judge,
         recall,
@@ -180,6 +190,7 @@ pub fn verify(
             logs: Some(rustix::fd::AsFd::as_fd(&logs)),
             max_output,
             evaluate,
+            identify,
             watch,
             looks: tree.as_ref(),
             recall: recall.as_ref(),
@@ -196,6 +207,7 @@ pub fn verify(
             };
             let (mut state, actions) =
                 begin(Arc::clone(&plan), std::mem::take(&mut kept), executor.now());
+            state.know(known.clone());
             let mut table = Table {
                 plan: &plan,
                 state: &mut state,
@@ -273,6 +285,10 @@ pub fn verify(
     let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records));
     circumstances.notes.extend(notes.unwrap_or_default());
     circumstances.caveats.extend(compare(&plan, &records));
+    let origin = known.as_ref().map_or("", |known| known.origin.as_str());
+    circumstances
+        .caveats
+        .extend(known_findings(&plan, &records, origin));
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note);
     conclude(&mut report);

@@ -10,8 +10,10 @@ use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
+use crate::check::baseline::Known;
 use crate::check::evidence::Evidence;
 use crate::check::file;
+use crate::check::reading::Reading;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::Root;
@@ -22,6 +24,7 @@ use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, word
 use crate::effect::runner::asserted;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
+use crate::effect::runner::fingerprints::of_step;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::reports::Aside;
 use crate::effect::runner::tree::Beginning;
@@ -137,6 +140,8 @@ struct Prepared<'k> {
     root: Root,
     beneath: Beneath,
     environment: Environment,
+    /// The findings and failing tests that are known.
+    known: Option<Arc<Known>>,
     record: RunRecord,
     /// The commit at which the subject began.
     since: Option<crate::effect::git::object::Oid>,
@@ -154,6 +159,7 @@ fn prepare<'k>(
         since,
         plan,
         requirements: held,
+        baseline,
         saved_plan,
         shard,
     } = planned;
@@ -175,6 +181,7 @@ fn prepare<'k>(
     let environment = Environment::of_this_process(&root, asked.grants.clone());
     let record = record(&session, asked)?;
     let circumstances = Circumstances {
+        baseline: baseline.used,
         saved_plan,
         shard,
         ..circumstances(asked, &plan, attempt)
@@ -189,6 +196,7 @@ fn prepare<'k>(
         root,
         beneath,
         environment,
+        known: baseline.known,
         record,
         since,
     })
@@ -226,6 +234,7 @@ fn execute(
         root,
         beneath,
         environment,
+        known,
         record,
         since,
     } = prepared;
@@ -241,6 +250,8 @@ fn execute(
             .for_each(|keeper| keeper.conclude(report, &tree))
     };
     let evaluate = |step: &Step| evaluate(&beneath, step);
+    let identify =
+        |step: &Step, reading: &Reading| of_step(&beneath, &session.site.root, step, reading);
     let logs = record.logs().try_clone_to_owned();
     let aside = logs.ok().map(|logs| Arc::new(Aside::new(logs)));
     let watch = |step: &Step| watch(&session.site.root, session.git(), aside.as_ref(), step);
@@ -285,6 +296,8 @@ fn execute(
         max_output: asked.max_output.unwrap_or(MAX_OUTPUT),
         answer: &answer,
         evaluate: &evaluate,
+        identify: &identify,
+        known,
         watch: &watch,
         recall,
         judge: judge.as_ref(),

@@ -2,7 +2,8 @@
 
 use crate::base::vocabulary::Exit;
 use crate::effect::git::object::Oid;
-use crate::engine::base_contract::{attach, of_run};
+use crate::engine::base_contract::{attach, judged_since, of_run};
+use crate::engine::baseline::{self, Counting};
 use crate::engine::failure::Failure;
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
@@ -23,6 +24,8 @@ pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 pub(super) struct Planned {
     /// The requirements of the round, if it has a subject.
     pub requirements: Option<RoundRequirements>,
+    /// The baseline that counts.
+    pub baseline: Counting,
     /// The plan, or a share of it.
     pub plan: Plan,
     /// The differences between the plan file and the present, if there is one.
@@ -75,6 +78,12 @@ pub(super) fn planned(
         &mut whole,
         of_run(&session, engine, requested, is_loop, held.as_ref())?,
     );
+    let base = match &held {
+        Some(held) => held.base,
+        None => judged_since(&session, engine),
+    };
+    let baseline = baseline::counting(&session, engine, base.as_ref())?;
+    baseline::attach(&mut whole, baseline.caveats.clone());
     let (plan, shard) = match requested.shard {
         Some(shard) => {
             let share = share(&whole, shard);
@@ -86,6 +95,7 @@ pub(super) fn planned(
     let since = subject.as_ref().and_then(Subject::since);
     Ok(Planned {
         requirements: held,
+        baseline,
         plan,
         saved_plan,
         session,

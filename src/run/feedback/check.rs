@@ -30,7 +30,8 @@ pub struct FailedCheck {
     pub cut: bool,
     /// The outcome, on one line.
     pub detail: String,
-    /// The first findings, errors before warnings, those with a place before those without.
+    /// The first findings: those that the baseline does not list, errors before warnings, those with
+    /// a place before those without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Finding>,
     /// The number of errors in its output, where it was read.
@@ -50,6 +51,10 @@ pub struct FailedCheck {
     pub format: Option<String>,
     /// Its id.
     pub id: String,
+    /// The number of its findings and failed tests that the baseline lists: they come last, and do
+    /// not make it fail.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub known: usize,
     /// Its whole output, relative to the run's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -79,6 +84,11 @@ pub struct FailedCheck {
     /// The number of warnings in its output, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Beginning and end of a stream.
@@ -202,6 +212,7 @@ impl FailedCheck {
             failure_code: None,
             format: None,
             id: id.to_owned(),
+            known: 0,
             log: None,
             problems: Vec::new(),
             reason: None,
@@ -228,9 +239,10 @@ impl FailedCheck {
             }
             .shortened(most.excerpt),
         };
-        let mut findings: Vec<&Finding> = record.diagnostics.iter().collect();
-        findings.sort_by_key(|f| {
+        let (mut findings, failed_tests) = record.news_first();
+        findings.sort_by_key(|(f, known)| {
             (
+                *known,
                 f.severity != Level::Error,
                 f.file.is_none() || f.line.is_none(),
             )
@@ -253,14 +265,19 @@ impl FailedCheck {
                 || record.failed_tests.len() > most.items
                 || record.problems.len() > most.items,
             detail: line(record.detail.as_deref().unwrap_or_default()),
-            diagnostics: findings.into_iter().take(most.items).map(finding).collect(),
+            diagnostics: findings
+                .into_iter()
+                .take(most.items)
+                .map(|(f, _)| finding(f))
+                .collect(),
             errors: record.errors,
             exit_code: record.exit_code,
-            failed_tests: (record.failed_tests.iter().take(most.items))
-                .map(test)
+            failed_tests: (failed_tests.iter().take(most.items))
+                .map(|(t, _)| test(t))
                 .collect(),
             failure_code: record.failure_code.clone(),
             format: record.format.clone(),
+            known: record.known(),
             log: record.log.clone(),
             problems: (record.problems.iter().take(most.items))
                 .map(|p| line(p))

@@ -69,6 +69,14 @@ pub(super) fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     {
         return differ(BASE, "compared the change with different commits", a, b);
     }
+    if one.report.baseline != other.report.baseline {
+        let said = |report: &Report| {
+            let digest = report.baseline.as_ref().map(|b| b.digest.to_string());
+            digest.unwrap_or_else(|| "none".to_owned())
+        };
+        let (a, b) = (said(&one.report), said(&other.report));
+        return differ(BASE, "went by different baselines", &a, &b);
+    }
     match (&one.report.tree, &other.report.tree) {
         (Some(a), Some(b)) if a != b => differ(TREE, "verified different trees", a, b),
         _ => Ok(()),

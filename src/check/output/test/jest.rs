@@ -113,7 +113,8 @@ impl Jest {
             summaries.files(text, ',');
             // `1 failed, 1 of 3 total`: it stopped after the first failures (`bail`).
             if text.contains(" of ") {
-                self.reading.leave_out("the suites behind the first failures");
+                self.reading
+                    .leave_out("the suites behind the first failures");
             }
             self.flush();
         } else if let Some(file) = line.strip_prefix("FAIL ") {

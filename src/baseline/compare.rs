@@ -1,0 +1,42 @@
+//! Says what differs between two baselines: what is known is not asked for.
+
+use super::Baseline;
+use crate::base::word::visible;
+use crate::plan::diff::{Class, Difference};
+use std::collections::BTreeMap;
+
+/// Returns the differences of two baselines, those that weaken first: each check that has entries
+/// which the older one does not list fails for less.
+#[must_use]
+pub fn differences(old: &Baseline, new: &Baseline) -> Vec<Difference> {
+    let of = |entries: BTreeMap<&str, usize>, class: Class, verb: &str, why: &str| {
+        let difference = |(check, n): (&str, usize)| Difference {
+            accept: None,
+            accepted: false,
+            class,
+            request: None,
+            new: None,
+            old: None,
+            subject: format!("baseline of {}", visible(check.as_bytes())),
+            what: format!(
+                "{n} known {} {verb}",
+                if n == 1 { "finding" } else { "findings" }
+            ),
+            why: Some(why.to_owned()),
+        };
+        entries.into_iter().map(difference).collect::<Vec<_>>()
+    };
+    let mut all = of(
+        new.beyond(old),
+        Class::Weakens,
+        "added",
+        "what is known fails nothing",
+    );
+    all.extend(of(
+        old.beyond(new),
+        Class::Strengthens,
+        "taken out",
+        "what is not known fails its check",
+    ));
+    all
+}

@@ -1,0 +1,158 @@
+//! Baselines: the findings and failing tests that were there before, in a file beside the contract.
+//!
+//! A baseline is KDL 2, written by `vplan baseline record` and read by people in reviews; one line
+//! an entry, sorted, so that a merge of two branches is just both:
+//!
+//! ```text
+//! // Written by `vplan baseline record`: known findings, which fail nothing once they are at the base.
+//! version 1
+//! finding "lint" format="eslint" file="src/a.js" rule="semi" message="Missing semicolon." fingerprint="sha256:…"
+//! test "unit" format="pytest" name="t.py::test_a" fingerprint="sha256:…"
+//! ```
+//!
+//! Only the check and the fingerprint (`check::baseline`) decide; the rest is for people. An entry
+//! that was made up excuses nothing that is not of exactly its content, and nothing at all before
+//! it is at the base of a change.
+
+mod compare;
+mod decode;
+mod encode;
+pub mod error;
+mod record;
+
+pub use compare::differences;
+pub use decode::decode;
+pub use encode::{encode, quoted};
+pub use record::{LeftOut, Recording, partial_checks, record, tighten};
+
+use crate::base::canon::Digest;
+use crate::check::baseline::Known;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The largest baseline that is read, in bytes.
+pub const MAX_BYTES: u64 = 8 << 20;
+/// The most entries of a baseline.
+pub const MAX_ENTRIES: usize = 20_000;
+/// The most bytes of a message or a name that an entry shows.
+pub const TEXT_SHOWN: usize = 160;
+
+/// The known findings and failing tests of a contract.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Baseline {
+    entries: BTreeSet<Entry>,
+}
+
+/// A known finding, or a known failing test.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name of the check that has it.
+    pub check: String,
+    /// What it is, for people.
+    pub what: What,
+    /// The format in which it was read, for people.
+    pub format: String,
+    /// Its fingerprint.
+    pub fingerprint: Digest,
+}
+
+/// What is known, for people: only the fingerprint decides.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A finding.
+    Finding {
+        /// Its file, as the tool names it.
+        file: String,
+        /// The tool's code for it, if it has one.
+        rule: Option<String>,
+        /// The beginning of its message.
+        message: String,
+    },
+    /// A failing test.
+    Test {
+        /// The beginning of its name.
+        name: String,
+    },
+}
+
+impl Baseline {
+    /// Makes a baseline of entries, in any order.
+    #[must_use]
+    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+        Self {
+            entries: entries.into_iter().collect(),
+        }
+    }
+
+    /// Returns the entries in their order: by check, findings before tests.
+    #[must_use]
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Whether it has no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the digest of what it lists, whatever its layout.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let listed: BTreeSet<(&str, &Digest)> = (self.entries.iter())
+            .map(|e| (e.check.as_str(), &e.fingerprint))
+            .collect();
+        Digest::of_value(&listed)
+    }
+
+    /// Returns what it lists, by check; `origin`: the list and where it was read, for people.
+    #[must_use]
+    pub fn known(&self, origin: String) -> Known {
+        let mut checks: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
+        for entry in &self.entries {
+            let listed = checks.entry(entry.check.clone()).or_default();
+            listed.insert(entry.fingerprint.clone());
+        }
+        Known { checks, origin }
+    }
+
+    /// Returns the number of entries that each check has more than in another baseline: of those
+    /// that the other does not list.
+    #[must_use]
+    pub fn beyond(&self, other: &Baseline) -> BTreeMap<&str, usize> {
+        let listed: BTreeSet<(&str, &Digest)> = (other.entries.iter())
+            .map(|e| (e.check.as_str(), &e.fingerprint))
+            .collect();
+        let mut more: BTreeMap<&str, BTreeSet<&Digest>> = BTreeMap::new();
+        for entry in &self.entries {
+            if !listed.contains(&(entry.check.as_str(), &entry.fingerprint)) {
+                let own = more.entry(&entry.check).or_default();
+                own.insert(&entry.fingerprint);
+            }
+        }
+        more.into_iter()
+            .map(|(check, own)| (check, own.len()))
+            .collect()
+    }
+}
+
+impl Entry {
+    /// Returns it on one line, for people: `src/a.js: semi: Missing semicolon.`
+    #[must_use]
+    pub fn line(&self) -> String {
+        let text = match &self.what {
+            What::Finding {
+                file,
+                rule,
+                message,
+            } => [Some(file), rule.as_ref(), Some(message)]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(": "),
+            What::Test { name } => name.clone(),
+        };
+        crate::base::word::visible(text.as_bytes())
+    }
+}

@@ -1,0 +1,270 @@
+//! Makes the baseline of what a run has found.
+
+use super::{Baseline, Entry, MAX_ENTRIES, TEXT_SHOWN, What};
+use crate::base::inert::inert;
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::check::baseline::cannot_be_known;
+use crate::check::outcome::{Cause, Status};
+use crate::check::reading::{FailedTest, Finding};
+use crate::contract::{Body, Contract};
+use crate::plan::{Plan, Step};
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A baseline that was made of a run, and what became of each check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// The whole baseline.
+    pub baseline: Baseline,
+    /// The number of entries that were not there before.
+    pub added: usize,
+    /// The number of entries that were there before and are not any more.
+    pub removed: usize,
+    /// The checks whose entries stay as they were, and findings that cannot be known, in plan
+    /// order.
+    pub left: Vec<LeftOut>,
+}
+
+/// A check that was not recorded, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The name of the check.
+    pub check: String,
+    /// The reason, on one line, safe to show.
+    pub why: String,
+}
+
+/// Returns the checks whose commands are given the changed files: what they do not find may be in
+/// files that they did not look at.
+#[must_use]
+pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
+    contract
+        .checks
+        .iter()
+        .filter(|check| matches!(&check.body, Body::Command(command) if command.has_changed()))
+        .map(|check| check.id.clone())
+        .collect()
+}
+
+/// Makes the baseline after a run: for each check of the run whose output was read whole, exactly
+/// what the run has found; the entries of all others stay.
+///
+/// A check that did not run, could not be run, was stopped, crashed, or whose output was not read
+/// whole keeps its entries and gets none. `old` is the baseline before, `plan` the one that was
+/// executed last. `checks` names the checks that are recorded; all of the run where it is empty.
+/// Of `partial` checks ([`partial_checks`]) entries are added and none removed.
+///
+/// Pure: it looks at the report only. `vplan init --try` records its trial with it.
+#[must_use]
+pub fn record(
+    old: &Baseline,
+    report: &Report,
+    plan: &Plan,
+    checks: &[String],
+    partial: &BTreeSet<String>,
+) -> Recording {
+    changed(old, report, plan, checks, |check, found| {
+        let before = old.entries().filter(|e| e.check == check).cloned();
+        if partial.contains(check) {
+            before.chain(found).collect()
+        } else {
+            found
+        }
+    })
+}
+
+/// Takes out of a baseline what a run does not show any more, and adds nothing: the arguments are
+/// those of [`record`].
+#[must_use]
+pub fn tighten(
+    old: &Baseline,
+    report: &Report,
+    plan: &Plan,
+    checks: &[String],
+    partial: &BTreeSet<String>,
+) -> Recording {
+    changed(old, report, plan, checks, |check, found| {
+        let shown: BTreeSet<_> = found.iter().map(|e| e.fingerprint.clone()).collect();
+        let is_shown = |e: &&Entry| partial.contains(check) || shown.contains(&e.fingerprint);
+        let before = old.entries().filter(|e| e.check == check);
+        before.filter(is_shown).cloned().collect()
+    })
+}
+
+fn changed(
+    old: &Baseline,
+    report: &Report,
+    plan: &Plan,
+    checks: &[String],
+    next: impl Fn(&str, Vec<Entry>) -> Vec<Entry>,
+) -> Recording {
+    let is_asked = |check: &str| checks.is_empty() || checks.iter().any(|c| c == check);
+    let mut ran: BTreeMap<&str, Vec<(&Step, &StepRecord)>> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for (step, record) in plan.steps.iter().zip(&report.steps) {
+        if !ran.contains_key(step.check()) {
+            order.push(step.check());
+        }
+        ran.entry(step.check()).or_default().push((step, record));
+    }
+    let mut left = Vec::new();
+    let mut after: BTreeSet<Entry> = old.entries().cloned().collect();
+    for check in order.into_iter().filter(|check| is_asked(check)) {
+        let steps = ran.get(check).map_or(&[][..], Vec::as_slice);
+        let mut leave = |why: String| {
+            left.push(LeftOut {
+                check: check.to_owned(),
+                why,
+            });
+        };
+        if report.shard.is_some() {
+            leave("the run is a shard: its other batches ran elsewhere".to_owned());
+            continue;
+        }
+        match steps
+            .iter()
+            .map(|(step, record)| found(check, step, record))
+            .collect()
+        {
+            Err(why) => leave(why),
+            Ok(found) => {
+                let found: Vec<(Vec<Entry>, usize)> = found;
+                let unknowable: usize = found.iter().map(|(_, n)| n).sum();
+                let found: Vec<Entry> = found.into_iter().flat_map(|(found, _)| found).collect();
+                if unknowable > 0 {
+                    leave(why_unknowable(steps, unknowable));
+                }
+                let fingerprints: BTreeSet<_> =
+                    found.iter().map(|e| e.fingerprint.clone()).collect();
+                // An entry that stays keeps its words, so that a review shows what is new.
+                let words = |e: &Entry| fingerprints.contains(&e.fingerprint);
+                let kept: Vec<Entry> = old
+                    .entries()
+                    .filter(|e| e.check == check && words(e))
+                    .cloned()
+                    .collect();
+                let is_kept = |e: &Entry| kept.iter().any(|k| k.fingerprint == e.fingerprint);
+                let fresh = found.into_iter().filter(|e| !is_kept(e));
+                let found: Vec<Entry> = kept.iter().cloned().chain(fresh).collect();
+                after.retain(|e| e.check != check);
+                after.extend(next(check, found));
+            }
+        }
+    }
+    let missing = checks.iter().filter(|c| !ran.contains_key(c.as_str()));
+    left.extend(missing.map(|check| LeftOut {
+        check: check.clone(),
+        why: "the run did not have it".to_owned(),
+    }));
+    if after.len() > MAX_ENTRIES {
+        left.push(LeftOut {
+            check: String::new(),
+            why: format!("a baseline has at most {MAX_ENTRIES} entries: nothing was recorded"),
+        });
+        after = old.entries().cloned().collect();
+    }
+    let baseline = Baseline { entries: after };
+    Recording {
+        added: baseline.beyond(old).values().sum(),
+        removed: old.beyond(&baseline).values().sum(),
+        baseline,
+        left,
+    }
+}
+
+/// Returns what a step has found, and how much of that cannot be known.
+///
+/// # Errors
+/// Its record does not show all that there is.
+fn found(check: &str, step: &Step, record: &StepRecord) -> Result<(Vec<Entry>, usize), String> {
+    if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.setup {
+        return Err("nothing is read of its output".to_owned());
+    }
+    let Some(format) = record.format.as_ref() else {
+        return Err("its output was not read".to_owned());
+    };
+    let shows_all = match (record.status, record.reason) {
+        (Status::Passed, None) => true,
+        (Status::PassedWithWarnings, None | Some(Cause::Known)) => true,
+        (Status::Failed, Some(Cause::Errors | Cause::TestsFailed | Cause::Warnings)) => true,
+        (Status::Cached, _) => false,
+        _ => {
+            let status = record.status.name().replace('_', " ");
+            let detail = record.detail.as_deref().unwrap_or_default();
+            return Err(format!("it {status}: {}", visible(detail.as_bytes())));
+        }
+    };
+    if !shows_all {
+        return Err("it did not run: an earlier pass stands for it".to_owned());
+    }
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    let listed = count(record.diagnostics.len());
+    let counted = (record.errors.unwrap_or(0)).saturating_add(record.warnings.unwrap_or(0));
+    let failed = record.tests.map_or(0, |tests| tests.failed);
+    if !record.problems.is_empty()
+        || listed != counted
+        || count(record.failed_tests.len()) != failed
+    {
+        return Err("its output was not read whole: it counts others than are listed".to_owned());
+    }
+    let all = record.diagnostics.len() + record.failed_tests.len();
+    if record.identities.len() != all {
+        return Err("what it found is within its limits".to_owned());
+    }
+    let findings = record.diagnostics.iter().map(of_finding);
+    let tests = record.failed_tests.iter().map(of_test);
+    let entries: Vec<Entry> = findings
+        .chain(tests)
+        .zip(&record.identities)
+        .filter_map(|(what, identity)| {
+            Some(Entry {
+                check: check.to_owned(),
+                what,
+                format: format.clone(),
+                fingerprint: identity.fingerprint.clone()?,
+            })
+        })
+        .collect();
+    let unknowable = all - entries.len();
+    Ok((entries, unknowable))
+}
+
+fn why_unknowable(steps: &[(&Step, &StepRecord)], unknowable: usize) -> String {
+    let why = steps.iter().find_map(|(step, record)| {
+        let argv: Vec<_> = (step.argv.iter().flatten())
+            .map(|word| String::from_utf8_lossy(word.as_bytes()))
+            .collect();
+        let argv: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
+        cannot_be_known(record.format.as_deref()?, &argv)
+    });
+    let why = why.unwrap_or_else(|| {
+        "their lines cannot be read, or they keep their tool from finding others".to_owned()
+    });
+    format!("{unknowable} of its findings cannot be known: {why}")
+}
+
+fn of_finding(finding: &Finding) -> What {
+    What::Finding {
+        file: shown(finding.file.as_deref().unwrap_or_default()),
+        rule: finding.code.as_deref().map(shown),
+        message: shown(&finding.message),
+    }
+}
+
+fn of_test(test: &FailedTest) -> What {
+    What::Test {
+        name: shown(&test.name),
+    }
+}
+
+/// Returns the beginning of a text, on one line and inert.
+fn shown(text: &str) -> String {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    let line = inert(line.join(" ").as_bytes());
+    match line.char_indices().nth(TEXT_SHOWN) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}

@@ -1,0 +1,153 @@
+//! Records the findings of a run.
+
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::history::{NAMES, Records, open, pick};
+use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
+use crate::engine::baseline::{RecordRequest, RecordedBaseline};
+use crate::run::past::short;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `vplan baseline record`
+#[derive(Debug, Args)]
+#[command(after_help = NAMES)]
+pub struct RecordArgs {
+    /// Only these checks; without any, all of the run.
+    #[arg(value_name = "CHECK")]
+    pub checks: Vec<String>,
+    /// Only take out what the run does not show any more.
+    #[arg(long)]
+    pub tighten: bool,
+    /// Record this run; without it the latest of this contract.
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// The directory of the records.
+    #[command(flatten)]
+    pub records: Records,
+}
+
+/// The result of a recording.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedDocument {
+    /// The number of entries that were added.
+    added: usize,
+    /// The number of entries now.
+    entries: usize,
+    /// The checks that were not recorded, or not all of them.
+    left: Vec<Left>,
+    /// The baseline, from the root of the repository.
+    path: String,
+    /// The number of entries that were taken out.
+    removed: usize,
+    /// The run.
+    run: String,
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
+    version: u32,
+    /// Whether the file was written: an unchanged one is not.
+    written: bool,
+}
+
+/// A check that was not recorded, or not all of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Left {
+    /// Its name; empty where it is about all of them.
+    check: String,
+    /// The reason.
+    why: String,
+}
+
+/// Records the findings of a run.
+///
+/// # Errors
+/// As [`super::run`].
+pub(super) fn record(
+    global: &Global,
+    args: &RecordArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let (site, history) = open(global, &args.records)?;
+    let run = (args.run.as_deref())
+        .map(|name| pick(&history, name))
+        .transpose()?;
+    let asked = RecordRequest {
+        checks: &args.checks,
+        tighten: args.tighten,
+        run: run.as_deref(),
+    };
+    let recorded = global.engine().record_baseline(&site, &history, &asked)?;
+    let left = &recorded.recording.left;
+    let is_named = |check: &str| args.checks.iter().any(|c| c == check);
+    let lacks = left
+        .iter()
+        .any(|l| l.check.is_empty() || is_named(&l.check));
+    if format == Format::Json {
+        terminal.print_json(&document(&recorded));
+    } else {
+        for left in left {
+            let check = visible(left.check.as_bytes());
+            let name = if check.is_empty() {
+                String::new()
+            } else {
+                format!("`{check}`: ")
+            };
+            terminal.note(&format!("note: {name}{}\n", left.why));
+        }
+        if !terminal.quiet {
+            terminal.say(&text(&recorded));
+        }
+    }
+    Ok(if lacks {
+        Exit::Incomplete
+    } else {
+        Exit::Success
+    }
+    .code())
+}
+
+fn document(recorded: &RecordedBaseline) -> RecordedDocument {
+    let RecordedBaseline {
+        path,
+        run,
+        recording,
+        written,
+    } = recorded;
+    let left = recording.left.iter().map(|left| Left {
+        check: left.check.clone(),
+        why: left.why.clone(),
+    });
+    RecordedDocument {
+        added: recording.added,
+        entries: recording.baseline.entries().len(),
+        left: left.collect(),
+        path: path.to_string(),
+        removed: recording.removed,
+        run: run.clone(),
+        version: 1,
+        written: *written,
+    }
+}
+
+fn text(recorded: &RecordedBaseline) -> String {
+    let (path, run) = (&recorded.path, short(&recorded.run));
+    let recording = &recorded.recording;
+    let entries = recording.baseline.entries().len();
+    if !recorded.written {
+        return format!("{path}: {entries} known, as before (run {run})\n");
+    }
+    let commit = if recording.added > 0 {
+        "; what was added counts once it is at the base of a change"
+    } else {
+        ""
+    };
+    format!(
+        "{path}: {entries} known, {} added, {} taken out (run {run}){commit}\n",
+        recording.added, recording.removed
+    )
+}

@@ -1,0 +1,131 @@
+//! Lists the known findings and failing tests.
+
+use crate::base::canon::Digest;
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::baseline::{Baseline, What};
+use crate::cli::args::{Format, Global};
+use crate::cli::render::style::{Tone, paint};
+use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `vplan baseline show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Only these checks.
+    #[arg(value_name = "CHECK")]
+    pub checks: Vec<String>,
+}
+
+/// The baseline of the work tree.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineDocument {
+    /// The digest of all that it lists.
+    digest: Digest,
+    /// The entries: by check, findings before tests.
+    entries: Vec<EntryDocument>,
+    /// The file, from the root of the repository.
+    path: String,
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// A known finding, or a known failing test.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EntryDocument {
+    /// The check that has it.
+    check: String,
+    /// The file of a finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Its fingerprint: only this and the check decide.
+    fingerprint: Digest,
+    /// The format in which it was read.
+    format: String,
+    /// `finding` or `test`.
+    kind: &'static str,
+    /// The message of a finding, or the name of a test.
+    message: String,
+    /// The tool's code for a finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+}
+
+/// Lists what the baseline of the work tree holds.
+///
+/// # Errors
+/// As [`super::run`].
+pub(super) fn show(
+    global: &Global,
+    args: &ShowArgs,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let engine = global.engine();
+    let site = engine.locate()?;
+    let (path, whole) = engine.baseline(&site)?;
+    for check in &args.checks {
+        if !whole.entries().any(|e| e.check == *check) {
+            let name = visible(check.as_bytes());
+            let message = format!("the baseline lists nothing of a check `{name}`");
+            return Err(Failure::usage("vplan::usage::unknown_check", message)
+                .help("`vplan baseline show` lists all"));
+        }
+    }
+    let is_asked = |check: &String| args.checks.is_empty() || args.checks.contains(check);
+    let asked = whole.entries().filter(|e| is_asked(&e.check)).cloned();
+    let shown = Baseline::new(asked);
+    if format == Format::Json {
+        terminal.print_json(&BaselineDocument {
+            digest: whole.digest(),
+            entries: shown.entries().map(entry).collect(),
+            path: path.to_string(),
+            version: 1,
+        });
+    } else {
+        terminal.say(&text(&path.to_string(), &shown, terminal.color));
+    }
+    Ok(Exit::Success.code())
+}
+
+fn entry(entry: &crate::baseline::Entry) -> EntryDocument {
+    let (kind, file, message, rule) = match &entry.what {
+        What::Finding {
+            file,
+            rule,
+            message,
+        } => ("finding", Some(file.clone()), message.clone(), rule.clone()),
+        What::Test { name } => ("test", None, name.clone(), None),
+    };
+    EntryDocument {
+        check: entry.check.clone(),
+        file,
+        fingerprint: entry.fingerprint.clone(),
+        format: entry.format.clone(),
+        kind,
+        message,
+        rule,
+    }
+}
+
+fn text(path: &str, shown: &Baseline, color: bool) -> String {
+    let mut out = String::new();
+    let mut check = "";
+    for entry in shown.entries() {
+        if entry.check != check {
+            check = &entry.check;
+            let all = shown.entries().filter(|e| e.check == check).count();
+            let name = paint(color, Tone::Strong, &visible(check.as_bytes()));
+            out.push_str(&format!("{name}: {all} known\n"));
+        }
+        out.push_str(&format!("  {}\n", entry.line()));
+    }
+    let entries = shown.entries().len();
+    out + &format!("{path}: {entries} known\n")
+}

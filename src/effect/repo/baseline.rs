@@ -1,0 +1,221 @@
+//! Finds, reads and replaces the baseline of a contract.
+
+use crate::base::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::base::path::RepoPath;
+use crate::base::source::{Source, Sources};
+use crate::base::span::{Place, Span};
+use crate::base::unit::show_size;
+use crate::base::word::count;
+use crate::baseline::error::UNKNOWN_CHECK;
+use crate::baseline::{Baseline, MAX_BYTES, decode, encode, quoted};
+use crate::effect::git::error::GitError;
+use crate::effect::git::object::Oid;
+use crate::effect::os::files;
+use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::repo::load::Site;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A baseline as it was found.
+#[derive(Debug, Default)]
+pub struct BaselineFile {
+    /// Its content, without the entries that are wrong; `None` where there is no such file.
+    pub baseline: Option<Baseline>,
+    /// Its text with its name, for the messages.
+    pub sources: Sources,
+    /// The errors in it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What is wrong with the baseline of a contract.
+#[derive(Debug, Default)]
+pub struct Surveyed {
+    /// The errors, and warnings about checks that the contract does not have; their places are in
+    /// the sources that were given.
+    pub diagnostics: Diagnostics,
+    /// The number of entries.
+    pub entries: usize,
+}
+
+/// The reason why there is no baseline. One with mistakes in it is none of these.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BaselineFileError {
+    /// It exists and cannot be read.
+    #[error("the baseline `{path}` cannot be read: {message}")]
+    Unreadable {
+        /// The file.
+        path: RepoPath,
+        /// The reason.
+        message: String,
+    },
+    /// It cannot be replaced.
+    #[error("the baseline `{path}` cannot be written: {message}")]
+    Unwritable {
+        /// The file.
+        path: RepoPath,
+        /// The reason.
+        message: String,
+    },
+    /// Git cannot read the revision.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl BaselineFileError {
+    /// Returns its stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            BaselineFileError::Unreadable { .. } => "vplan::baseline::unreadable",
+            BaselineFileError::Unwritable { .. } => "vplan::baseline::unwritable",
+            BaselineFileError::Git(e) => e.code(),
+        }
+    }
+
+    /// Returns the way out, where there is one.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            BaselineFileError::Unreadable { .. } => Some(
+                "a baseline is a regular file of the repository: take away what is there, then `vplan baseline record`"
+                    .to_owned(),
+            ),
+            BaselineFileError::Unwritable { .. } => None,
+            BaselineFileError::Git(e) => e.help(),
+        }
+    }
+}
+
+impl BaselineFile {
+    /// Whether there are errors in it.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .any(|d| d.severity == Severity::Error)
+    }
+
+    fn of(path: &RepoPath, bytes: Vec<u8>) -> Result<Self, String> {
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            format!("it is not UTF-8 (at offset {at})")
+        })?;
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new(path.to_string(), &text));
+        let (baseline, found) = decode(sources[id].text(), id);
+        Ok(Self {
+            baseline: Some(baseline),
+            diagnostics: found.sorted(),
+            sources,
+        })
+    }
+}
+
+/// Returns the path of the baseline next to a contract: `verify.vplan` has `verify.baseline.kdl`.
+#[must_use]
+pub fn path_for(contract: &RepoPath) -> RepoPath {
+    contract.with_ending(b".baseline.kdl")
+}
+
+/// Reads a baseline: from a revision, or from the work tree. A missing one is none.
+///
+/// # Errors
+/// It exists and is no regular UTF-8 file of at most [`MAX_BYTES`].
+pub fn read(
+    site: &Site,
+    path: &RepoPath,
+    revision: Option<&Oid>,
+) -> Result<BaselineFile, BaselineFileError> {
+    let unreadable = |message: String| BaselineFileError::Unreadable {
+        path: path.clone(),
+        message,
+    };
+    let large = || unreadable(format!("it is larger than {}", show_size(MAX_BYTES)));
+    let bytes = match revision {
+        Some(commit) => {
+            let git = site.git.as_ref().map_err(GitError::clone)?;
+            match git.file_at(commit, path, MAX_BYTES) {
+                Err(GitError::TooLarge { .. }) => return Err(large()),
+                found => found?,
+            }
+        }
+        None => {
+            let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
+            // It is replaced by a rename, which would put a file where the symlink was.
+            if beneath.link(path).is_some() {
+                return Err(unreadable("it is a symlink".to_owned()));
+            }
+            match beneath.read(path, MAX_BYTES) {
+                Ok(bytes) => Some(bytes),
+                Err(ReadError::Missing) => None,
+                Err(ReadError::TooLarge(_)) => return Err(large()),
+                Err(e) => return Err(unreadable(e.to_string())),
+            }
+        }
+    };
+    bytes.map_or_else(
+        || Ok(BaselineFile::default()),
+        |bytes| BaselineFile::of(path, bytes).map_err(unreadable),
+    )
+}
+
+/// Examines the baseline of the work tree; `checks` are the names that the contract has, and its
+/// text is added to `sources`.
+///
+/// # Errors
+/// It exists and cannot be read.
+pub fn survey(
+    site: &Site,
+    path: &RepoPath,
+    checks: &BTreeSet<&str>,
+    sources: &mut Sources,
+) -> Result<Surveyed, BaselineFileError> {
+    let found = read(site, path, None)?;
+    let text = found
+        .sources
+        .iter()
+        .next()
+        .map(|(_, source)| source.text().to_owned());
+    let Some(text) = text else {
+        return Ok(Surveyed::default());
+    };
+    let id = sources.add(Source::new(path.to_string(), &text));
+    let (baseline, mut diagnostics) = decode(&text, id);
+    let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in baseline.entries() {
+        if !checks.contains(entry.check.as_str()) {
+            *unknown.entry(&entry.check).or_default() += 1;
+        }
+    }
+    for (check, entries) in unknown {
+        let name = quoted(check);
+        let at = text.find(&name).unwrap_or(0);
+        let place = Place::new(id, Span::new(at, (at + name.len()).min(text.len())));
+        let lines = count(entries, "line");
+        let message =
+            format!("the baseline has {lines} of a check that the contract does not have");
+        let diagnostic = Diagnostic::warning(UNKNOWN_CHECK, message);
+        diagnostics.push(
+            diagnostic
+                .label(place, "no check is called so")
+                .help("take the lines out, or give the check its name back"),
+        );
+    }
+    Ok(Surveyed {
+        entries: baseline.entries().len(),
+        diagnostics,
+    })
+}
+
+/// Replaces the baseline of the work tree. Readers see the old one or the new one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(site: &Site, path: &RepoPath, baseline: &Baseline) -> Result<(), BaselineFileError> {
+    let target = site.root.join(path.to_os());
+    files::replace(&target, encode(baseline).as_bytes()).map_err(|e| {
+        BaselineFileError::Unwritable {
+            path: path.clone(),
+            message: e.to_string(),
+        }
+    })
+}
