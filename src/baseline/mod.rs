@@ -60,7 +60,7 @@ pub struct Entry {
 pub enum What {
     /// A finding.
     Finding {
-        /// Its file, as the tool names it.
+        /// Its file, from the root of the repository.
         file: String,
         /// The tool's code for it, if it has one.
         rule: Option<String>,

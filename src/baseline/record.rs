@@ -218,7 +218,11 @@ fn found(check: &str, step: &Step, record: &StepRecord) -> Result<(Vec<Entry>, u
     let entries: Vec<Entry> = findings
         .chain(tests)
         .zip(&record.identities)
-        .filter_map(|(what, identity)| {
+        .filter_map(|(mut what, identity)| {
+            // A tool may name the file from the root of all files.
+            if let (What::Finding { file, .. }, Some(own)) = (&mut what, &identity.file) {
+                *file = shown(own);
+            }
             Some(Entry {
                 check: check.to_owned(),
                 what,

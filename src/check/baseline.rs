@@ -14,12 +14,10 @@ mod rules;
 use super::Kind;
 use super::evidence::Evidence;
 use super::outcome::{Cause, Outcome, Status, Terms};
-use super::reading::{FailedTest, Finding, Level, Reading};
+use super::reading::{FailedTest, Finding, Identity, Level, Reading};
 use crate::base::canon::Digest;
 use crate::base::word::{count, visible};
 use rules::Rule;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The known findings and failing tests of all checks.
@@ -31,18 +29,6 @@ pub struct Known {
     pub origin: String,
 }
 
-/// A finding or a failing test by what it is, wherever it moves.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Identity {
-    /// Its fingerprint; absent where it cannot be known: its line cannot be read, or it keeps its
-    /// tool from finding others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<Digest>,
-    /// Whether the baseline that counts lists it.
-    pub known: bool,
-}
-
 /// The place of a finding: its file, from the root of the repository, and the text of its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -52,7 +38,7 @@ pub struct Line {
     pub text: Vec<u8>,
 }
 
-/// Returns the fingerprints of the findings of a reading, then of its failed tests, in their order.
+/// Returns what the findings of a reading are, with their fingerprints, then of its failed tests, in their order.
 /// `argv`: the command; `line` reads the line that a finding is on. None of them has one where
 /// the format or the command does not show that all was looked at.
 pub fn fingerprints(
@@ -60,26 +46,37 @@ pub fn fingerprints(
     argv: &[&str],
     reading: &Reading,
     line: &mut dyn FnMut(&Finding) -> Option<Line>,
-) -> Vec<Option<Digest>> {
+) -> Vec<Identity> {
     let Some(rule) = Rule::of(&reading.format).filter(|rule| rule.is_whole(argv).is_ok()) else {
-        return vec![None; reading.findings.len() + reading.failed_tests.len()];
+        return vec![Identity::default(); reading.findings.len() + reading.failed_tests.len()];
     };
     let mut met: BTreeMap<Digest, u32> = BTreeMap::new();
     let mut numbered = |content: Digest| {
         let nth = met.entry(content.clone()).or_default();
         *nth = nth.saturating_add(1);
-        Digest::of_value(&(&content, *nth))
+        Some(Digest::of_value(&(&content, *nth)))
     };
-    let mut all: Vec<Option<Digest>> = Vec::new();
+    let mut all: Vec<Identity> = Vec::new();
     for finding in &reading.findings {
         let place = Some(finding)
             .filter(|f| !(rule.hides_finding)(f))
             .and_then(&mut *line);
-        all.push(place.map(|place| numbered(content_of_finding(check, finding, &place))));
+        all.push(place.map_or_else(Identity::default, |place| Identity {
+            fingerprint: numbered(content_of_finding(check, finding, &place)),
+            file: Some(place.file),
+            known: false,
+        }));
     }
     for test in &reading.failed_tests {
         let content = || content_of_test(check, &reading.format, test);
-        all.push((!(rule.hides_test)(test)).then(|| numbered(content())));
+        all.push(Identity {
+            fingerprint: if (rule.hides_test)(test) {
+                None
+            } else {
+                numbered(content())
+            },
+            ..Identity::default()
+        });
     }
     all
 }
@@ -138,12 +135,15 @@ fn without_lines(message: &str) -> String {
 #[must_use]
 pub fn identities(known: Option<&Known>, check: &str, evidence: &Evidence) -> Vec<Identity> {
     let listed = known.and_then(|known| known.checks.get(check));
-    let identity = |fingerprint: &Option<Digest>| Identity {
-        known: (fingerprint.as_ref())
-            .is_some_and(|f| listed.is_some_and(|listed| listed.contains(f))),
-        fingerprint: fingerprint.clone(),
+    let is_known = |found: &Identity| {
+        let fingerprint = found.fingerprint.as_ref();
+        fingerprint.is_some_and(|f| listed.is_some_and(|listed| listed.contains(f)))
     };
-    evidence.fingerprints.iter().map(identity).collect()
+    let found = evidence.identities.iter().map(|found| Identity {
+        known: is_known(found),
+        ..found.clone()
+    });
+    found.collect()
 }
 
 /// Judges a failed try by what is known: a pass with warnings where it failed for nothing else, and
@@ -203,7 +203,7 @@ fn excused(
         .ok_or("its output was not read")?;
     let rule = Rule::of(&reading.format)
         .ok_or_else(|| format!("`{}` has no exit code for findings alone", reading.format))?;
-    if !terms.exit.is_empty() {
+    if !matches!(terms.exit, [] | [0]) {
         return Err("the contract says which exit codes are accepted".to_owned());
     }
     let is_whole = !evidence.report_missing

@@ -18,10 +18,10 @@ pub struct Evidence {
     pub earlier: Option<Box<EarlierPass>>,
     /// Its exit code, if it exited by itself.
     pub exit: Option<i32>,
-    /// The fingerprints of the findings in `reading`, then of its failed tests, in their order;
-    /// absent where one cannot be known. Empty where they were not made.
+    /// What the findings in `reading`, then its failed tests are, in their order. Empty where that
+    /// was not found out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fingerprints: Vec<Option<Digest>>,
+    pub identities: Vec<super::reading::Identity>,
     /// The number of processes that were still there when it ended and had to be stopped.
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.

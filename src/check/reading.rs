@@ -4,6 +4,7 @@
 //! output: counts are complete, lists hold the first of them.
 
 use super::Kind;
+use crate::base::canon::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +121,21 @@ pub struct FailedTest {
     pub message: Option<String>,
     /// Its name as the tool writes it, with its suites where the tool names them.
     pub name: String,
+}
+
+/// A finding or a failing test by what it is, wherever it moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Identity {
+    /// The file of a finding, from the root of the repository, where its line could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its fingerprint; absent where it cannot be known: its line cannot be read, or it keeps its
+    /// tool from finding others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Digest>,
+    /// Whether the baseline that counts lists it.
+    pub known: bool,
 }
 
 impl TestCounts {

@@ -35,7 +35,8 @@ fn lines(same: &[u64]) -> impl Fn(&Finding) -> Option<Line> {
 }
 
 fn prints(check: &str, argv: &[&str], reading: &Reading, same: &[u64]) -> Vec<Option<Digest>> {
-    fingerprints(check, argv, reading, &mut lines(same))
+    let made = fingerprints(check, argv, reading, &mut lines(same));
+    made.into_iter().map(|made| made.fingerprint).collect()
 }
 
 fn terms(kind: Kind) -> Terms<'static> {
@@ -73,7 +74,7 @@ fn judged(
     let mut terms = terms(kind);
     let mut evidence = Evidence {
         exit: Some(exit),
-        fingerprints: prints("c", argv, now, &[]),
+        identities: fingerprints("c", argv, now, &mut lines(&[])),
         reading: Some(Box::new(now.clone())),
         ..Evidence::default()
     };
@@ -204,7 +205,7 @@ fn a_lint_with_known_findings_only() {
         ("more than listed", |_, e| {
             e.reading.as_mut().unwrap().errors = 3
         }),
-        ("no fingerprints", |_, e| e.fingerprints.clear()),
+        ("no fingerprints", |_, e| e.identities.clear()),
         ("no report", |_, e| e.report_missing = true),
     ];
     for (what, change) in changes {

@@ -1,10 +1,9 @@
 //! Makes the fingerprints of what a step has found, from the lines that its findings are on.
 
-use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::baseline::{Line, fingerprints};
-use crate::check::reading::{Finding, Reading};
+use crate::check::reading::{Finding, Identity, Reading};
 use crate::effect::os::files::beneath::Beneath;
 use crate::plan::Step;
 use std::collections::BTreeMap;
@@ -16,16 +15,11 @@ const MAX_FILE: u64 = 4 << 20;
 /// The most bytes of files that are read for one step.
 const MAX_ALL: usize = 64 << 20;
 
-/// Makes the fingerprints of a reading, in its order; `root` is the repository's folder. Where a
+/// Makes what the findings of a reading are, in its order; `root` is the repository's folder. Where a
 /// line cannot be read (another file than a regular one of the repository, or too large a one), the
 /// finding has none.
 #[must_use]
-pub fn of_step(
-    beneath: &Beneath,
-    root: &Path,
-    step: &Step,
-    reading: &Reading,
-) -> Vec<Option<Digest>> {
+pub fn of_step(beneath: &Beneath, root: &Path, step: &Step, reading: &Reading) -> Vec<Identity> {
     if reading.findings.is_empty() && reading.failed_tests.is_empty() {
         return Vec::new();
     }

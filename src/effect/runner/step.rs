@@ -6,7 +6,7 @@ use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::output::{Expected, guessed, named};
-use crate::check::reading::Reading;
+use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
@@ -45,7 +45,7 @@ pub struct Context<'a> {
     /// must start no process that leaves its session.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Makes the fingerprints of what a step has found. Called behind each try.
-    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Option<Digest>> + Sync),
+    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
     /// Called before each try of a step that is watched; the returned function is called after the
     /// try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
@@ -410,7 +410,7 @@ impl<'e> StepExecution<'e> {
         }
         // Behind the masking: a fingerprint tells nothing of a secret.
         if let Some(reading) = tried.evidence.reading.as_deref() {
-            tried.evidence.fingerprints = (context.identify)(self.step, reading);
+            tried.evidence.identities = (context.identify)(self.step, reading);
         }
         let finished = Finished {
             started_at: self.since,

@@ -1,14 +1,13 @@
 //! Verifies a plan: executes it, classifies failures, and repairs the plan where it was wrong,
 //! until there is a verdict.
 
-use crate::base::canon::Digest;
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::baseline::Known;
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
-use crate::check::reading::Reading;
+use crate::check::reading::{Identity, Reading};
 use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::process::program::{Program, Root};
@@ -57,7 +56,7 @@ pub struct Run<'a> {
     /// Reads the state of the path of a `file` check.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Makes the fingerprints of what a step has found.
-    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Option<Digest>> + Sync),
+    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
     /// The findings and failing tests that are known.
     pub known: Option<Arc<Known>>,
     /// Records the files that `unchanged` and `report` select.
