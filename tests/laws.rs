@@ -178,6 +178,7 @@ fn no_env_no_clock_no_fs() {
     let mut all = Vec::new();
     for room in [
         "base", "lang", "check", "contract", "plan", "recover", "run", "ledger", "lock", "reuse",
+        "baseline",
     ] {
         files(&root().join("src").join(room), &mut all);
     }

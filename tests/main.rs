@@ -11,6 +11,7 @@
     reason = "tests are outside the pure core"
 )]
 
+mod baseline;
 mod changes;
 mod check;
 mod ci;

@@ -24,25 +24,26 @@ const EDGES: &[(&str, &[&str])] = &[
     ("reuse", &["base", "check", "plan", "run"]),
     ("ledger", &["base", "check", "contract", "run"]),
     ("lock", &["base", "plan"]),
+    ("baseline", &["base", "check", "contract", "plan", "run"]),
     (
         "effect",
         &[
             "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock",
+            "ledger", "lock", "baseline",
         ],
     ),
     (
         "engine",
         &[
             "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock", "effect",
+            "ledger", "lock", "baseline", "effect",
         ],
     ),
     (
         "cli",
         &[
             "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock", "effect", "engine",
+            "ledger", "lock", "baseline", "effect", "engine",
         ],
     ),
 ];
@@ -75,7 +76,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("toml", &["front/"]),
     (
         "kdl",
-        &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"],
+        &[
+            "plan/kdl/write.rs",
+            "plan/kdl/tests.rs",
+            "lock/encode.rs",
+            "baseline/encode.rs",
+        ],
     ),
     ("quick_xml", &["check/output/"]),
     ("memchr", &["check/output/", "effect/git/"]),
