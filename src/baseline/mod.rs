@@ -47,7 +47,7 @@ pub struct Baseline {
 pub struct Entry {
     /// The name of the check that has it.
     pub check: String,
-    /// What it is, for people.
+    /// Its description, for people.
     pub what: What,
     /// The format in which it was read, for people.
     pub format: String,
@@ -55,7 +55,7 @@ pub struct Entry {
     pub fingerprint: Digest,
 }
 
-/// What is known, for people: only the fingerprint decides.
+/// The description of an entry, for people: only the fingerprint decides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// A finding.

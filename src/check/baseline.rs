@@ -12,6 +12,7 @@
 mod rules;
 
 use super::Kind;
+use super::agreement::{located, short};
 use super::evidence::Evidence;
 use super::outcome::{Cause, Outcome, Status, Terms};
 use super::reading::{FailedTest, Finding, Identity, Level, Reading};
@@ -40,14 +41,16 @@ pub struct Line {
 
 /// Returns what the findings of a reading are, with their fingerprints, then of its failed tests, in their order.
 /// `argv`: the command; `line` reads the line that a finding is on. None of them has one where
-/// the format or the command does not show that all was looked at.
+/// the format, the command or the output does not show that all was looked at.
 pub fn fingerprints(
     check: &str,
     argv: &[&str],
     reading: &Reading,
     line: &mut dyn FnMut(&Finding) -> Option<Line>,
 ) -> Vec<Identity> {
-    let Some(rule) = Rule::of(&reading.format).filter(|rule| rule.is_whole(argv).is_ok()) else {
+    let is_whole = reading.unread.is_empty() && reading.problems.is_empty();
+    let rule = Rule::of(&reading.format).filter(|rule| is_whole && rule.is_whole(argv).is_ok());
+    let Some(rule) = rule else {
         return vec![Identity::default(); reading.findings.len() + reading.failed_tests.len()];
     };
     let mut met: BTreeMap<Digest, u32> = BTreeMap::new();
@@ -173,12 +176,36 @@ pub fn judge(
         ),
         Err(why) => {
             let said = outcome.detail.unwrap_or_default();
+            let said = first_new(evidence, &identities).unwrap_or(said);
             Outcome {
                 detail: Some(format!("{said}; {found} known of {origin}, but {why}")),
                 ..outcome
             }
         }
     }
+}
+
+/// Names the first finding or failed test that is not known: what comes first in an output may have
+/// been there before.
+fn first_new(evidence: &Evidence, identities: &[Identity]) -> Option<String> {
+    let reading = evidence.reading.as_deref()?;
+    let is_new = |at: usize| identities.get(at).is_some_and(|i| !i.known);
+    let new = identities.iter().filter(|i| !i.known).count();
+    let behind = reading.findings.len();
+    let tests = reading.failed_tests.iter().enumerate();
+    let first = reading
+        .findings
+        .iter()
+        .enumerate()
+        .filter(|(at, finding)| is_new(*at) && finding.severity == Level::Error)
+        .map(|(_, finding)| located(finding))
+        .chain(
+            tests
+                .filter(|(at, _)| is_new(behind + at))
+                .map(|(_, test)| short(&test.name)),
+        )
+        .next()?;
+    Some(format!("{new} new, first {first}"))
 }
 
 /// Whether an outcome is a failure for what an output counts.

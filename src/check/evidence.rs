@@ -18,8 +18,8 @@ pub struct Evidence {
     pub earlier: Option<Box<EarlierPass>>,
     /// Its exit code, if it exited by itself.
     pub exit: Option<i32>,
-    /// What the findings in `reading`, then its failed tests are, in their order. Empty where that
-    /// was not found out.
+    /// The identities of the findings in `reading`, then of its failed tests, in their order. Empty
+    /// where they were not found out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identities: Vec<super::reading::Identity>,
     /// The number of processes that were still there when it ended and had to be stopped.

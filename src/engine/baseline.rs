@@ -32,11 +32,11 @@ const LOOKED_AT: usize = 200;
 /// The baseline that counts in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
-    /// What it lists; `None` where there is none.
+    /// Its list; `None` where there is none.
     pub known: Option<Arc<Known>>,
-    /// What a report says of it; absent where there is none.
+    /// The entry of a report about it; absent where there is none.
     pub used: Option<BaselineUse>,
-    /// How the work tree's differs from it.
+    /// The differences of the work tree's from it.
     pub caveats: Vec<Caveat>,
 }
 
@@ -251,7 +251,7 @@ fn named(all: &BTreeMap<&str, usize>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What is recorded, and how.
+/// The request to record a baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordRequest<'a> {
     /// These checks; all of the run where it is empty.
@@ -269,7 +269,7 @@ pub struct RecordedBaseline {
     pub path: RepoPath,
     /// The run.
     pub run: String,
-    /// What became of it.
+    /// The result.
     pub recording: Recording,
     /// Whether the file was written: an unchanged one is not.
     pub written: bool,

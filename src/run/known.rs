@@ -1,4 +1,4 @@
-//! What a report says of known findings: which baseline counted, and what it excused.
+//! Known findings in a report: the baseline that counted, and all that it excused.
 
 use super::record::StepRecord;
 use crate::base::canon::Digest;
@@ -22,13 +22,13 @@ pub struct BaselineUse {
     pub digest: Digest,
     /// The number of its entries.
     pub entries: usize,
-    /// Why this one counts.
+    /// The reason why this one counts.
     pub from: BaselineSource,
     /// The file.
     pub path: RepoPath,
 }
 
-/// Where the baseline that counts was read.
+/// The place at which the baseline that counts was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineSource {

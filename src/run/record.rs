@@ -70,7 +70,7 @@ pub struct StepRecord {
     pub format: Option<String>,
     /// Its id in the plan.
     pub id: String,
-    /// What its `diagnostics`, then its `failedTests` are, in their order: for `vplan baseline`.
+    /// The identities of its `diagnostics`, then of its `failedTests`, in their order.
     /// Only where they make it fail, or the baseline lists some of its check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identities: Vec<Identity>,
@@ -259,7 +259,7 @@ impl StepRecord {
                         | Cause::Known
                 )
             );
-        if decided {
+        if decided && identities.iter().any(|i| i.fingerprint.is_some()) {
             self.identities = identities;
         }
         self

@@ -50,7 +50,7 @@ fn terms(kind: Kind) -> Terms<'static> {
     }
 }
 
-/// What becomes of a try with this reading where these readings are known of the check `c`.
+/// The outcome of a try with this reading, of a check `c` of which the other one is known.
 fn judged(
     known: &Reading,
     now: &Reading,

@@ -26,7 +26,7 @@ pub struct BaselineFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What is wrong with the baseline of a contract.
+/// The mistakes in the baseline of a contract.
 #[derive(Debug, Default)]
 pub struct Surveyed {
     /// The errors, and warnings about checks that the contract does not have; their places are in

@@ -8,6 +8,8 @@ use crate::base::vocabulary::Exit;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::lockfile;
+use crate::engine::base_contract::judged_since;
+use crate::engine::baseline::counting;
 use crate::engine::failure::Failure;
 use crate::engine::open::Session;
 use crate::engine::open::gather_from;
@@ -32,10 +34,15 @@ struct Pin {
     imports: Vec<(String, Digest)>,
     /// The digest of the lock's bytes, or why it cannot be read.
     lock: Result<Option<Digest>, String>,
+    /// The digest of what is known, or why that cannot be read: where the base has no contract,
+    /// the fixer could add to it.
+    known: Result<Option<Digest>, String>,
 }
 
 impl Pin {
-    fn of(session: &Session) -> Self {
+    fn of(engine: &Engine<'_>, session: &Session) -> Self {
+        let base = judged_since(session, engine);
+        let known = counting(session, engine, base.as_ref());
         let contract = session.contract();
         let imports = contract.map(|c| {
             c.imports
@@ -56,6 +63,9 @@ impl Pin {
             contract: contract.map(|c| c.digest.clone()),
             imports: imports.unwrap_or_default(),
             lock,
+            known: known
+                .map(|known| known.used.map(|used| used.digest))
+                .map_err(|failure| failure.message),
         }
     }
 }
@@ -104,13 +114,13 @@ impl Watch {
         engine: &Engine<'_>,
         session: &Session,
     ) -> Result<Vec<Caveat>, Failure> {
-        let now = Pin::of(session);
+        let now = Pin::of(engine, session);
         match &self.pin {
             Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
                 return Err(Failure::new(
                     Exit::Escalated,
                     CHANGED,
-                    "the fixer changed the contract, what it imports, or its lock",
+                    "the fixer changed the contract, what it imports, its lock, or what is known",
                 )
                 .help(
                     "look at the change; `--allow-contract-change` goes on under the new contract",

@@ -127,7 +127,7 @@ fn passed(report: &Report, id: &str) -> HookOutput {
     let is_less = |code| {
         matches!(
             code,
-            Code::TestsDropped | Code::LineEnds | Code::SwitchedOff
+            Code::BaselineChanged | Code::TestsDropped | Code::LineEnds | Code::SwitchedOff
         )
     };
     let counts = |c: &&Caveat| c.effect > Effect::Note || is_less(c.code);
