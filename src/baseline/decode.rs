@@ -1,7 +1,7 @@
 //! Reads a baseline, and reports what is wrong with it.
 
 use super::error::{ANEW, BAD_VALUE, MISSING, SYNTAX, TOO_MANY, UNKNOWN, VERSION};
-use super::{Baseline, Entry, MAX_ENTRIES, What};
+use super::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::span::{Place, SourceId, Span};
@@ -72,7 +72,7 @@ impl Reader {
         self.sink.push(diagnostic.help(ANEW));
     }
 
-    fn node(&mut self, node: &Node) -> Option<Entry> {
+    fn node(&mut self, node: &Node) -> Option<KnownEntry> {
         match node.name.text.as_str() {
             "version" => {
                 self.version(node);
@@ -110,15 +110,15 @@ impl Reader {
         self.wrong(VERSION, node.span(), message, "not `version 1`");
     }
 
-    fn finding(&mut self, node: &Node) -> Option<Entry> {
+    fn finding(&mut self, node: &Node) -> Option<KnownEntry> {
         const NAMES: [&str; 6] = ["", "format", "file", "message", "fingerprint", "rule"];
         let [check, format, file, message, fingerprint, rule] =
             self.texts(node, NAMES, NAMES.len() - 1)?;
         let fingerprint = self.digest(&fingerprint?)?;
-        Some(Entry {
+        Some(KnownEntry {
             check: check?.text,
             format: format?.text,
-            what: What::Finding {
+            what: EntryKind::Finding {
                 file: file?.text,
                 rule: rule.map(|rule| rule.text),
                 message: message?.text,
@@ -127,14 +127,14 @@ impl Reader {
         })
     }
 
-    fn test(&mut self, node: &Node) -> Option<Entry> {
+    fn test(&mut self, node: &Node) -> Option<KnownEntry> {
         const NAMES: [&str; 4] = ["", "format", "name", "fingerprint"];
         let [check, format, name, fingerprint] = self.texts(node, NAMES, NAMES.len())?;
         let fingerprint = self.digest(&fingerprint?)?;
-        Some(Entry {
+        Some(KnownEntry {
             check: check?.text,
             format: format?.text,
-            what: What::Test { name: name?.text },
+            what: EntryKind::Test { name: name?.text },
             fingerprint,
         })
     }
@@ -212,20 +212,20 @@ mod tests {
 
     fn good() -> String {
         encode(&Baseline::new([
-            Entry {
+            KnownEntry {
                 check: "lint".to_owned(),
                 format: "eslint".to_owned(),
-                what: What::Finding {
+                what: EntryKind::Finding {
                     file: "src/a b.js".to_owned(),
                     rule: Some("semi".to_owned()),
                     message: "say \"x\\\u{202e}\"\n".to_owned(),
                 },
                 fingerprint: Digest::of(b"1"),
             },
-            Entry {
+            KnownEntry {
                 check: "unit".to_owned(),
                 format: "pytest".to_owned(),
-                what: What::Test {
+                what: EntryKind::Test {
                     name: "t.py::test_a".to_owned(),
                 },
                 fingerprint: Digest::of(b"2"),

@@ -1,6 +1,6 @@
 //! Writes a baseline. The same entries give the same bytes.
 
-use super::{Baseline, Entry, What};
+use super::{Baseline, EntryKind, KnownEntry};
 use crate::base::word::is_unsafe_to_show;
 use crate::plan::kdl::{self as plan_kdl, value};
 use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
@@ -18,10 +18,10 @@ pub fn encode(baseline: &Baseline) -> String {
     out
 }
 
-fn node(entry: &Entry) -> KdlNode {
+fn node(entry: &KnownEntry) -> KdlNode {
     let format = string(Some("format"), &entry.format);
     let (name, own) = match &entry.what {
-        What::Finding {
+        EntryKind::Finding {
             file,
             rule,
             message,
@@ -32,7 +32,7 @@ fn node(entry: &Entry) -> KdlNode {
             let own = place.into_iter().flatten().chain([message]).collect();
             ("finding", own)
         }
-        What::Test { name } => ("test", vec![string(Some("name"), name)]),
+        EntryKind::Test { name } => ("test", vec![string(Some("name"), name)]),
     };
     let fingerprint = string(Some("fingerprint"), &entry.fingerprint.to_string());
     let mut node = KdlNode::new(name);

@@ -26,7 +26,7 @@ pub use encode::{encode, quoted};
 pub use record::{LeftOut, Recording, partial_checks, record, tighten};
 
 use crate::base::canon::Digest;
-use crate::check::baseline::Known;
+use crate::check::baseline::KnownFindings;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest baseline that is read, in bytes.
@@ -39,16 +39,16 @@ pub const TEXT_SHOWN: usize = 160;
 /// The known findings and failing tests of a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    entries: BTreeSet<Entry>,
+    entries: BTreeSet<KnownEntry>,
 }
 
 /// A known finding, or a known failing test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct KnownEntry {
     /// The name of the check that has it.
     pub check: String,
     /// Its description, for people.
-    pub what: What,
+    pub what: EntryKind,
     /// The format in which it was read, for people.
     pub format: String,
     /// Its fingerprint.
@@ -57,7 +57,7 @@ pub struct Entry {
 
 /// The description of an entry, for people: only the fingerprint decides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum EntryKind {
     /// A finding.
     Finding {
         /// Its file, from the root of the repository.
@@ -77,7 +77,7 @@ pub enum What {
 impl Baseline {
     /// Makes a baseline of entries, in any order.
     #[must_use]
-    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn new(entries: impl IntoIterator<Item = KnownEntry>) -> Self {
         Self {
             entries: entries.into_iter().collect(),
         }
@@ -85,7 +85,7 @@ impl Baseline {
 
     /// Returns the entries in their order: by check, findings before tests.
     #[must_use]
-    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &KnownEntry> {
         self.entries.iter()
     }
 
@@ -106,13 +106,13 @@ impl Baseline {
 
     /// Returns what it lists, by check; `origin`: the list and where it was read, for people.
     #[must_use]
-    pub fn known(&self, origin: String) -> Known {
+    pub fn known(&self, origin: String) -> KnownFindings {
         let mut checks: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
         for entry in &self.entries {
             let listed = checks.entry(entry.check.clone()).or_default();
             listed.insert(entry.fingerprint.clone());
         }
-        Known { checks, origin }
+        KnownFindings { checks, origin }
     }
 
     /// Returns the number of entries that each check has more than in another baseline: of those
@@ -135,12 +135,12 @@ impl Baseline {
     }
 }
 
-impl Entry {
+impl KnownEntry {
     /// Returns it on one line, for people: `src/a.js: semi: Missing semicolon.`
     #[must_use]
     pub fn line(&self) -> String {
         let text = match &self.what {
-            What::Finding {
+            EntryKind::Finding {
                 file,
                 rule,
                 message,
@@ -151,7 +151,7 @@ impl Entry {
                 .cloned()
                 .collect::<Vec<_>>()
                 .join(": "),
-            What::Test { name } => name.clone(),
+            EntryKind::Test { name } => name.clone(),
         };
         crate::base::word::visible(text.as_bytes())
     }

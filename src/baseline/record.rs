@@ -1,6 +1,6 @@
 //! Makes the baseline of what a run has found.
 
-use super::{Baseline, Entry, MAX_ENTRIES, TEXT_SHOWN, What};
+use super::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES, TEXT_SHOWN};
 use crate::base::inert::inert;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -87,7 +87,7 @@ pub fn tighten(
 ) -> Recording {
     changed(old, report, plan, checks, |check, found| {
         let shown: BTreeSet<_> = found.iter().map(|e| e.fingerprint.clone()).collect();
-        let is_shown = |e: &&Entry| partial.contains(check) || shown.contains(&e.fingerprint);
+        let is_shown = |e: &&KnownEntry| partial.contains(check) || shown.contains(&e.fingerprint);
         let before = old.entries().filter(|e| e.check == check);
         before.filter(is_shown).cloned().collect()
     })
@@ -98,7 +98,7 @@ fn changed(
     report: &Report,
     plan: &Plan,
     checks: &[String],
-    next: impl Fn(&str, Vec<Entry>) -> Vec<Entry>,
+    next: impl Fn(&str, Vec<KnownEntry>) -> Vec<KnownEntry>,
 ) -> Recording {
     let is_asked = |check: &str| checks.is_empty() || checks.iter().any(|c| c == check);
     let mut ran: BTreeMap<&str, Vec<(&Step, &StepRecord)>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn changed(
         ran.entry(step.check()).or_default().push((step, record));
     }
     let mut left = Vec::new();
-    let mut after: BTreeSet<Entry> = old.entries().cloned().collect();
+    let mut after: BTreeSet<KnownEntry> = old.entries().cloned().collect();
     for check in order.into_iter().filter(|check| is_asked(check)) {
         let steps = ran.get(check).map_or(&[][..], Vec::as_slice);
         let mut leave = |why: String| {
@@ -130,28 +130,29 @@ fn changed(
         {
             Err(why) => leave(why),
             Ok(found) => {
-                let found: Vec<(Vec<Entry>, usize)> = found;
+                let found: Vec<(Vec<KnownEntry>, usize)> = found;
                 let unknowable: usize = found.iter().map(|(_, n)| n).sum();
-                let found: Vec<Entry> = found.into_iter().flat_map(|(found, _)| found).collect();
+                let found: Vec<KnownEntry> =
+                    found.into_iter().flat_map(|(found, _)| found).collect();
                 if unknowable > 0 {
                     leave(why_unknowable(steps, unknowable));
                 }
                 let fingerprints: BTreeSet<_> =
                     found.iter().map(|e| e.fingerprint.clone()).collect();
                 // An entry that stays keeps its words, so that a review shows what is new.
-                let words = |e: &Entry| fingerprints.contains(&e.fingerprint);
-                let kept: Vec<Entry> = old
+                let words = |e: &KnownEntry| fingerprints.contains(&e.fingerprint);
+                let kept: Vec<KnownEntry> = old
                     .entries()
                     .filter(|e| e.check == check && words(e))
                     .cloned()
                     .collect();
-                let is_kept = |e: &Entry| kept.iter().any(|k| k.fingerprint == e.fingerprint);
+                let is_kept = |e: &KnownEntry| kept.iter().any(|k| k.fingerprint == e.fingerprint);
                 let fresh = found.into_iter().filter(|e| !is_kept(e));
-                let found: Vec<Entry> = kept.iter().cloned().chain(fresh).collect();
+                let found: Vec<KnownEntry> = kept.iter().cloned().chain(fresh).collect();
                 // What cannot be known may hide what is listed.
                 let hides = unknowable > 0;
                 let before = old.entries().filter(|e| hides && e.check == check);
-                let before: Vec<Entry> = before.cloned().collect();
+                let before: Vec<KnownEntry> = before.cloned().collect();
                 after.retain(|e| e.check != check);
                 after.extend(next(check, found).into_iter().chain(before));
             }
@@ -182,7 +183,11 @@ fn changed(
 ///
 /// # Errors
 /// Its record does not show all that there is.
-fn found(check: &str, step: &Step, record: &StepRecord) -> Result<(Vec<Entry>, usize), String> {
+fn found(
+    check: &str,
+    step: &Step,
+    record: &StepRecord,
+) -> Result<(Vec<KnownEntry>, usize), String> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.setup {
         return Err("nothing is read of its output".to_owned());
     }
@@ -222,15 +227,15 @@ fn found(check: &str, step: &Step, record: &StepRecord) -> Result<(Vec<Entry>, u
     }
     let findings = record.diagnostics.iter().map(of_finding);
     let tests = record.failed_tests.iter().map(of_test);
-    let entries: Vec<Entry> = findings
+    let entries: Vec<KnownEntry> = findings
         .chain(tests)
         .zip(&record.identities)
         .filter_map(|(mut what, identity)| {
             // A tool may name the file from the root of all files.
-            if let (What::Finding { file, .. }, Some(own)) = (&mut what, &identity.file) {
+            if let (EntryKind::Finding { file, .. }, Some(own)) = (&mut what, &identity.file) {
                 *file = shown(own);
             }
-            Some(Entry {
+            Some(KnownEntry {
                 check: check.to_owned(),
                 what,
                 format: format.clone(),
@@ -251,21 +256,21 @@ fn why_unknowable(steps: &[(&Step, &StepRecord)], unknowable: usize) -> String {
         cannot_be_known(record.format.as_deref()?, &argv)
     });
     let why = why.unwrap_or_else(|| {
-        "their lines cannot be read, or they keep their tool from finding others".to_owned()
+        "not all of its output was read, their lines cannot be read, or they keep their tool from finding others".to_owned()
     });
     format!("{unknowable} of its findings cannot be known: {why}")
 }
 
-fn of_finding(finding: &Finding) -> What {
-    What::Finding {
+fn of_finding(finding: &Finding) -> EntryKind {
+    EntryKind::Finding {
         file: shown(finding.file.as_deref().unwrap_or_default()),
         rule: finding.code.as_deref().map(shown),
         message: shown(&finding.message),
     }
 }
 
-fn of_test(test: &FailedTest) -> What {
-    What::Test {
+fn of_test(test: &FailedTest) -> EntryKind {
+    EntryKind::Test {
         name: shown(&test.name),
     }
 }

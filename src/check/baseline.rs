@@ -1,4 +1,4 @@
-//! Known findings: the fingerprints of findings and failing tests, and whether a check failed for
+//! KnownFindings findings: the fingerprints of findings and failing tests, and whether a check failed for
 //! nothing but what is known.
 //!
 //! A fingerprint is made of content: the check, the file, the rule, the message and the text of the
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The known findings and failing tests of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFindings {
     /// The fingerprints, by the name of the check.
     pub checks: BTreeMap<String, BTreeSet<Digest>>,
     /// The list and where it was read, for people: `contracts/verify.baseline.kdl` at 1a2b3c4.
@@ -136,7 +136,11 @@ fn without_lines(message: &str) -> String {
 
 /// Tells which of the findings and failed tests of a try are known.
 #[must_use]
-pub fn identities(known: Option<&Known>, check: &str, evidence: &Evidence) -> Vec<Identity> {
+pub fn identities(
+    known: Option<&KnownFindings>,
+    check: &str,
+    evidence: &Evidence,
+) -> Vec<Identity> {
     let listed = known.and_then(|known| known.checks.get(check));
     let is_known = |found: &Identity| {
         let fingerprint = found.fingerprint.as_ref();
@@ -153,7 +157,7 @@ pub fn identities(known: Option<&Known>, check: &str, evidence: &Evidence) -> Ve
 /// otherwise the same failure, which says how much of it is new.
 #[must_use]
 pub fn judge(
-    known: Option<&Known>,
+    known: Option<&KnownFindings>,
     check: &str,
     terms: &Terms<'_>,
     evidence: &Evidence,

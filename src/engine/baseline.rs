@@ -1,5 +1,5 @@
 //! Finds the baseline that counts: what was known at the base of a change, so that a change does
-//! not choose what it is excused for. Records what a run has found.
+//! not choose what it is excused for.
 
 use super::base_contract::judged_since;
 use super::failure::Failure;
@@ -8,32 +8,27 @@ use super::place::Engine;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{and_more, count, visible};
-use crate::baseline::{Baseline, Recording, partial_checks, record, tighten};
-use crate::check::baseline::Known;
+use crate::baseline::Baseline;
+use crate::check::baseline::KnownFindings;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::baseline::{self as file, BaselineFile, BaselineFileError};
 use crate::effect::repo::load::Site;
 use crate::effect::repo::since::Since;
-use crate::effect::store::history::History;
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::ChangedIn;
 use crate::run::known::{BaselineSource, BaselineUse};
-use crate::run::report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The most checks that a caveat names.
 const NAMED: usize = 5;
-/// The most recorded runs that are looked through for one of a contract.
-const LOOKED_AT: usize = 200;
-
 /// The baseline that counts in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
     /// Its list; `None` where there is none.
-    pub known: Option<Arc<Known>>,
+    pub known: Option<Arc<KnownFindings>>,
     /// The entry of a report about it; absent where there is none.
     pub used: Option<BaselineUse>,
     /// The differences of the work tree's from it.
@@ -251,30 +246,6 @@ fn named(all: &BTreeMap<&str, usize>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// The request to record a baseline.
-#[derive(Clone, Copy, Debug)]
-pub struct RecordRequest<'a> {
-    /// These checks; all of the run where it is empty.
-    pub checks: &'a [String],
-    /// Only take out what the run does not show any more.
-    pub tighten: bool,
-    /// This run (its whole name); the latest of the contract otherwise.
-    pub run: Option<&'a str>,
-}
-
-/// A baseline that was recorded.
-#[derive(Debug)]
-pub struct RecordedBaseline {
-    /// The file.
-    pub path: RepoPath,
-    /// The run.
-    pub run: String,
-    /// The result.
-    pub recording: Recording,
-    /// Whether the file was written: an unchanged one is not.
-    pub written: bool,
-}
-
 impl Engine<'_> {
     /// Reads the baseline of the work tree. One that is not there is empty.
     ///
@@ -287,92 +258,4 @@ impl Engine<'_> {
         let found = in_work_tree(site, &path)?;
         Ok((path, found.unwrap_or_default()))
     }
-
-    /// Writes the baseline of the work tree from a recorded run.
-    ///
-    /// # Errors
-    /// No contract, no such run, a check that the contract does not have (exit 2), a baseline that
-    /// is damaged or cannot be written (exit 3).
-    pub fn record_baseline(
-        &self,
-        site: &Site,
-        history: &History,
-        asked: &RecordRequest<'_>,
-    ) -> Result<RecordedBaseline, Failure> {
-        let loaded = self.load_contract(site)?;
-        let Some(contract) = &loaded.contract else {
-            return Err(super::failure::invalid(loaded));
-        };
-        for check in asked.checks {
-            if !contract.checks.iter().any(|c| c.id == *check) {
-                let name = visible(check.as_bytes());
-                let message = format!("the contract has no check `{name}`");
-                return Err(Failure::usage("vplan::usage::unknown_check", message)
-                    .help("`vplan explain --all` lists them"));
-            }
-        }
-        let (path, old) = self.baseline(site)?;
-        let (run, report, plan) = match asked.run {
-            Some(id) => {
-                let (report, plan) = read_run(history, id).map_err(|why| {
-                    let message = format!("the run `{}` {why}", visible(id.as_bytes()));
-                    Failure::usage("vplan::baseline::run", message)
-                })?;
-                (id.to_owned(), report, plan)
-            }
-            None => latest(history, &loaded.path.to_string())?,
-        };
-        let is_of_this = plan
-            .contract
-            .as_ref()
-            .is_some_and(|c| c.path == loaded.path.to_string());
-        if !is_of_this {
-            let message = format!("the run `{run}` was not of the contract `{}`", loaded.path);
-            return Err(Failure::usage("vplan::baseline::run", message).help(RUN_FIRST));
-        }
-        let partial = partial_checks(contract);
-        let make = if asked.tighten { tighten } else { record };
-        let recording = make(&old, &report, &plan, asked.checks, &partial);
-        let written = recording.baseline != old;
-        if written {
-            file::write(site, &path, &recording.baseline).map_err(failed)?;
-        }
-        Ok(RecordedBaseline {
-            path,
-            run,
-            recording,
-            written,
-        })
-    }
-}
-
-/// The way out where there is no run to record.
-const RUN_FIRST: &str = "`vplan run --all --keep-going` looks at everything, then record again";
-
-fn read_run(history: &History, id: &str) -> Result<(Report, Plan), String> {
-    let report = history
-        .report(id)?
-        .ok_or_else(|| "has no report: it did not come to its end".to_owned())?;
-    let plan = history
-        .plan(id)?
-        .ok_or_else(|| "has no plan beside its report".to_owned())?;
-    Ok((report, plan))
-}
-
-/// Finds the newest run of a contract that has a report.
-fn latest(history: &History, contract: &str) -> Result<(String, Report, Plan), Failure> {
-    let ids = history
-        .ids()
-        .map_err(|e| super::tree_status::unreadable(&e))?;
-    ids.into_iter()
-        .take(LOOKED_AT)
-        .find_map(|id| {
-            let (report, plan) = read_run(history, &id).ok()?;
-            let is_of_this = plan.contract.as_ref().is_some_and(|c| c.path == contract);
-            is_of_this.then_some((id, report, plan))
-        })
-        .ok_or_else(|| {
-            let message = format!("no run of `{contract}` is recorded");
-            Failure::usage("vplan::baseline::run", message).help(RUN_FIRST)
-        })
 }

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod audit;
 pub mod base_contract;
 pub mod baseline;
+pub mod baseline_record;
 pub mod compared;
 pub mod convert;
 pub mod failure;

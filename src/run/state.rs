@@ -23,7 +23,7 @@
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use crate::base::index::{Dense, Index as _, bug};
-use crate::check::baseline::{self, Known};
+use crate::check::baseline::{self, KnownFindings};
 use crate::check::decide::judge;
 use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use crate::check::{Kind, Severity};
@@ -62,7 +62,7 @@ pub struct RunState {
     /// Whether there is a judge for the questions of `judge` checks.
     judge: bool,
     /// The findings that are known.
-    known: Option<Arc<Known>>,
+    known: Option<Arc<KnownFindings>>,
 }
 
 /// The end of a run, without its steps.
@@ -200,7 +200,7 @@ impl RunState {
     }
 
     /// Sets the findings and failing tests that are known.
-    pub fn know(&mut self, known: Option<Arc<Known>>) {
+    pub fn know(&mut self, known: Option<Arc<KnownFindings>>) {
         self.known = known;
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::check::Kind;
-use vplan::check::baseline::{Known, Line, fingerprints, judge};
+use vplan::check::baseline::{KnownFindings, Line, fingerprints, judge};
 use vplan::check::decide;
 use vplan::check::evidence::Evidence;
 use vplan::check::outcome::{Cause, Output, Terms};
@@ -53,7 +53,7 @@ proptest! {
     fn only_what_is_known_passes(before in found(), now in found(), exit in 0..3_i32) {
         let listed: BTreeSet<Digest> = reading(&before).1.into_iter().filter_map(|i| i.fingerprint).collect();
         prop_assert_eq!(listed.len(), before.len());
-        let known = Known { checks: BTreeMap::from([("c".to_owned(), listed)]), origin: "base".to_owned() };
+        let known = KnownFindings { checks: BTreeMap::from([("c".to_owned(), listed)]), origin: "base".to_owned() };
         let (reading, identities) = reading(&now);
         let terms = Terms {
             by_budget: false, exit: &[], kind: Kind::Lint, limit_ms: 1, output: Output::default(), skip_exit: &[],

@@ -5,9 +5,9 @@
 //! A format that is not in the table excuses nothing: compilers stop at what they find, and a
 //! report that many tools write says nothing of its writer's exit code.
 
-use crate::check::commands::parts;
 use crate::check::output::ALL;
 use crate::check::reading::{FailedTest, Finding, Level, Reading};
+use crate::check::tool::Invocation;
 
 /// A row of the table.
 pub(super) struct Rule {
@@ -224,11 +224,9 @@ impl Rule {
     /// The reason why others may be hidden behind what is found.
     pub(super) fn is_whole(&self, argv: &[&str]) -> Result<(), &'static str> {
         let format = ALL.iter().find(|format| format.id == self.format);
-        let parts = parts(argv);
-        let is_alone = match (parts.as_slice(), format) {
-            ([part], Some(format)) => (format.written_by)(part),
-            _ => false,
-        };
+        // A shell's text is never the tool alone: even `true` behind it decides about the exit code.
+        let run = Invocation::of(argv);
+        let is_alone = format.is_some_and(|format| (format.written_by)(&run));
         if !is_alone {
             return Err("its command may start more than the tool, behind what fails");
         }
@@ -327,6 +325,8 @@ mod tests {
             ("eslint", "npm run lint"),
             ("eslint", "make lint"),
             ("eslint", "sh -c eslint&&tsc"),
+            ("eslint", "sh -c eslint"),
+            ("eslint", "bash -c eslint"),
             ("ruff", "eslint ."),
             ("pytest", "pytest -x"),
             ("pytest", "pytest -qx"),

@@ -1,3 +1,5 @@
+//! Fingerprints, and each thing that keeps a known finding from excusing a failure.
+
 use super::*;
 use crate::check::outcome::Output;
 use crate::check::reading::TestCounts;
@@ -67,7 +69,7 @@ fn judged(
         .into_iter()
         .flatten()
         .collect();
-    let known = Known {
+    let known = KnownFindings {
         checks: BTreeMap::from([("c".to_owned(), listed)]),
         origin: "the base".to_owned(),
     };

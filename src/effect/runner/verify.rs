@@ -4,7 +4,7 @@
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::check::baseline::Known;
+use crate::check::baseline::KnownFindings;
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Identity, Reading};
@@ -58,7 +58,7 @@ pub struct Run<'a> {
     /// Makes the fingerprints of what a step has found.
     pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
     /// The findings and failing tests that are known.
-    pub known: Option<Arc<Known>>,
+    pub known: Option<Arc<KnownFindings>>,
     /// Records the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Results of earlier runs, if they may be used.

@@ -10,7 +10,7 @@ use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
-use crate::check::baseline::Known;
+use crate::check::baseline::KnownFindings;
 use crate::check::evidence::Evidence;
 use crate::check::file;
 use crate::check::reading::Reading;
@@ -141,7 +141,7 @@ struct Prepared<'k> {
     beneath: Beneath,
     environment: Environment,
     /// The findings and failing tests that are known.
-    known: Option<Arc<Known>>,
+    known: Option<Arc<KnownFindings>>,
     record: RunRecord,
     /// The commit at which the subject began.
     since: Option<crate::effect::git::object::Oid>,

@@ -6,7 +6,7 @@ use crate::cli::args::{Format, Global};
 use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use crate::engine::baseline::{RecordRequest, RecordedBaseline};
+use crate::engine::baseline_record::{RecordRequest, RecordedBaseline};
 use crate::run::past::short;
 use clap::Args;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ pub struct RecordedDocument {
     /// The number of entries now.
     entries: usize,
     /// The checks that were not recorded, or not all of them.
-    left: Vec<Left>,
+    left: Vec<LeftCheck>,
     /// The baseline, from the root of the repository.
     path: String,
     /// The number of entries that were taken out.
@@ -55,7 +55,7 @@ pub struct RecordedDocument {
 
 /// A check that was not recorded, or not all of it.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Left {
+struct LeftCheck {
     /// Its name; empty where it is about all of them.
     check: String,
     /// The reason.
@@ -118,7 +118,7 @@ fn document(recorded: &RecordedBaseline) -> RecordedDocument {
         recording,
         written,
     } = recorded;
-    let left = recording.left.iter().map(|left| Left {
+    let left = recording.left.iter().map(|left| LeftCheck {
         check: left.check.clone(),
         why: left.why.clone(),
     });

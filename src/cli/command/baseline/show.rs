@@ -3,7 +3,7 @@
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::baseline::{Baseline, What};
+use crate::baseline::{Baseline, EntryKind};
 use crate::cli::args::{Format, Global};
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
@@ -94,14 +94,14 @@ pub(super) fn show(
     Ok(Exit::Success.code())
 }
 
-fn entry(entry: &crate::baseline::Entry) -> EntryDocument {
+fn entry(entry: &crate::baseline::KnownEntry) -> EntryDocument {
     let (kind, file, message, rule) = match &entry.what {
-        What::Finding {
+        EntryKind::Finding {
             file,
             rule,
             message,
         } => ("finding", Some(file.clone()), message.clone(), rule.clone()),
-        What::Test { name } => ("test", None, name.clone(), None),
+        EntryKind::Test { name } => ("test", None, name.clone(), None),
     };
     EntryDocument {
         check: entry.check.clone(),
