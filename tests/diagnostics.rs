@@ -221,6 +221,13 @@ const EXAMPLES: &[Example] = &[
         labels: &[("timeout", "not here")],
     },
     Example {
+        text: "check a: eslint {staged_files}\n",
+        code: "lang::unknown_hole",
+        message: "`{staged_files}` stands for nothing",
+        help: Some("write `{changed}`: the changed files, one argument each"),
+        labels: &[("{staged_files}", "unknown here")],
+    },
+    Example {
         text: "check a: run npm test\n",
         code: "lang::verb_as_program",
         message: "this starts a program with the name `run`",

@@ -70,4 +70,5 @@ mod tour;
 mod unearned;
 mod vectors;
 mod withstand;
+mod words;
 mod written;

@@ -216,7 +216,8 @@ fn quote_value(word: &Word) -> String {
     }
     let harmless = |c: char| c.is_alphanumeric() || "@%+=:,./_-".contains(c);
     // Alone, these two are the program `test` and its last argument, in every shell too.
-    if text.chars().all(harmless) || matches!(text, "[" | "]") {
+    // In a contract, a bare `//` would be the comment of another language.
+    if (text.chars().all(harmless) && text != "//") || matches!(text, "[" | "]") {
         return text.to_owned();
     }
     if !text.contains('\'') {
@@ -272,6 +273,8 @@ mod tests {
             ("größe", "größe"),
             ("[", "["),
             ("]", "]"),
+            ("//", "'//'"),
+            ("//a", "//a"),
             ("[a]", "'[a]'"),
         ] {
             assert_eq!(quote(&Word::from(word)), text, "{word}");

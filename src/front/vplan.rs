@@ -131,6 +131,12 @@ impl Lowering<'_> {
             Keyword::Base => self.draft.bases.extend(self.values.strings(node)),
             Keyword::Linked => self.draft.linked.extend(self.values.strings(node)),
             Keyword::Import if !node.broken => self.import(node),
+            Keyword::Import => {
+                // What it would have brought is not reported as unknown.
+                let alias = node.values().find_map(|a| self.values.as_word(a));
+                let namespace = alias.map(|alias| format!("{}/", alias.value));
+                self.draft.absent.push(namespace.unwrap_or_default());
+            }
             Keyword::Paths => {
                 if let Some(name) = self.values.word(node) {
                     let items = node

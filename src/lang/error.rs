@@ -85,6 +85,8 @@ codes! {
     CHANGED_IN_WORD = "changed_in_word";
     /// `{changed}` after `shell`.
     CHANGED_IN_SHELL = "changed_in_shell";
+    /// An unquoted `{name}` in a command that stands for nothing.
+    UNKNOWN_HOLE = "unknown_hole";
     /// An unquoted glob in a command (a warning).
     COMMAND_GLOB = "command_glob";
     /// After `NAME:`, a verb in the place of the program (a warning).

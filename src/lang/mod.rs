@@ -8,6 +8,7 @@ pub mod ast;
 pub mod command;
 mod conjunction;
 pub mod error;
+pub mod foreign;
 pub mod format;
 pub mod layout;
 pub mod parse;

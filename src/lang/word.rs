@@ -26,6 +26,9 @@ pub(super) enum Remark {
     Glob(Span),
     /// An unquoted `{changed}` inside a longer word.
     ChangedInWord(Span),
+    /// An unquoted `{name}` or `{{name}}` that is a whole word, or another tool's name for changed
+    /// files anywhere.
+    Hole(Span),
 }
 
 /// One word: its value, and whether it was written without any quoting.
@@ -263,6 +266,8 @@ impl<'a> Scanner<'a> {
         let word = Scanned { span, bytes, bare };
         if loose.changed && !word.is_changed() {
             self.out.remarks.push(Remark::ChangedInWord(span));
+        } else if loose.files || (bare && is_hole(&word.bytes) && !word.is_changed()) {
+            self.out.remarks.push(Remark::Hole(span));
         } else if loose.glob && !matches!(word.bytes.as_slice(), b"[" | b"]" | b"[[" | b"]]") {
             self.out.remarks.push(Remark::Glob(span));
         }
@@ -395,11 +400,36 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Names by which other tools put changed files into a command.
+pub(super) const FILE_HOLES: &[&str] = &[
+    "files",
+    "staged_files",
+    "push_files",
+    "all_files",
+    "changed_files",
+];
+
+/// Whether a word is `{name}` or `{{name}}`.
+fn is_hole(word: &[u8]) -> bool {
+    let Some(inner) = word.strip_prefix(b"{").and_then(|w| w.strip_suffix(b"}")) else {
+        return false;
+    };
+    let name = inner
+        .strip_prefix(b"{")
+        .and_then(|w| w.strip_suffix(b"}"))
+        .unwrap_or(inner);
+    name.first().is_some_and(u8::is_ascii_alphabetic)
+        && name
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
+}
+
 /// The parts of an unquoted run of characters that a shell would expand.
 #[derive(Default)]
 struct Loose {
     glob: bool,
     changed: bool,
+    files: bool,
 }
 
 impl Loose {
@@ -413,6 +443,9 @@ impl Loose {
             let lists = |inner: &str| inner.contains(',') || inner.contains("..");
             self.glob |= tail.split_once('}').is_some_and(|(inner, _)| lists(inner));
             self.changed |= text.contains("{changed}");
+            self.files |= FILE_HOLES
+                .iter()
+                .any(|name| text.contains(&format!("{{{name}}}")));
         }
         self.glob |= text.contains(['*', '?']);
         self.glob |= text

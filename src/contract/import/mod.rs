@@ -139,7 +139,7 @@ pub fn expand(
         pieces: Vec::new(),
         placed: BTreeSet::new(),
         told: BTreeSet::new(),
-        absent: Vec::new(),
+        absent: files[FileIndex::CONTRACT].draft.absent.clone(),
         followed: 0,
         bytes: 0,
         checks: checks(&files[FileIndex::CONTRACT]),

@@ -7,6 +7,7 @@ use crate::base::span::Span;
 use crate::lang::ast::{Arg, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Item, Keyword, Slot, Statement};
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
@@ -270,6 +271,15 @@ impl<'a> Parser<'a> {
             }
             (Item::Name | Item::Reference | Item::Word(_), Kind::Str { text, .. }) => {
                 let help = format!("write {} without quotes", shown(&text));
+                // The name is known all the same.
+                if let (Item::Name, Cow::Borrowed(name)) = (item, &text)
+                    && token::is_name(name)
+                {
+                    parts.args.push(Arg {
+                        span: token.span,
+                        value: Value::Word(name),
+                    });
+                }
                 self.unexpected(
                     self.slice(token.span),
                     token.span,

@@ -131,14 +131,18 @@ impl<'a> Parser<'a> {
         let start = line.content.start;
         let brace = Span::new(start, start + 1);
         let rest = text.get(1..).unwrap_or_default();
-        if !rest.trim().is_empty() && self.context() != Context::Unknown {
+        let behind = rest.trim_start();
+        let word = token::word(behind).map_or("", |(_, word)| word);
+        let otherwise = matches!(word, "else" | "elif" | "elseif" | "otherwise");
+        if !otherwise && !behind.is_empty() && self.context() != Context::Unknown {
             let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
             self.report(
                 Diagnostic::error(
                     error::BLOCK_ON_ONE_LINE,
                     "a `}` stands on a line of its own",
                 )
-                .label(place, "this belongs to the next line"),
+                .label(place, "this belongs to the next line")
+                .help("write `}` alone"),
             );
         }
         // A `}` that is no deeper than the block around it closes that one.
@@ -158,7 +162,10 @@ impl<'a> Parser<'a> {
         } else {
             self.pop(brace, line.comment);
         }
-        if line.opens {
+        if otherwise && self.context() != Context::Unknown {
+            let from = start + text.len() - behind.len();
+            self.otherwise(Span::new(from, from + word.len()), line);
+        } else if line.opens {
             self.push_unknown(line);
         }
     }

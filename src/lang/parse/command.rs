@@ -2,10 +2,11 @@
 
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::nearest::nearest;
 use crate::base::span::{Place, SourceId, Span};
 use crate::lang::command::{argv, unsupported};
 use crate::lang::error::{self, shown};
-use crate::lang::word::{Remark, Scan, WordError, scan};
+use crate::lang::word::{FILE_HOLES, Remark, Scan, WordError, scan};
 use std::collections::BTreeSet;
 
 /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
@@ -44,6 +45,11 @@ pub(super) fn read(
                         .help("write `{changed}` between blanks, or quote it with '…' for the literal text"),
                 );
             }
+            Remark::Hole(span) => {
+                broken = true;
+                let found = text.get(span.start..span.end).unwrap_or_default();
+                report(hole(found, place(span)));
+            }
             Remark::Glob(span) => {
                 let found = text.get(span.start..span.end).unwrap_or_default();
                 report(
@@ -53,6 +59,20 @@ pub(super) fn read(
                 );
             }
         }
+    }
+    // A comment of another language would be arguments.
+    if let Some(word) = words
+        .words
+        .iter()
+        .skip(1)
+        .find(|w| w.bare && w.bytes == b"//")
+    {
+        broken = true;
+        report(
+            Diagnostic::error(error::UNEXPECTED_ARGUMENT, "unexpected `//`")
+                .label(place(word.span), "a comment begins with `#`")
+                .help("quote it with '…' if it is an argument"),
+        );
     }
     if let (":", false, Some(first)) = (verb, broken, words.words.first())
         && let Some(verb) = VERBS
@@ -78,6 +98,60 @@ pub(super) fn read(
     };
     (command, broken)
 }
+
+/// Describes a `{name}` that stands for nothing.
+pub(super) fn hole(found: &str, place: Place) -> Diagnostic {
+    let name = found.trim_start_matches('{').trim_end_matches('}');
+    let holds = |name: &&&str| found.contains(&format!("{{{name}}}"));
+    let files = FILE_HOLES.iter().find(holds);
+    let help = if let Some(files) =
+        files.filter(|_| !found.starts_with('{') || !found.ends_with('}'))
+    {
+        format!(
+            "write `{{changed}}` as a word of its own in place of `{{{files}}}`: the changed files, one argument each"
+        )
+    } else if files.is_some() || FILES.contains(&name) || nearest(name, ["changed"]).is_some() {
+        "write `{changed}`: the changed files, one argument each".to_owned()
+    } else if FOLDERS.contains(&name) {
+        "write `.`: a command runs in the root of the repository, or in the check's `dir \"PATH\"`"
+            .to_owned()
+    } else if ARGUMENTS.contains(&name) {
+        "vplan has none: arguments stand in the command".to_owned()
+    } else {
+        "`{changed}` alone stands for something; quote it with '…' for the literal text".to_owned()
+    };
+    Diagnostic::error(
+        error::UNKNOWN_HOLE,
+        format!("{} stands for nothing", shown(found)),
+    )
+    .label(place, "unknown here")
+    .help(help)
+}
+
+/// Names in braces of other tools: for files, for the folder of a project, for arguments.
+const FILES: &[&str] = &[
+    "file",
+    "filename",
+    "filenames",
+    "filepath",
+    "path",
+    "paths",
+    "staged",
+    "change",
+    "changes",
+    "diff",
+];
+const FOLDERS: &[&str] = &[
+    "toxinidir",
+    "tox_root",
+    "root",
+    "workspaceRoot",
+    "projectRoot",
+    "workspace_root",
+    "cwd",
+    "dir",
+];
+const ARGUMENTS: &[&str] = &["posargs", "args", "cmd", "arguments"];
 
 /// Verbs that are hardly the names of programs. `test` and `file` are.
 const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];

@@ -7,7 +7,9 @@
 mod argument;
 mod block;
 mod command;
+mod foreign;
 mod line;
+mod meant;
 mod resolve;
 mod rest;
 mod screen;
@@ -21,7 +23,7 @@ use crate::base::source::Source;
 use crate::base::span::{Place, SourceId, Span};
 use block::Frame;
 use line::Line;
-use resolve::Reading;
+use resolve::{Reading, Resolved};
 
 /// The limits on a file. A contract cannot raise its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,7 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
         comments: Vec::new(),
         buried: 0,
         guesses: 0,
+        skip_to: 0,
         stopped: false,
     };
     if text.len() > caps.file_bytes {
@@ -111,6 +114,8 @@ struct Parser<'a> {
     buried: usize,
     /// The number of suggestions computed.
     guesses: u32,
+    /// The end of lines that belong to one that was answered already.
+    skip_to: usize,
     stopped: bool,
 }
 
@@ -171,6 +176,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             self.line(&line);
+            at = at.max(self.skip_to);
         }
         while let Some(frame) = self.frames.last() {
             if !frame.doubtful {
@@ -211,6 +217,14 @@ impl<'a> Parser<'a> {
             return self.close(text, line);
         }
         let start = line.content.start;
+        if self.context() != Context::Unknown {
+            if self.comment_line(text, line) {
+                return;
+            }
+            if text.starts_with("- ") {
+                return self.list_item(line);
+            }
+        }
         let Ok((rest, word)) = token::word(text) else {
             if self.context() != Context::Unknown {
                 let place = self.place(Span::new(start, start + text.trim_end().len()));
@@ -224,16 +238,22 @@ impl<'a> Parser<'a> {
                 self.push_unknown(line)
             };
         };
+        // `whenChangedAny("src/**")`
+        let call = word.find(['(', '[']).filter(|at| *at > 0);
+        let (word, rest) = match call.and_then(|at| text.split_at_checked(at)) {
+            Some(call) => call,
+            None => (word, rest),
+        };
         let keyword = Span::new(start, start + word.len());
         match self.resolve(word, rest, keyword, line) {
-            Some((statement, reading)) => {
+            Resolved::Statement(statement, reading) => {
                 if reading == Reading::Misplaced {
                     self.presume_head(statement, line);
                 }
                 self.statement(statement, keyword, rest, line, reading);
             }
-            None if line.opens => self.push_unknown(line),
-            None => {}
+            Resolved::Nothing if line.opens => self.push_unknown(line),
+            Resolved::Nothing | Resolved::Answered => {}
         }
     }
 
@@ -251,12 +271,28 @@ impl<'a> Parser<'a> {
         line: &Line,
         reading: Reading,
     ) {
-        let misplaced = reading == Reading::Misplaced;
+        let misplaced = matches!(reading, Reading::Misplaced | Reading::Foreign);
+        if !misplaced && self.over_lines(statement, keyword, rest, line) {
+            return;
+        }
         let said = self.out.len();
-        let parts = self.arguments(statement, keyword, rest, keyword.end);
+        let mut parts = self.arguments(statement, keyword, rest, keyword.end);
         if misplaced {
-            // The wrong place was reported.
+            // The wrong place, or the word, was reported.
             self.out.truncate(said);
+        } else if parts.broken
+            && self.out.len() > said
+            && let Some(written) = meant::meant(statement, rest)
+        {
+            if reading == Reading::Guessed {
+                self.out.truncate(said);
+            } else {
+                self.repair(said, statement, rest, keyword.end, &written);
+                if statement.body == Some(Context::Group) {
+                    // What was read of it is not what was meant.
+                    parts.args.clear();
+                }
+            }
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
         let node = Node {

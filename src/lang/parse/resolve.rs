@@ -1,6 +1,7 @@
 //! Resolves the first word of a line to a statement of its context, and checks its requirements on
 //! the whole file.
 
+use super::foreign::noun;
 use super::line::Line;
 use super::{Parser, VERSIONS};
 use crate::base::diagnostic::Diagnostic;
@@ -8,6 +9,7 @@ use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
+use crate::lang::foreign::{self, Answer};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
 /// The most suggestions that are computed, because they are costly.
@@ -21,17 +23,22 @@ pub(super) enum Reading {
     Guessed,
     /// The statement is not allowed here.
     Misplaced,
+    /// A word of another tool is read as the statement that has its meaning.
+    Foreign,
+}
+
+/// The meaning of the first word of a line.
+pub(super) enum Resolved {
+    Statement(&'static Statement, Reading),
+    /// None; a block behind it is passed over.
+    Nothing,
+    /// None, and all that belongs to the line was dealt with.
+    Answered,
 }
 
 impl<'a> Parser<'a> {
     /// Finds the statement that a word begins here. Reports errors in it.
-    pub(super) fn resolve(
-        &mut self,
-        word: &str,
-        rest: &str,
-        span: Span,
-        line: &Line,
-    ) -> Option<(&'static Statement, Reading)> {
+    pub(super) fn resolve(&mut self, word: &str, rest: &str, span: Span, line: &Line) -> Resolved {
         // `tier` sets the tier of a check, and opens a block around checks.
         if let Some(frame) = self.frames.last()
             && frame.presumed
@@ -43,7 +50,7 @@ impl<'a> Parser<'a> {
         }
         let context = self.context();
         if let Some(found) = statement::find(word, context) {
-            return Some((found, Reading::Certain));
+            return Resolved::Statement(found, Reading::Certain);
         }
         if let Some((keep, found)) = self.dedented(word, line.indent) {
             while self.frames.len() > keep {
@@ -52,13 +59,28 @@ impl<'a> Parser<'a> {
                 }
                 self.pop(Span::new(line.content.start, line.content.start), None);
             }
-            return Some((found, Reading::Certain));
+            return Resolved::Statement(found, Reading::Certain);
         }
         if context == Context::Unknown {
-            return None;
+            return Resolved::Nothing;
+        }
+        let outer = statement::find("check", context).is_some();
+        // `lint: npm run lint`, whose name may be a word of anything.
+        let unheaded = outer && rest.starts_with(": ") && rest.trim().len() > 1;
+        if self.check_without_head(word, rest, span, line) {
+            return Resolved::Answered;
+        }
+        if let Some(row) = foreign::find(word, context)
+            && !matches!(row.answer, Answer::Word(known) if known == word)
+            && !(unheaded && STATEMENTS.iter().any(|s| s.word == word))
+        {
+            return match self.answer(row, word, rest, span, line) {
+                Some(statement) => Resolved::Statement(statement, Reading::Foreign),
+                None => Resolved::Answered,
+            };
         }
         let place = self.place(span);
-        if let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
+        if !unheaded && let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
             let contexts: Vec<&str> = STATEMENTS
                 .iter()
                 .filter(|s| s.word == word)
@@ -81,15 +103,9 @@ impl<'a> Parser<'a> {
                 .label(place, "not here")
                 .help(help),
             );
-            return Some((other, Reading::Misplaced));
+            return Resolved::Statement(other, Reading::Misplaced);
         }
-        // A conditional block contains statements as at the top level; the lines of the others are
-        // settings.
-        let (noun, remark) = match context {
-            Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
-            Context::File => ("assertion", format!("asserts nothing {}", context.name())),
-            _ => ("setting", format!("sets nothing {}", context.name())),
-        };
+        let (noun, remark) = noun(context);
         let mut diagnostic = Diagnostic::error(
             error::UNKNOWN_STATEMENT,
             format!("unknown {noun} {}", shown(word)),
@@ -109,7 +125,7 @@ impl<'a> Parser<'a> {
                     .map(|s| (s, Reading::Misplaced))
             });
         }
-        if rest.starts_with(':') && statement::find("check", context).is_some() {
+        if rest.starts_with(':') && outer {
             guess = None;
             diagnostic = diagnostic.help(format!(
                 "a check is written `check {word}:{}`",
@@ -133,10 +149,13 @@ impl<'a> Parser<'a> {
             diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
         }
         self.report(diagnostic);
-        if guess.is_none() {
-            self.break_frame();
+        match guess {
+            Some((found, reading)) => Resolved::Statement(found, reading),
+            None => {
+                self.break_frame();
+                Resolved::Nothing
+            }
         }
-        guess
     }
 
     /// Whether the `}` before this line was forgotten: the statement does not belong into the

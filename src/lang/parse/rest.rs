@@ -70,6 +70,25 @@ impl<'a> Parser<'a> {
                 span: colon,
                 value: Value::Mark(":"),
             });
+            if command.trim().is_empty() && !spaced {
+                parts.broken = true;
+                let end = at(command) + command.len();
+                self.report(
+                    Diagnostic::error(error::COMMAND_EMPTY, "the command is missing")
+                        .label(
+                            self.place(Span::new(end, end)),
+                            "a command is expected here",
+                        )
+                        .help(format!(
+                            "write `check {name}: COMMAND`, or `check {name} {{` for a block"
+                        )),
+                );
+                parts.args.push(Arg {
+                    span: Span::new(end, end),
+                    value: Value::Command(Box::new(command::none(""))),
+                });
+                return;
+            }
             return self.command(":", command, at(command), parts);
         }
         let reported = self.out.len();
@@ -125,6 +144,26 @@ impl<'a> Parser<'a> {
         let trimmed = text.trim_start_matches([' ', '\t']);
         let offset = offset + text.len() - trimmed.len();
         let source = self.id;
+        // Where the word in front takes a value in another language.
+        let mark = ["=>", "->", ":=", "="].iter().find(|mark| {
+            let behind = trimmed.strip_prefix(**mark);
+            behind.is_some_and(|rest| rest.starts_with([' ', '\t']))
+        });
+        if let Some(mark) = mark {
+            let span = Span::new(offset, offset + mark.len());
+            self.unexpected(
+                mark,
+                span,
+                "the command follows here",
+                &format!("leave the `{mark}` out"),
+                parts,
+            );
+            parts.args.push(Arg {
+                span,
+                value: Value::Command(Box::new(command::none(trimmed))),
+            });
+            return;
+        }
         let (command, broken) =
             command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
         parts.broken |= broken;
@@ -184,6 +223,10 @@ impl<'a> Parser<'a> {
                 .label(self.place(span), "in this text")
                 .help("use the verb `run` with `{changed}` as a word of its own"),
             );
+        } else if let Some(found) = file_hole(&joined) {
+            parts.broken = true;
+            let hole = command::hole(&found, self.place(span));
+            self.report(hole.help("write the verb `run` with `{changed}` as a word of its own"));
         } else if joined.ends_with([' ', '\t']) {
             parts.broken = true;
             self.report(
@@ -212,6 +255,19 @@ impl<'a> Parser<'a> {
         let words = word::scan(trimmed);
         let source = self.id;
         let empty = trimmed.trim().is_empty();
+        let holes = words.remarks.iter().find_map(|remark| match remark {
+            word::Remark::Hole(span) => Some(*span),
+            _ => None,
+        });
+        if let Some(span) = holes {
+            parts.broken = true;
+            let span = Span::new(offset + span.start, offset + span.end);
+            let found = self.slice(span);
+            let found = found.split_once('=').map_or(found, |(_, value)| value);
+            let help = "quote it with '…' for the literal text: nothing is filled in here";
+            let hole = command::hole(found, self.place(span));
+            return self.report(hole.help(help));
+        }
         let faults = words
             .faults
             .iter()
@@ -254,6 +310,20 @@ impl<'a> Parser<'a> {
             }
         }
     }
+}
+
+/// Returns another tool's name for changed files in a text for a shell, unless it is quoted.
+fn file_hole(text: &str) -> Option<String> {
+    let words = word::scan(text);
+    let spans = words.remarks.iter().filter_map(|remark| match remark {
+        word::Remark::Hole(span) => text.get(span.start..span.end),
+        _ => None,
+    });
+    let names = spans.flat_map(|found| {
+        let holes = word::FILE_HOLES.iter().map(|name| format!("{{{name}}}"));
+        holes.filter(move |hole| found.contains(hole.as_str()))
+    });
+    names.into_iter().next()
 }
 
 /// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become

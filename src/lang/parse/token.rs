@@ -232,6 +232,11 @@ pub(super) fn is_name(text: &str) -> bool {
         .is_ok_and(|(rest, _)| rest.is_empty())
 }
 
+/// Whether a word is a name, perhaps in namespaces: `web/unit`.
+pub(super) fn is_reference(text: &str) -> bool {
+    text.split('/').all(is_name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,472 @@
+//! Words of other tools, and what to write for each: one table, which the parser asks before it
+//! looks for a misspelt word of the language.
+//!
+//! Whole are the vocabularies of GitHub Actions, pre-commit, lefthook, Turborepo and tox, as far as
+//! a check could have them; of other tools the words for the same things. A word that the language
+//! has too is not here: there it means what the language says.
+
+use super::statement::Context;
+
+/// The answer to a word of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The same value behind a word of the language.
+    Word(&'static str),
+    /// A number of such units, as the `timeout` of a check.
+    Timeout(&'static str),
+    /// A line of its own in place of the word and its value; where the value is `false`, nothing.
+    Line(&'static str),
+    /// A block around the check, which holds further checks: a sentence with its head.
+    Around(&'static str),
+    /// A sentence with the line to write.
+    Write(&'static str),
+    /// A reason why the language has no such thing.
+    No(&'static str),
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    /// The words, in lower case and without `-` and `_`, in which tools differ.
+    pub words: &'static str,
+    /// A tool that has them.
+    pub tool: &'static str,
+    /// The answer.
+    pub answer: Answer,
+}
+
+impl Foreign {
+    /// Whether the answer is about checks and what is around them, so that it holds in this
+    /// context.
+    fn is_about(self, context: Context) -> bool {
+        match context {
+            Context::Top | Context::Group | Context::Check | Context::Defaults => true,
+            Context::Limits => {
+                matches!(self.answer, Answer::Word("jobs" | "budget" | "max-checks"))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Finds the row of a word, in whatever case and with or without hyphens and underscores.
+#[must_use]
+pub fn find(word: &str, context: Context) -> Option<Foreign> {
+    if word.len() > 40 || !word.is_ascii() {
+        return None;
+    }
+    let plain: String = word
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_' | '.'))
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    FOREIGN
+        .iter()
+        .copied()
+        .find(|row| row.is_about(context) && row.words.split(' ').any(|w| w == plain))
+}
+
+const fn row(words: &'static str, tool: &'static str, answer: Answer) -> Foreign {
+    Foreign {
+        words,
+        tool,
+        answer,
+    }
+}
+
+use Answer::{Around, Line, No, Timeout, Word, Write};
+
+/// The files of a condition, for all tools that list them beside a command.
+const FILES: Answer = Around(
+    "put the check into a block: `whenChangedAny \"GLOB\" … {`; in its command, `{changed}` stands for the changed files",
+);
+const NOT_FILES: Answer =
+    Around("exclude in the block around the check: `whenChangedAny \"src/**\" \"!src/gen/**\" {`");
+const WHEN: Answer = Around(
+    "put the check into a block: `whenChangedAny \"GLOB\" {`, `whenExists \"PATH\" {`, `byRole NAME {` or `tier N {`",
+);
+const NAMED: Answer = Write(
+    "the name stands in the head: `check NAME {`; for a longer text write `describe \"TEXT\"`",
+);
+/// Of words around several checks.
+pub const COMMANDS: Answer = Write(
+    "write one check for each command: `check NAME: COMMAND`; `needs NAME` puts them in order",
+);
+const BEFORE: Answer =
+    Write("write a check of its own for it, with `setup` in its block: it runs before the others");
+const AFTER: Answer =
+    Write("write a check of its own for it, with `always` in its block: it runs whatever failed");
+const ELSE: Answer = Around(
+    "vplan has no `else`: close the block, and open one for the opposite, such as `whenChangedNone \"GLOB\" {`",
+);
+const INSTALLS: Answer =
+    No("a check installs nothing: write a check with `setup` that runs the installer");
+const MACHINE: Answer = No("checks run on the machine on which vplan is started");
+const SECRET: Answer = Write("let it through from the environment: `pass-env NAME`");
+const MATRIX: Answer =
+    No("write one check for each combination: `check test-a: COMMAND`, `check test-b: COMMAND`");
+const SHOWN: Answer =
+    No("`vplan run` shows the output of what failed, and keeps that of all checks in its record");
+const FETCHED: Answer =
+    No("hooks and actions are not fetched: write their command, `check NAME: COMMAND`");
+const TRIGGER: Answer = No(
+    "a contract is no workflow: `vplan run` is started by a hook or a pipeline (`vplan help integrations`)",
+);
+const CACHE: Answer = Write(
+    "what its result depends on is written `inputs \"src/**\" …`; a pass on the same is reused",
+);
+const PERSISTENT: Answer = No(
+    "a check ends, and what it leaves running is ended with it; write a script that starts and stops what it needs",
+);
+const INPUT: Answer = No("a check gets no keyboard and no standard input");
+
+/// The table.
+pub const FOREIGN: &[Foreign] = &[
+    // GitHub Actions
+    row(
+        "if when condition rules onlyif runif",
+        "GitHub Actions",
+        WHEN,
+    ),
+    row("else elif elseif otherwise", "other languages", ELSE),
+    row(
+        "unless except skipif ignoreif",
+        "GitLab CI",
+        Around(
+            "write the opposite around the check: `whenChangedNone \"GLOB\" {`, or `whenAbsent \"PATH\" {`",
+        ),
+    ),
+    row(
+        "name id key alias title label displayname",
+        "GitHub Actions",
+        NAMED,
+    ),
+    row(
+        "runname",
+        "GitHub Actions",
+        Write("write `contract \"NAME\"` at the top level"),
+    ),
+    row(
+        "description desc summary doc docs message failtext",
+        "pre-commit",
+        Word("describe"),
+    ),
+    row(
+        "workingdirectory workdir cwd changedir chdir directory folder root workspace",
+        "GitHub Actions",
+        Word("dir"),
+    ),
+    row("timeoutminutes", "GitHub Actions", Timeout("m")),
+    row(
+        "timeoutseconds timeoutsecs timelimit timeoutsec maxtime",
+        "other tools",
+        Timeout("s"),
+    ),
+    row(
+        "timeoutms timeoutmillis timeoutmilliseconds",
+        "other tools",
+        Timeout("ms"),
+    ),
+    row(
+        "interrupttimeout terminatetimeout suicidetimeout",
+        "tox",
+        No(
+            "a command that is out of time is ended at once: write `timeout 5m` for the time that it has",
+        ),
+    ),
+    row(
+        "continueonerror allowfailure allowfail softfail ignoreerrors ignoreoutcome ignorefailure ignorefailures ignoreerror warnonly nonblocking",
+        "GitHub Actions",
+        Line("severity warning"),
+    ),
+    row(
+        "env environment environ variables vars setenv envs dotenv envfile export",
+        "GitHub Actions",
+        Word("env"),
+    ),
+    row("secrets secret credentials", "GitHub Actions", SECRET),
+    row(
+        "needs dependson depends dependencies deps after requiresjobs wants prerequisites prereqs waitfor",
+        "Turborepo",
+        Word("needs"),
+    ),
+    row(
+        "before runbefore",
+        "other tools",
+        Write(
+            "order is written at the top level: `sequence this -> other`; or `needs this` in the other check",
+        ),
+    ),
+    row("runson platform os pool agent", "GitHub Actions", MACHINE),
+    row(
+        "container services service image ports volumes options docker",
+        "GitHub Actions",
+        No(
+            "a check starts no container by itself: write the command that does, `run docker run …`",
+        ),
+    ),
+    row(
+        "strategy matrix parametrize foreach each for",
+        "GitHub Actions",
+        MATRIX,
+    ),
+    row(
+        "failfast",
+        "GitHub Actions",
+        No("`vplan run` ends with the first failure; `--keep-going` goes on"),
+    ),
+    row(
+        "maxparallel concurrency parallel parallelism workers threads maxjobs",
+        "GitHub Actions",
+        Word("jobs"),
+    ),
+    row(
+        "group resourcegroup mutex lock concurrencygroup serial requireserial",
+        "GitLab CI",
+        Write("write `exclusive NAME`: never two of these at once"),
+    ),
+    row(
+        "permissions",
+        "GitHub Actions",
+        No("a check has the rights of whoever starts vplan"),
+    ),
+    row(
+        "on push pullrequest schedule cron workflowdispatch workflowcall stages stage hooktype defaultstages branches branchesignore tagsignore events ref refs",
+        "GitHub Actions",
+        TRIGGER,
+    ),
+    row("pathsignore", "GitHub Actions", NOT_FILES),
+    row(
+        "job step task target recipe rule hook suite testenv",
+        "GitHub Actions",
+        Word("check"),
+    ),
+    row(
+        "jobs",
+        "lefthook",
+        Write(
+            "write one check for each job, `check NAME: COMMAND`; how many run side by side is `jobs N` in `limits {` at the top level",
+        ),
+    ),
+    row(
+        "steps tasks targets recipes hooks commands cmds scripts pipeline testenvs envlist workflow workflows checks",
+        "GitHub Actions",
+        COMMANDS,
+    ),
+    row(
+        "uses repo repos rev language languageversion defaultlanguageversion additionaldependencies minimumprecommitversion remotes defaultinstallhooktypes ci",
+        "pre-commit",
+        FETCHED,
+    ),
+    row(
+        "with args posargs arguments params parameters entrypoint",
+        "GitHub Actions",
+        Write("arguments stand in the command: `run PROGRAM ARGUMENT …`"),
+    ),
+    row(
+        "outputs output generates artifacts artefacts products creates",
+        "Turborepo",
+        Word("produces"),
+    ),
+    // pre-commit
+    row(
+        "entry command cmd script exec execute commandline bash sh",
+        "pre-commit",
+        Word("run"),
+    ),
+    row(
+        "files glob globs filetypes fileset patterns match matches onchange changes sources paths filter types typesor watch",
+        "pre-commit",
+        FILES,
+    ),
+    row(
+        "exclude excludes excludetypes ignore ignores skip excludetags",
+        "pre-commit",
+        NOT_FILES,
+    ),
+    row(
+        "alwaysrun",
+        "pre-commit",
+        No("a check outside of every block runs for every change: leave it out"),
+    ),
+    row(
+        "passfilenames",
+        "pre-commit",
+        Write("the changed files stand where you write them: `run PROGRAM {changed}`"),
+    ),
+    row(
+        "verbose silent quiet logfile outputlogs outputmode parallelshowoutput ui follow method show",
+        "pre-commit",
+        SHOWN,
+    ),
+    // lefthook
+    row(
+        "runner executor interpreter",
+        "lefthook",
+        Write("the program stands in front: `run PROGRAM SCRIPT`"),
+    ),
+    row(
+        "stagefixed autofix fixer autostage",
+        "lefthook",
+        Write("a check that changes tracked files says so, `writes \"GLOB\"`, and stages nothing"),
+    ),
+    row("interactive usestdin stdin tty", "lefthook", INPUT),
+    row(
+        "priority weight order",
+        "lefthook",
+        Write(
+            "order is written at the top level, `sequence first -> second`, or `needs first` in the second",
+        ),
+    ),
+    row(
+        "piped",
+        "lefthook",
+        Write("write `needs NAME` in what comes after: it runs only when the other passed"),
+    ),
+    row(
+        "failonchanges nodiff verifyclean",
+        "lefthook",
+        Write("write `unchanged \"**\"`: it fails when it changes such a file"),
+    ),
+    row(
+        "extends extend inherit template include",
+        "lefthook",
+        Write("write `import \"FILE\" as NAME` at the top level"),
+    ),
+    // Turborepo
+    row("cache caching cached", "Turborepo", CACHE),
+    row(
+        "passthroughenv globalpassthroughenv passenv envpassthrough keepenv",
+        "Turborepo",
+        Word("pass-env"),
+    ),
+    row(
+        "disallowpassenv",
+        "tox",
+        No("a variable that no `pass-env` names is not let through: leave it out"),
+    ),
+    row(
+        "globalenv",
+        "Turborepo",
+        Write("write `env NAME=VALUE`, or `pass-env NAME`, in `defaults {` at the top level"),
+    ),
+    row(
+        "globaldependencies",
+        "Turborepo",
+        Write("write `inputs \"GLOB\"` in `defaults {` at the top level"),
+    ),
+    row(
+        "persistent interruptible daemon background",
+        "Turborepo",
+        PERSISTENT,
+    ),
+    row(
+        "remotecache boundaries",
+        "Turborepo",
+        No("passes are reused on this machine alone: write `inputs \"GLOB\" …`"),
+    ),
+    // tox
+    row(
+        "commandspre beforescript presteps beforeall pre",
+        "tox",
+        BEFORE,
+    ),
+    row(
+        "commandspost afterscript post finally cleanup teardown",
+        "tox",
+        AFTER,
+    ),
+    row(
+        "allowlistexternals whitelistexternals",
+        "tox",
+        No("every program on the PATH may be started: leave it out"),
+    ),
+    row(
+        "basepython install installcommand skipinstall skipsdist usedevelop package packageenv wheel extras dependencygroups sitepackages pippre constrainpackagedeps isolatedbuild download recreate envdir listdependenciescommand nopackage ignorebasepythonconflict minversion provision python",
+        "tox",
+        INSTALLS,
+    ),
+    row(
+        "labels keywords categories category groups",
+        "tox",
+        Word("tags"),
+    ),
+    row(
+        "argsarepaths",
+        "tox",
+        Write("paths in a command are relative to the check's `dir \"PATH\"`"),
+    ),
+    // Others.
+    row(
+        "retry attempts tries maxretries maxattempts retrycount retrytimes flakyretries reruns repeat",
+        "GitLab CI",
+        Word("retries"),
+    ),
+    row(
+        "allowedexitcodes successcodes exitcode exitcodes expectexit okcodes returncode exits",
+        "other tools",
+        Word("exit"),
+    ),
+    row("skipcodes skipexitcodes", "other tools", Word("skip-exit")),
+    row("optionaltask allowmissing", "other tools", Line("optional")),
+    row(
+        "precondition preconditions assert guard",
+        "Task",
+        Write(
+            "what must be there is a condition around the check, `whenExists \"PATH\" {`, or a check of its own with `file \"PATH\" {`",
+        ),
+    ),
+    row(
+        "fix",
+        "hk",
+        No("a check repairs nothing: `vplan loop --fix COMMAND` has a command repair what failed"),
+    ),
+    row("level importance", "other tools", Word("severity")),
+    row(
+        "set let var const local",
+        "just",
+        No(
+            "the language has no variables: write the value where it is used, or `paths NAME = \"GLOB\"` for files",
+        ),
+    ),
+    row(
+        "function def macro define",
+        "make",
+        No("the language is data: write a script, and `run ./script.sh`"),
+    ),
+    row(
+        "source load includefile requirefile",
+        "just",
+        Write("write `import \"FILE\" as NAME` at the top level"),
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::statement::STATEMENTS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_word_has_one_row_and_its_answer_is_in_the_language() {
+        let mut seen = BTreeSet::new();
+        for row in FOREIGN {
+            for word in row.words.split(' ') {
+                assert!(seen.insert(word), "`{word}` stands twice");
+                assert!(word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
+                assert!(find(word, Context::Check).is_some(), "{word}");
+            }
+            if let Word(word) = row.answer {
+                assert!(STATEMENTS.iter().any(|s| s.word == word), "{word}");
+            }
+            if let Around(text) | Write(text) | No(text) | Line(text) = row.answer {
+                assert!(
+                    text.matches('`').count().is_multiple_of(2) && !text.ends_with('.'),
+                    "{text}"
+                );
+            }
+        }
+        assert!(find("Working_Directory", Context::Check).is_some());
+        assert!(find("retry", Context::Gate).is_none());
+    }
+}

@@ -1,0 +1,564 @@
+//! Answers what belongs to another language: its words, its lists over several lines, its nested
+//! lines, its comments, its `else`. Each is one message, and what belongs to it is not read as
+//! something else.
+
+use super::line::{self, Line};
+use super::meant::meant;
+use super::{Parser, token};
+use crate::base::diagnostic::{Code, Diagnostic, Severity};
+use crate::base::nearest::nearest;
+use crate::base::span::Span;
+use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::error::{self, shown};
+use crate::lang::foreign::{self, Answer, Foreign};
+use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
+
+/// The most lines that one list of another language may take.
+const MOST_LINES: usize = 200;
+
+/// Lines that belong to the line in front of them.
+pub(super) struct Nested<'a> {
+    /// The lines, without the marks of list items.
+    items: Vec<&'a str>,
+    /// The offset of the line after them.
+    next: usize,
+    /// Whether the last of them opens a block.
+    opens: bool,
+    /// What makes them belong there: a bracket, a `:` or nothing but a brace.
+    mark: Span,
+}
+
+impl<'a> Parser<'a> {
+    /// Finds the lines of a list in brackets, or of lines that are nested by indentation.
+    pub(super) fn nested(&self, line: &Line) -> Option<Nested<'a>> {
+        let text = self.slice(line.content).trim_end();
+        let end = line.content.start + text.len();
+        let mark = Span::new(end.saturating_sub(1), end);
+        let bracket = text.ends_with(['[', '(']);
+        let colon = text.ends_with([':', '=', '|', '>']);
+        let mut items = Vec::new();
+        let mut at = line.next;
+        while at < self.text.len() && items.len() < MOST_LINES && (bracket || colon) {
+            let next = line::read(self.text, at);
+            let text = self.slice(next.content).trim();
+            if bracket && text.starts_with([']', ')']) {
+                return Some(Nested {
+                    items,
+                    next: next.next,
+                    opens: next.opens,
+                    mark,
+                });
+            }
+            let ends = if bracket {
+                text.starts_with('}')
+            } else {
+                next.indent <= line.indent
+            };
+            if !text.is_empty() && ends {
+                break;
+            }
+            at = next.next;
+            if !text.is_empty() {
+                items.push(text.strip_prefix('-').map_or(text, str::trim_start));
+            }
+        }
+        (colon && !items.is_empty()).then_some(Nested {
+            items,
+            next: at,
+            opens: false,
+            mark,
+        })
+    }
+
+    /// Reads a statement whose arguments follow on lines of their own. Returns whether it was one.
+    pub(super) fn over_lines(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        rest: &'a str,
+        line: &Line,
+    ) -> bool {
+        let is_list = match statement.slots {
+            [] | [Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock] => false,
+            _ => true,
+        };
+        if !is_list {
+            return false;
+        }
+        let assigns = statement.slots == [Slot::Assignment];
+        let head = rest.trim();
+        if assigns && matches!(head, "{" | ": {" | "= {") {
+            self.variables(statement, keyword, line);
+            return true;
+        }
+        let bare = head.trim_start_matches([':', '=']).trim();
+        let Some(nested) = self
+            .nested(line)
+            .filter(|_| matches!(bare, "" | "[" | "(") || statement.slots.contains(&Slot::Equals))
+        else {
+            return false;
+        };
+        let items = nested.items.join(" ");
+        let written = if assigns {
+            nested.items.first().and_then(|item| meant(statement, item))
+        } else {
+            meant(
+                statement,
+                &format!("{} {items}", head.trim_end_matches(['[', '('])),
+            )
+        };
+        let (label, help) = match (assigns, written) {
+            (true, Some(line)) => (
+                "one line for each variable",
+                format!("write `{line}`, and so on"),
+            ),
+            (false, Some(line)) => ("a list stands on one line", format!("write `{line}`")),
+            _ => (
+                "what it takes stands on its line",
+                format!("it is written `{}`", statement.usage),
+            ),
+        };
+        let found = self.slice(nested.mark);
+        self.foreign(
+            error::UNEXPECTED_ARGUMENT,
+            format!("unexpected {}", shown(found)),
+            nested.mark,
+            label,
+            help,
+        );
+        self.skip_to = nested.next;
+        let said = self.out.len();
+        let args = self.arguments(statement, keyword, rest, keyword.end).args;
+        self.out.truncate(said);
+        let mut node = self.broken(statement, keyword, line);
+        // Its name is known.
+        if statement.keyword == Keyword::Paths {
+            node.args = args;
+        }
+        match statement.body.filter(|_| nested.opens) {
+            Some(context) => self.push(node, context, keyword, line.indent, false),
+            None => self.add(node),
+        }
+        true
+    }
+
+    /// Reads `env {`, and passes over the lines of its block.
+    fn variables(&mut self, statement: &'static Statement, keyword: Span, line: &Line) {
+        let first = line::read(self.text, line.next);
+        let text = self.slice(first.content).trim();
+        let written = meant(statement, text).unwrap_or_else(|| statement.usage.to_owned());
+        let end = line.content.start + self.slice(line.content).trim_end().len();
+        let brace = Span::new(end.saturating_sub(1), end);
+        self.foreign(
+            error::UNEXPECTED_BLOCK,
+            "`env` has no block".to_owned(),
+            brace,
+            "one line for each variable",
+            format!("write `{written}`, and so on"),
+        );
+        let node = self.broken(statement, keyword, line);
+        self.push(node, Context::Unknown, brace, line.indent, false);
+    }
+
+    /// Makes the node of a statement whose arguments are not known.
+    fn broken(&mut self, statement: &'static Statement, keyword: Span, line: &Line) -> Node<'a> {
+        Node {
+            before: std::mem::take(&mut self.trivia),
+            statement,
+            keyword,
+            args: Vec::new(),
+            body: None,
+            comment: line.comment,
+            span: keyword,
+            broken: true,
+        }
+    }
+
+    pub(super) fn foreign(
+        &mut self,
+        code: Code,
+        message: String,
+        span: Span,
+        label: &str,
+        help: String,
+    ) {
+        let diagnostic = Diagnostic::error(code, message).label(self.place(span), label);
+        self.report(diagnostic.help(help));
+    }
+
+    /// Reports a word of another tool, and passes over what belongs to it. Returns the statement as
+    /// which its block is read, if it is one of the language's.
+    pub(super) fn answer(
+        &mut self,
+        row: Foreign,
+        word: &str,
+        rest: &str,
+        span: Span,
+        line: &Line,
+    ) -> Option<&'static Statement> {
+        let context = self.context();
+        let nested = self.nested(line).filter(|_| !line.opens);
+        let value = match &nested {
+            Some(nested) => format!("{rest} {}", nested.items.join(" ")),
+            None => rest.to_owned(),
+        };
+        if let Some(nested) = &nested {
+            self.skip_to = nested.next;
+        }
+        let help = match row.answer {
+            Answer::No(why) => format!("vplan has none: {why}"),
+            Answer::Write(text) => text.to_owned(),
+            Answer::Around(text) => around(text, &value),
+            Answer::Line(text) => match value.trim_matches([':', '=', ' ', '\t']) {
+                "false" | "no" | "off" | "0" => {
+                    "leave it out: without a line it is so anyway".to_owned()
+                }
+                _ => format!("write `{text}`{}", stands(text, context)),
+            },
+            Answer::Timeout(unit) => {
+                let number: String = value.chars().filter(char::is_ascii_digit).collect();
+                let number = if number.is_empty() {
+                    "5".to_owned()
+                } else {
+                    number
+                };
+                format!(
+                    "write `timeout {number}{unit}`{}",
+                    stands("timeout", context)
+                )
+            }
+            Answer::Word(known) => {
+                let statement = word_of(known, context);
+                let written = statement.and_then(|statement| meant(statement, &value));
+                let usage = statement.map_or(known, |statement| statement.usage);
+                let written = written.as_deref().unwrap_or(usage);
+                format!("write `{written}`{}", stands(known, context))
+            }
+        };
+        let help = self.else_of(word).unwrap_or(help);
+        let noun = noun(context).0;
+        self.foreign(
+            error::UNKNOWN_STATEMENT,
+            format!("unknown {noun} {}", shown(word)),
+            span,
+            &format!("a word of {}", row.tool),
+            help,
+        );
+        self.break_frame();
+        if !line.opens {
+            return None;
+        }
+        if let Answer::Word(known) = row.answer
+            && let Some(statement) = statement::find(known, context).filter(|s| s.body.is_some())
+        {
+            return Some(statement);
+        }
+        let around = matches!(row.answer, Answer::Around(_));
+        self.push_foreign(
+            line,
+            around && matches!(context, Context::Top | Context::Group),
+        );
+        None
+    }
+
+    /// Describes the block that an `else` stands for: the opposite of the one that was closed last.
+    pub(super) fn else_of(&self, word: &str) -> Option<String> {
+        if !matches!(word, "else" | "elif" | "elseif" | "otherwise") {
+            return None;
+        }
+        let nodes = self.frames.last().map_or(&self.nodes, |frame| &frame.nodes);
+        let last = nodes.iter().rev().find(|node| node.body.is_some())?;
+        let list = || {
+            let first = last.args.first()?.span;
+            let list = self.slice(first.to(last.args.last()?.span));
+            (list.len() < 200 && !list.contains(['`', '\n'])).then_some(list)
+        };
+        let single = || (last.args.len() == 1).then(list).flatten();
+        let opposite = match last.statement.keyword {
+            Keyword::WhenChangedAny => format!("`whenChangedNone {} {{`", list()?),
+            Keyword::WhenChangedNone => format!("`whenChangedAny {} {{`", list()?),
+            Keyword::WhenExists => format!("`whenAbsent {} {{`", single()?),
+            Keyword::WhenAbsent => format!("`whenExists {} {{`", single()?),
+            Keyword::ByRole => "`byRole NAME … {` with the other roles".to_owned(),
+            _ => return None,
+        };
+        Some(format!(
+            "vplan has no `else`: close the block, and write {opposite}"
+        ))
+    }
+
+    /// Reports an `else`, and reads its block as one of checks.
+    pub(super) fn otherwise(&mut self, span: Span, line: &Line) {
+        let general = "vplan has no `else`: close the block, and open one for the opposite, such as `whenChangedNone \"GLOB\" {`";
+        let help = self.else_of("else").unwrap_or_else(|| general.to_owned());
+        self.foreign(
+            error::UNKNOWN_STATEMENT,
+            "unknown statement `else`".to_owned(),
+            span,
+            "a block has no other branch",
+            help,
+        );
+        if line.opens {
+            let checks = matches!(self.context(), Context::Top | Context::Group);
+            self.push_foreign(line, checks);
+        }
+    }
+
+    /// Opens the block of a line in another language.
+    fn push_foreign(&mut self, line: &Line, checks: bool) {
+        let Some(statement) = statement::find("whenChangedAny", Context::Group).filter(|_| checks)
+        else {
+            return self.push_unknown(line);
+        };
+        let end = line.content.start + self.slice(line.content).trim_end().len();
+        let open = Span::new(end.saturating_sub(1), end);
+        // Broken and without arguments: its checks are known all the same.
+        let node = self.broken(statement, open, line);
+        self.push(node, Context::Group, open, line.indent, true);
+    }
+
+    /// Reports a comment of another language. Returns whether the line was one.
+    pub(super) fn comment_line(&mut self, text: &str, line: &Line) -> bool {
+        const MARKS: &[&str] = &["//", "/*", "--", ";", "<!--", "%", "REM "];
+        let Some(mark) = MARKS.iter().find(|mark| text.starts_with(**mark)) else {
+            return false;
+        };
+        let start = line.content.start;
+        let said = text.get(mark.len()..).unwrap_or_default();
+        let said = said.trim_end_matches("*/").trim_end_matches("-->");
+        let said = said.trim_matches(['/', '*', '!', ' ', '\t']);
+        let help = if said.is_empty() || said.len() > 120 || said.contains('`') {
+            "a comment begins with `#`".to_owned()
+        } else {
+            format!("write `# {said}`")
+        };
+        let mark = mark.trim_end();
+        self.foreign(
+            error::UNKNOWN_STATEMENT,
+            format!("`{mark}` begins no comment"),
+            Span::new(start, start + mark.len()),
+            "a comment begins with `#`",
+            help,
+        );
+        let close = match mark {
+            "/*" => "*/",
+            "<!--" => "-->",
+            _ => return true,
+        };
+        if !text.contains(close)
+            && let Some(at) = self.text.get(line.next..).and_then(|rest| rest.find(close))
+        {
+            let end = line.next + at;
+            let behind = self.text.get(end..).and_then(|rest| rest.find('\n'));
+            self.skip_to = behind.map_or(self.text.len(), |i| end + i + 1);
+        }
+        true
+    }
+
+    /// Reports a list item of YAML, and passes over the lines that are nested in it.
+    pub(super) fn list_item(&mut self, line: &Line) {
+        let start = line.content.start;
+        self.foreign(
+            error::UNKNOWN_STATEMENT,
+            "unknown statement `-`".to_owned(),
+            Span::new(start, start + 1),
+            "begins no statement",
+            "the lines of a block have no `-`: each begins with its own word".to_owned(),
+        );
+        self.break_frame();
+        let mut at = line.next;
+        while at < self.text.len() {
+            let next = line::read(self.text, at);
+            let blank = self.slice(next.content).trim().is_empty();
+            if !blank && next.indent <= line.indent {
+                break;
+            }
+            at = next.next;
+            if !blank {
+                self.skip_to = at;
+            }
+        }
+    }
+
+    /// Reads `NAME {` or `NAME:` as a check, if the next line is one of a check's block and the word
+    /// means nothing else. Returns whether it was one.
+    pub(super) fn check_without_head(
+        &mut self,
+        word: &str,
+        rest: &str,
+        span: Span,
+        line: &Line,
+    ) -> bool {
+        let context = self.context();
+        let (brace, colon) = (rest.trim() == "{", rest.trim() == ":");
+        let is_outer = matches!(context, Context::Top | Context::Group);
+        let Some(statement) = statement::find("check", context).filter(|_| {
+            is_outer && (brace || colon) && token::is_name(word) && !self.is_answered(word)
+        }) else {
+            return false;
+        };
+        let first = self.first_below(line);
+        let is_line = statement::find(first, Context::Check).is_some();
+        let near = || nearest(word, statement::allowed(context).map(|s| s.word)).is_some();
+        if !is_line || (colon && self.nested(line).is_none()) || (brace && near()) {
+            return false;
+        }
+        self.foreign(
+            error::UNKNOWN_STATEMENT,
+            format!("unknown statement {}", shown(word)),
+            span,
+            "begins no statement",
+            format!("write `check {word} {{`"),
+        );
+        self.break_frame();
+        let mut node = self.broken(statement, span, line);
+        node.args.push(Arg {
+            span,
+            value: Value::Word(self.slice(span)),
+        });
+        if brace {
+            self.push(node, Context::Check, span, line.indent, false);
+        } else {
+            self.presume(node, Context::Check, line.indent);
+        }
+        true
+    }
+
+    /// Whether a word has an answer that is about a block of checks, whatever is in it.
+    fn is_answered(&self, word: &str) -> bool {
+        let row = foreign::find(word, self.context());
+        row.is_some_and(|row| {
+            row.answer == Answer::Word("check") || row.answer == foreign::COMMANDS
+        }) || matches!(word, "else" | "elif" | "elseif" | "otherwise")
+    }
+
+    /// Returns the first word of the next line that is not empty.
+    fn first_below(&self, line: &Line) -> &'a str {
+        let mut at = line.next;
+        while at < self.text.len() {
+            let next = line::read(self.text, at);
+            let text = self.slice(next.content);
+            if !text.trim().is_empty() {
+                return token::word(text).map_or("", |(_, word)| word);
+            }
+            at = next.next;
+        }
+        ""
+    }
+
+    /// Replaces what was said of a line by one message, with the line as it was meant.
+    pub(super) fn repair(
+        &mut self,
+        said: usize,
+        statement: &Statement,
+        rest: &'a str,
+        offset: usize,
+        written: &str,
+    ) {
+        let errors = self.out.split_off(said);
+        let first = errors
+            .iter()
+            .find(|d| d.severity == Severity::Error)
+            .cloned();
+        let is_command = matches!(
+            statement.slots,
+            [Slot::Command | Slot::Shell | Slot::Assignment] | [_, Slot::ColonOrBlock]
+        );
+        let assigned = || {
+            let told = first
+                .as_ref()
+                .is_some_and(|d| d.code == error::COMMAND_PROGRAM);
+            let start = offset + rest.len() - rest.trim_start().len();
+            let span = Span::new(start, offset + rest.trim_end().len());
+            let diagnostic = Diagnostic::error(
+                error::UNEXPECTED_ARGUMENT,
+                format!("unexpected {}", shown(self.slice(span))),
+            );
+            (told && statement.slots == [Slot::Assignment])
+                .then(|| diagnostic.label(self.place(span), "one `NAME=VALUE` is expected"))
+        };
+        let noise = self.noise(rest, offset, is_command);
+        let diagnostic = noise.or_else(assigned).or(first.clone());
+        if let Some(diagnostic) = diagnostic {
+            self.report(diagnostic.help(format!("write `{written}`")));
+        }
+    }
+
+    /// Finds the mark of another language in the arguments of a statement.
+    fn noise(&self, rest: &str, offset: usize, is_command: bool) -> Option<Diagnostic> {
+        let mut quote = None;
+        let mut before = ' ';
+        for (at, c) in rest.char_indices() {
+            let tail = rest.get(at..).unwrap_or_default();
+            let begins = before.is_whitespace();
+            before = c;
+            if let Some(open) = quote {
+                quote = (c != open).then_some(open);
+                continue;
+            }
+            let (length, label) = match c {
+                '"' | '\'' => {
+                    quote = Some(c);
+                    continue;
+                }
+                '“' | '”' | '„' | '‘' | '’' => {
+                    (c.len_utf8(), "a string stands in `\"…\"` or `'…'`")
+                }
+                '[' | '(' if !is_command && (begins || at == 0) => (1, "a list has no brackets"),
+                '/' if begins && tail.starts_with("//") => (2, "a comment begins with `#`"),
+                '=' if tail.starts_with("=>") => (2, "an arrow is written `->`"),
+                '-' if !is_command && tail.starts_with("-->") => (3, "an arrow is written `->`"),
+                '→' | '⇒' | '➔' if !is_command => (c.len_utf8(), "an arrow is written `->`"),
+                ';' if !is_command && tail.trim_end() == ";" => (1, "a line ends without it"),
+                _ => continue,
+            };
+            let span = Span::new(offset + at, offset + at + length);
+            let message = format!("unexpected {}", shown(self.slice(span)));
+            return Some(
+                Diagnostic::error(error::UNEXPECTED_ARGUMENT, message)
+                    .label(self.place(span), label),
+            );
+        }
+        None
+    }
+}
+
+/// The statement of a word: that of this context, else of another one.
+fn word_of(word: &str, context: Context) -> Option<&'static Statement> {
+    statement::find(word, context).or_else(|| STATEMENTS.iter().find(|s| s.word == word))
+}
+
+/// Says where a line stands, unless it is here.
+fn stands(line: &str, context: Context) -> String {
+    let word = line.split(' ').next().unwrap_or(line);
+    if statement::find(word, context).is_some() {
+        return String::new();
+    }
+    let found = STATEMENTS.iter().find(|s| s.word == word);
+    let name = found
+        .and_then(|s| s.contexts.first())
+        .map_or("", |c| c.name());
+    format!(" {name}")
+}
+
+/// Adds the author's own globs to an advice about files.
+fn around(text: &str, value: &str) -> String {
+    const GENERAL: &str = "whenChangedAny \"GLOB\" … {";
+    let condition = statement::find("whenChangedAny", Context::Top);
+    let regex = value.contains(['^', '$', '\\', '|']);
+    match condition.and_then(|statement| meant(statement, value)) {
+        Some(line) if text.contains(GENERAL) && !regex && line.contains('"') => {
+            text.replace(GENERAL, &line)
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// The noun for a line of a context, and what is said of a word that begins none.
+pub(super) fn noun(context: Context) -> (&'static str, String) {
+    match context {
+        Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
+        Context::File => ("assertion", format!("asserts nothing {}", context.name())),
+        _ => ("setting", format!("sets nothing {}", context.name())),
+    }
+}

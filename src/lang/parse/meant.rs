@@ -1,0 +1,598 @@
+//! Writes a faulty line as its author may have meant it: the same words in the form that the
+//! statement's slots ask for. Only a line that reads without an error is offered.
+
+use super::token::{is_name, is_reference};
+use super::{Caps, Parser};
+use crate::base::command::{is_env_name, quote};
+use crate::base::diagnostic::Severity;
+use crate::base::span::{SourceId, Span};
+use crate::base::unit::parse_duration;
+use crate::base::word::{Word, is_unsafe_to_show};
+use crate::lang::statement::{Context, Item, Slot, Statement};
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+/// The longest text behind a keyword that is written anew, in bytes: what is longer is not read off
+/// a message.
+const LONGEST: usize = 240;
+
+/// A part of a line that may be in another language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Bit {
+    /// A string, with its quotes as the language has them.
+    Str(String),
+    Word(String),
+    /// `{`
+    Open,
+    /// `:`, `=`, `:=`
+    Equals,
+    /// `->`, `=>`, `→` and the like.
+    Arrow,
+    Comma,
+}
+
+type Bits = Peekable<IntoIter<Bit>>;
+
+/// Returns the whole line, if what is behind the keyword can be written in the statement's form.
+pub(super) fn meant(statement: &'static Statement, rest: &str) -> Option<String> {
+    if rest.len() > LONGEST || rest.contains('`') || rest.chars().any(is_unsafe_to_show) {
+        return None;
+    }
+    let behind = match statement.slots {
+        [Slot::Command] => command(rest)?,
+        [Slot::Shell] => behind_mark(rest)?.to_owned(),
+        [Slot::Assignment] => assignment(rest)?,
+        [_, Slot::ColonOrBlock] => check(rest)?,
+        slots => arguments(statement, slots, rest)?,
+    };
+    let line = format!("{} {behind}", statement.word).trim_end().to_owned();
+    is_sound(statement, &line).then_some(line)
+}
+
+/// Whether a line of this statement reads without an error.
+fn is_sound(statement: &'static Statement, line: &str) -> bool {
+    let mut parser = Parser {
+        text: line,
+        id: SourceId::default(),
+        caps: Caps::default(),
+        out: Vec::new(),
+        frames: Vec::new(),
+        nodes: Vec::new(),
+        trivia: Vec::new(),
+        comments: Vec::new(),
+        buried: 0,
+        guesses: 0,
+        skip_to: 0,
+        stopped: false,
+    };
+    let end = statement.word.len();
+    let rest = line.get(end..).unwrap_or_default();
+    let parts = parser.arguments(statement, Span::new(0, end), rest, end);
+    let opens = parts.open.is_some();
+    let blocks = match statement.body {
+        // A check may have either.
+        Some(Context::Check) => true,
+        Some(_) => opens,
+        None => !opens,
+    };
+    !parts.broken && blocks && !parser.out.iter().any(|d| d.severity == Severity::Error)
+}
+
+/// Returns a text without the `:`, `=` or arrow at its beginning, if there is anything else.
+fn behind_mark(rest: &str) -> Option<&str> {
+    let rest = rest.trim();
+    let marks = [":=", "=>", "->", ":", "="];
+    let rest = marks
+        .iter()
+        .find_map(|mark| rest.strip_prefix(mark))
+        .unwrap_or(rest);
+    Some(rest.trim()).filter(|rest| !rest.is_empty())
+}
+
+/// Returns what is between quotes, if a text is nothing else.
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\''].into_iter().find_map(|quote| {
+        let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inner.contains([quote, '\\'])).then_some(inner)
+    })
+}
+
+/// Writes a command: `: npm test`, `"npm test"`, `["npm", "test"]`.
+fn command(rest: &str) -> Option<String> {
+    let text = behind_mark(rest)?;
+    if let Some(inner) = unquoted(text) {
+        return Some(inner.trim().to_owned());
+    }
+    if let Some(inner) = text
+        .strip_prefix(['"', '\''])
+        .filter(|inner| !inner.contains(['"', '\'']))
+    {
+        return Some(inner.to_owned());
+    }
+    if text.starts_with('[') && text.ends_with(']') {
+        let words = bits(text).into_iter().map(|bit| match bit {
+            Bit::Str(text) => unquoted(&text).map(|inner| Some(quote(&Word::from(inner)))),
+            Bit::Comma => Some(None),
+            _ => None,
+        });
+        let words: Option<Vec<Option<String>>> = words.collect();
+        let words: Vec<String> = words?.into_iter().flatten().collect();
+        return (!words.is_empty()).then(|| words.join(" "));
+    }
+    // What follows is a comment in another language.
+    let text = text
+        .split_once(" // ")
+        .map_or(text, |(command, _)| command.trim_end());
+    Some(text.to_owned())
+}
+
+/// Writes `NAME=VALUE`.
+fn assignment(rest: &str) -> Option<String> {
+    let text = behind_mark(rest)?.trim_end_matches([',', ';']).trim_end();
+    let text = unquoted(text).unwrap_or(text);
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_\"'".contains(c)))?;
+    let (name, behind) = text.split_at_checked(end)?;
+    let name = unquoted(name).unwrap_or(name);
+    let value = behind_mark(behind).unwrap_or_default();
+    let another = value
+        .split_whitespace()
+        .any(|word| word.split_once('=').is_some_and(|(n, _)| is_env_name(n)));
+    if !is_env_name(name) || (another && !value.starts_with(['"', '\''])) {
+        return None;
+    }
+    let value = if value.is_empty() || value.starts_with(['"', '\'']) {
+        value.to_owned()
+    } else {
+        quote(&Word::from(value))
+    };
+    Some(format!("{name}={value}"))
+}
+
+/// Writes a name as one that a check may have: `test:unit` is `test-unit`.
+fn check_name(text: &str) -> Option<String> {
+    let text = unquoted(text).unwrap_or(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut name = String::new();
+    for c in text.trim().chars() {
+        if plain(c) {
+            name.push(c);
+        } else if !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    let name = name.trim_matches('-').to_owned();
+    let name = if name.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("_{name}")
+    } else {
+        name
+    };
+    is_name(&name).then_some(name)
+}
+
+/// Writes `NAME: COMMAND`, or `NAME {`.
+fn check(rest: &str) -> Option<String> {
+    let text = rest.trim().trim_start_matches([':', '=']).trim_start();
+    if let Some(head) = text.strip_suffix('{') {
+        let head = head.trim_end().trim_end_matches([':', '=']);
+        // A command has no block.
+        return (!head.contains(": "))
+            .then(|| check_name(head))
+            .flatten()
+            .map(|name| format!("{name} {{"));
+    }
+    let quoted = text.strip_prefix(['"', '\'']).and_then(|inner| {
+        let end = inner.find(text.get(..1)?)?;
+        inner.split_at_checked(end)
+    });
+    let (name, behind) = match quoted {
+        Some((name, behind)) => (name, behind.get(1..)?),
+        None => {
+            let mark = [": ", " = ", " => ", " -> ", " :"]
+                .iter()
+                .filter_map(|mark| text.find(mark))
+                .min();
+            match mark {
+                Some(at) if text.get(..at)?.split_whitespace().count() <= 3 => {
+                    text.split_at_checked(at)?
+                }
+                _ => {
+                    let end = text.find([' ', '\t'])?;
+                    let end = text.get(..end)?.find(':').unwrap_or(end);
+                    text.split_at_checked(end)?
+                }
+            }
+        }
+    };
+    let command = command(behind)?;
+    Some(format!("{}: {command}", check_name(name)?))
+}
+
+/// Writes the arguments that the slots ask for.
+fn arguments(statement: &'static Statement, slots: &[Slot], rest: &str) -> Option<String> {
+    let mut bits: Bits = bits(rest).into_iter().peekable();
+    bits.next_if(|bit| matches!(bit, Bit::Equals | Bit::Arrow));
+    let mut words: Vec<String> = Vec::new();
+    if slots.is_empty() && statement.body.is_none() {
+        // `setup: true`
+        bits.next_if(
+            |bit| matches!(bit, Bit::Word(word) if matches!(word.as_str(), "true" | "yes" | "on")),
+        );
+    }
+    for slot in slots {
+        if *slot != Slot::Equals {
+            bits.next_if_eq(&Bit::Equals);
+        }
+        match slot {
+            Slot::One(Item::Str) if slots.len() == 1 => words.push(sentence(&mut bits)?),
+            Slot::One(item) => words.push(one(*item, &mut bits)?),
+            Slot::Many(item) | Slot::Any(item) => many(*item, slot, &mut bits, &mut words)?,
+            Slot::Literal(word) => {
+                bits.next_if(|bit| matches!(bit, Bit::Word(found) if found == word));
+                bits.next_if_eq(&Bit::Equals);
+                words.push((*word).to_owned());
+            }
+            Slot::Optional(word, item) => {
+                if bits
+                    .next_if(|bit| matches!(bit, Bit::Word(found) if found == word))
+                    .is_some()
+                {
+                    bits.next_if_eq(&Bit::Equals);
+                    words.extend([(*word).to_owned(), one(*item, &mut bits)?]);
+                }
+            }
+            Slot::Equals => {
+                bits.next_if(|bit| matches!(bit, Bit::Equals | Bit::Arrow));
+                words.push("=".to_owned());
+            }
+            Slot::Groups => words.push(groups(&mut bits)?),
+            _ => return None,
+        }
+    }
+    if statement.body.is_some() {
+        bits.next_if(|bit| matches!(bit, Bit::Equals | Bit::Arrow));
+        bits.next_if_eq(&Bit::Open);
+        words.push("{".to_owned());
+    }
+    while bits.next_if_eq(&Bit::Comma).is_some() {}
+    bits.next().is_none().then(|| words.join(" "))
+}
+
+/// Writes the words of a text without quotes as one string.
+fn sentence(bits: &mut Bits) -> Option<String> {
+    let first = one(Item::Str, bits)?;
+    let is_word = |bit: &Bit| matches!(bit, Bit::Word(_));
+    let mut text = first;
+    while let Some(Bit::Word(word)) = bits.next_if(is_word) {
+        let inner = text.strip_suffix('"').map(str::to_owned)?;
+        text = format!("{inner} {word}\"");
+    }
+    Some(text)
+}
+
+fn many(item: Item, slot: &Slot, bits: &mut Bits, words: &mut Vec<String>) -> Option<()> {
+    let before = words.len();
+    loop {
+        while bits.next_if_eq(&Bit::Comma).is_some() {}
+        if !matches!(bits.peek(), Some(Bit::Str(_) | Bit::Word(_))) {
+            break;
+        }
+        words.push(one(item, bits)?);
+    }
+    (words.len() > before || matches!(slot, Slot::Any(_))).then_some(())
+}
+
+/// Writes one argument.
+fn one(item: Item, bits: &mut Bits) -> Option<String> {
+    let bit = bits.next()?;
+    Some(match (item, bit) {
+        (Item::Str | Item::Sel | Item::Glob, Bit::Str(text)) => text,
+        (Item::Sel, Bit::Word(word)) if is_reference(word.strip_prefix('!').unwrap_or(&word)) => {
+            word
+        }
+        (Item::Str | Item::Sel | Item::Glob, Bit::Word(word)) if !word.contains('\\') => {
+            format!("\"{word}\"")
+        }
+        (Item::Name, Bit::Word(word)) if is_name(&word) => word,
+        (Item::Reference, Bit::Word(word)) if is_reference(&word) => word,
+        (Item::Name | Item::Reference, Bit::Str(text) | Bit::Word(text)) => {
+            let name = unquoted(&text).unwrap_or(&text);
+            let name = name.replace([':', '.', ' '], "-");
+            is_reference(&name).then_some(name)?
+        }
+        (Item::Word(what), Bit::Str(text) | Bit::Word(text)) => {
+            let word = unquoted(&text).unwrap_or(&text).to_owned();
+            if what == "a duration" {
+                return duration(&word, bits);
+            }
+            let counts = what.contains("number") || what.contains("tier");
+            let digits = word.bytes().all(|b| b.is_ascii_digit());
+            (!word.is_empty() && (digits || !counts) && !word.contains(' ')).then_some(word)?
+        }
+        _ => return None,
+    })
+}
+
+/// Writes a duration: `5 minutes`, `5min` and `300` are `5m`, `5m` and `300s`.
+fn duration(word: &str, bits: &mut Bits) -> Option<String> {
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = word.split_at_checked(digits)?;
+    let unit = match bits.peek() {
+        Some(Bit::Word(next)) if unit.is_empty() => {
+            let next = next.clone();
+            bits.next();
+            next
+        }
+        _ => unit.to_owned(),
+    };
+    let unit = match unit.trim().to_lowercase().as_str() {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "ms" | "msec" | "millisecond" | "milliseconds" => "ms",
+        _ => return None,
+    };
+    let text = format!("{number}{unit}");
+    parse_duration(&text).is_ok().then_some(text)
+}
+
+/// Writes the groups of a `sequence`.
+fn groups(bits: &mut Bits) -> Option<String> {
+    let mut text = String::new();
+    let mut arrows = 0;
+    let mut joined = true;
+    while let Some(bit) = bits.next_if(|bit| *bit != Bit::Open) {
+        let bit = match bit {
+            Bit::Word(word) if matches!(word.as_str(), "before" | "then") => Bit::Arrow,
+            bit => bit,
+        };
+        match bit {
+            Bit::Arrow => {
+                (!joined).then_some(())?;
+                text.push_str(" -> ");
+                arrows += 1;
+                joined = true;
+            }
+            Bit::Comma => {
+                (!joined).then_some(())?;
+                text.push_str(", ");
+                joined = true;
+            }
+            Bit::Word(word) | Bit::Str(word) => {
+                let name = unquoted(&word).unwrap_or(&word);
+                (name == "*" || is_reference(name)).then_some(())?;
+                if !joined {
+                    text.push_str(", ");
+                }
+                text.push_str(name);
+                joined = false;
+            }
+            Bit::Open | Bit::Equals => return None,
+        }
+    }
+    (arrows > 0 && !joined).then_some(text)
+}
+
+/// Splits a line leniently: brackets around lists, semicolons and comments of other languages are
+/// left out.
+fn bits(text: &str) -> Vec<Bit> {
+    const ARROWS: &[&str] = &["-->", "==>", "->", "=>", ">>", "→", "⇒", "➔"];
+    let mut out = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(c) = rest.chars().next() {
+        let mut taken = c.len_utf8();
+        if let Some(arrow) = ARROWS.iter().find(|arrow| rest.starts_with(**arrow)) {
+            taken = arrow.len();
+            out.push(Bit::Arrow);
+        } else if rest.starts_with("//") {
+            return out;
+        } else if let Some((string, length)) = string(rest) {
+            taken = length;
+            out.push(Bit::Str(string));
+        } else {
+            match c {
+                '{' => out.push(Bit::Open),
+                ',' => out.push(Bit::Comma),
+                ':' | '=' => {
+                    if out.last() != Some(&Bit::Equals) {
+                        out.push(Bit::Equals);
+                    }
+                }
+                '>' => out.push(Bit::Arrow),
+                '[' | ']' | '(' | ')' | ';' | '}' | ' ' | '\t' | '\n' | '\r' => {}
+                '\\' if rest.starts_with("\\\n") => {}
+                _ => {
+                    let (word, length) = word(rest);
+                    taken = length;
+                    out.push(Bit::Word(word.to_owned()));
+                }
+            }
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    out
+}
+
+/// Reads a string in whatever quotes, perhaps with a `!` in front; an unclosed one ends with its
+/// line, before a `{` there.
+fn string(text: &str) -> Option<(String, usize)> {
+    const QUOTES: &[(char, &[char])] = &[
+        ('"', &['"', '”', '“']),
+        ('\'', &['\'', '’', '‘']),
+        ('“', &['”', '“', '"']),
+        ('”', &['”', '“', '"']),
+        ('„', &['“', '”', '"']),
+        ('‘', &['’', '‘', '\'']),
+        ('’', &['’', '‘', '\'']),
+    ];
+    let (not, inner) = match text.strip_prefix('!') {
+        Some(inner) => ("!", inner),
+        None => ("", text),
+    };
+    let open = inner.chars().next()?;
+    let (_, closing) = QUOTES.iter().find(|(quote, _)| *quote == open)?;
+    let body = inner.get(open.len_utf8()..)?;
+    let straight = if matches!(open, '\'' | '‘' | '’') {
+        '\''
+    } else {
+        '"'
+    };
+    let before = text.len() - body.len();
+    let mut escaped = false;
+    for (at, c) in body.char_indices() {
+        if closing.contains(&c) && !escaped {
+            let content = body.get(..at)?;
+            let length = before + at + c.len_utf8();
+            let next = text.get(length..).and_then(|rest| rest.chars().next());
+            if content.ends_with(' ')
+                && next.is_some_and(|c| !c.is_whitespace() && !",;])".contains(c))
+            {
+                // The quote begins the next string: this one was not closed.
+                let content = content.trim_end();
+                let string = format!("{straight}{not}{content}{straight}");
+                return Some((string, before + content.len()));
+            }
+            return Some((format!("{straight}{not}{content}{straight}"), length));
+        }
+        escaped = c == '\\' && !escaped && straight == '"';
+    }
+    let content = body.trim_end();
+    let content = content.strip_suffix('{').unwrap_or(content).trim_end();
+    let content = content
+        .strip_suffix([']', ')', ',', ';'])
+        .unwrap_or(content);
+    (!content.is_empty() && !content.contains(['"', '\\', '\''])).then(|| {
+        (
+            format!("{straight}{not}{content}{straight}"),
+            before + content.len(),
+        )
+    })
+}
+
+/// Reads a word without quotes, and its length in the text.
+fn word(text: &str) -> (&str, usize) {
+    let end = text
+        .find(|c: char| c.is_whitespace() || "\"'{},;→⇒“”‘’".contains(c))
+        .unwrap_or(text.len());
+    let mut word = text.get(..end).unwrap_or(text);
+    for arrow in ["->", "=>"] {
+        if let Some(at) = word.find(arrow).filter(|at| *at > 0) {
+            word = word.get(..at).unwrap_or(word);
+        }
+    }
+    // The end of a list, or of a name.
+    let kept = word.trim_end_matches([':', '=']);
+    let kept = if kept.contains(['[', '(']) {
+        kept
+    } else {
+        kept.trim_end_matches([']', ')'])
+    };
+    let kept = if kept.is_empty() { word } else { kept };
+    (kept, kept.len().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::statement::find;
+
+    #[test]
+    fn lines_of_other_languages() {
+        for (context, text, want) in [
+            (
+                Context::Top,
+                "whenChangedAny [\"a/**\", 'b'] {",
+                "whenChangedAny \"a/**\" 'b' {",
+            ),
+            (
+                Context::Top,
+                "whenChangedAny(\"a/**\")",
+                "whenChangedAny \"a/**\" {",
+            ),
+            (
+                Context::Top,
+                "whenChangedAny src/** !b/[ab].c {",
+                "whenChangedAny \"src/**\" \"!b/[ab].c\" {",
+            ),
+            (
+                Context::Top,
+                "whenChangedAny “a/**” {",
+                "whenChangedAny \"a/**\" {",
+            ),
+            (
+                Context::Top,
+                "whenChangedAny \"a/** {",
+                "whenChangedAny \"a/**\" {",
+            ),
+            (
+                Context::Top,
+                "whenChangedAny !\"a\" {",
+                "whenChangedAny \"!a\" {",
+            ),
+            (Context::Top, "paths api: [a/b, c]", "paths api = \"a/b\" c"),
+            (Context::Top, "sequence a => b", "sequence a -> b"),
+            (Context::Top, "sequence a, b → *;", "sequence a, b -> *"),
+            (Context::Top, "sequence a b before c", "sequence a, b -> c"),
+            (
+                Context::Top,
+                "check test:unit: npm t",
+                "check test-unit: npm t",
+            ),
+            (
+                Context::Top,
+                "check unit tests: npm t",
+                "check unit-tests: npm t",
+            ),
+            (Context::Top, "check lint:npm t", "check lint: npm t"),
+            (Context::Top, "check lint npm t", "check lint: npm t"),
+            (Context::Top, "check lint => npm t", "check lint: npm t"),
+            (Context::Top, "check \"lint\": npm t", "check lint: npm t"),
+            (Context::Top, "check lint: {", "check lint {"),
+            (
+                Context::Top,
+                "contract my project",
+                "contract \"my project\"",
+            ),
+            (Context::Top, "byRole [\"tester\"] {", "byRole tester {"),
+            (
+                Context::Top,
+                "import: a.vplan as: x",
+                "import \"a.vplan\" as x",
+            ),
+            (Context::Check, "timeout: 5m", "timeout 5m"),
+            (Context::Check, "timeout = \"5 min\"", "timeout 5m"),
+            (Context::Check, "timeout 5 minutes // slow", "timeout 5m"),
+            (Context::Check, "timeout: 300", "timeout 300s"),
+            (Context::Check, "setup: true", "setup"),
+            (Context::Check, "setup: false", ""),
+            (Context::Check, "tags: [fast, slow]", "tags fast slow"),
+            (Context::Check, "exit [0, 1]", "exit 0 1"),
+            (Context::Check, "env: CI: 1", "env CI=1"),
+            (Context::Check, "env CI = 'a b'", "env CI='a b'"),
+            (Context::Check, "env \"CI=a b\"", "env CI='a b'"),
+            (Context::Check, "env A=1 B=2", ""),
+            (Context::Check, "run: npm test", "run npm test"),
+            (
+                Context::Check,
+                "run [\"npm\", \"run x\"]",
+                "run npm 'run x'",
+            ),
+            (Context::Check, "run: a && b", ""),
+            (
+                Context::Check,
+                "report: junit, out.xml",
+                "report junit \"out.xml\"",
+            ),
+            (Context::Check, "retries three", ""),
+        ] {
+            let end = text
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+                .unwrap();
+            let statement = find(&text[..end], context).unwrap();
+            assert_eq!(
+                meant(statement, &text[end..]).unwrap_or_default(),
+                want,
+                "{text}"
+            );
+        }
+    }
+}
