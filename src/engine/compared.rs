@@ -106,7 +106,7 @@ impl Engine<'_> {
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
             // A contract is required here: a file was named that does not exist.
-            LoadError::Missing(_) | LoadError::Deleted { .. } => {
+            LoadError::Missing(..) | LoadError::Deleted { .. } => {
                 unreadable(std::io::Error::other("there is no such file"))
             }
             error => load_failed(error),

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::place::Engine;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::setting::Row;
 use crate::base::source::{Source, Sources};
 use crate::base::unit::show_size;
 use crate::base::vocabulary::Exit;
@@ -32,6 +33,13 @@ pub struct Converted {
 }
 
 impl Converted {
+    /// Whether no check of the contract verifies anything.
+    #[must_use]
+    pub fn verifies_nothing(&self) -> bool {
+        let mut checks = self.contract.checks.iter();
+        checks.all(|check| check.has(Row::Setup))
+    }
+
     /// Returns the number of parts that are lost, or mean something else now.
     #[must_use]
     pub fn heavy(&self) -> usize {

@@ -120,7 +120,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
 #[must_use]
 pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
-        LoadError::Missing(_)
+        LoadError::Missing(..)
         | LoadError::Deleted { .. }
         | LoadError::MissingIn { .. }
         | LoadError::Unreadable { .. } => Exit::Contract,

@@ -148,7 +148,7 @@ impl Engine<'_> {
         let file = Editable::read(&path, Some(&site.root), self.max_file).map_err(|e| {
             load_failed(match e.kind() {
                 io::ErrorKind::NotFound if !path.is_symlink() => {
-                    LoadError::Missing(contract.clone())
+                    LoadError::Missing(contract.clone(), Vec::new())
                 }
                 _ => LoadError::Unreadable {
                     path: contract.clone(),

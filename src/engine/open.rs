@@ -5,7 +5,9 @@ use super::place::Engine;
 use super::request::PlanRequest;
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
+use crate::base::diagnostic::Diagnostics;
 use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
 use crate::effect::git;
 use crate::effect::git::Git;
@@ -16,7 +18,9 @@ use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
 use crate::effect::repo::load::{self, LoadError, Loaded, Site};
+use crate::effect::repo::survey::folders::{self, FOLDER_GLOB};
 use crate::effect::repo::{infer, lockfile};
+use crate::front::verify_contract_json::UNSUPPORTED_KEY;
 use crate::plan::request::{ChangedIn, Mode, Request};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -112,6 +116,14 @@ impl Engine<'_> {
         loaded: Option<Loaded>,
         mut request: Request,
     ) -> Result<Session, Failure> {
+        if let Some(loaded) = &loaded {
+            let unsupported = loaded.diagnostics.iter();
+            for told in unsupported.filter(|d| d.code == UNSUPPORTED_KEY) {
+                let note = format!("{} in `{}`: it has no effect", told.message, loaded.path);
+                self.observer.note(&note);
+            }
+            globs_select_files(&site, loaded, &gathered.changes)?;
+        }
         if request.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;
         }
@@ -287,10 +299,32 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and reports that; it needs no contract, and still refuses a
         // broken one.
-        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if mode == Mode::Off => Ok(None),
-        Err(LoadError::Missing(_)) if brought || mode == Mode::Fallback => Ok(None),
+        Err(LoadError::Missing(..) | LoadError::Deleted { .. }) if mode == Mode::Off => Ok(None),
+        Err(LoadError::Missing(..)) if brought || mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),
     }
+}
+
+/// Checks that no glob of the contract names a folder: it would select nothing, and what it is for
+/// would be left out in silence.
+fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Result<(), Failure> {
+    let Some(contract) = &loaded.contract else {
+        return Ok(());
+    };
+    let mut found = Diagnostics::default();
+    folders::find(site, contract, &loaded.sources, changed, &mut found)
+        .map_err(|e| load_failed(LoadError::Git(e)))?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the contract `{}` names a folder where files are meant",
+        loaded.path
+    );
+    Err(Failure {
+        diagnostics: Some(Box::new((loaded.sources.clone(), found.sorted()))),
+        ..Failure::new(Exit::Contract, FOLDER_GLOB.0, message)
+    })
 }
 
 /// Infers the commands that the repository declares, with their ids.

@@ -378,8 +378,8 @@ fn contract(
                 .help("`--allow-drift` runs a plan that it does not give"))
         }
         Ok(loaded) => Ok(Some(loaded)),
-        Err(LoadError::Missing(_)) if file.as_is || plan.contract.is_none() => Ok(None),
-        Err(error @ LoadError::Missing(_)) => {
+        Err(LoadError::Missing(..)) if file.as_is || plan.contract.is_none() => Ok(None),
+        Err(error @ LoadError::Missing(..)) => {
             let help = "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
             Err(load_failed(error).help(help))
         }

@@ -92,9 +92,10 @@ pub enum LoadError {
         /// The system's message.
         message: String,
     },
-    /// No such file. In mode `fallback`, and with explicit commands, that is no error.
+    /// No such file; and the configurations of other tools that are there. In mode `fallback`, and
+    /// with explicit commands, that is no error.
     #[error("there is no contract at `{0}`")]
-    Missing(RepoPath),
+    Missing(RepoPath, Vec<&'static str>),
     /// The base revision has the contract, the work tree does not. An error in every mode.
     #[error("`{path}` is missing, but `{revision}` has it: deleting the contract is no way out")]
     Deleted {
@@ -133,7 +134,7 @@ impl LoadError {
     pub fn code(&self) -> &'static str {
         match self {
             LoadError::Directory { .. } => "vplan::load::directory",
-            LoadError::Missing(_) => "vplan::load::missing",
+            LoadError::Missing(..) => "vplan::load::missing",
             LoadError::Deleted { .. } => "vplan::load::deleted",
             LoadError::MissingIn { .. } => "vplan::load::missing_in_revision",
             LoadError::Unreadable { .. } => "vplan::load::unreadable",
@@ -146,7 +147,15 @@ impl LoadError {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
-            LoadError::Missing(_) => {
+            LoadError::Missing(_, others) if !others.is_empty() => {
+                let imports = others.iter().map(|path| format!("`vplan import {path}`"));
+                let imports: Vec<String> = imports.collect();
+                format!(
+                    "{} makes one of what is here; or `vplan init` writes one",
+                    imports.join(" or ")
+                )
+            }
+            LoadError::Missing(..) => {
                 "`vplan init` writes one; `--mode fallback` infers checks from what the repository declares".to_owned()
             }
             LoadError::Deleted { path, revision } => {
@@ -394,10 +403,33 @@ fn read_work_tree(
     }
 }
 
+/// Configurations of other tools that `vplan import` reads, at their usual places.
+const PREDECESSORS: &[&str] = &[
+    ".opentiger/verify.contract.json",
+    "verify.contract.json",
+    ".runr/runr.config.json",
+    "runr.config.json",
+    ".agent/agent.config.json",
+    ".ralph-tui/config.toml",
+    ".agent/config.yml",
+    ".agent/config.yaml",
+    ".acode/config.yml",
+];
+
+/// Returns those of them that are there.
+fn predecessors(root: &Path) -> Vec<&'static str> {
+    let is_file = |path: &&&str| {
+        let found = root.join(path).symlink_metadata();
+        found.is_ok_and(|found| found.is_file())
+    };
+    PREDECESSORS.iter().filter(is_file).copied().collect()
+}
+
 /// Decides why the contract is missing: it never existed, or this very change deleted it.
 fn missing(site: &Site, path: &RepoPath, wanted: &ContractRequest<'_>) -> LoadError {
+    let never = || LoadError::Missing(path.clone(), predecessors(&site.root));
     let Some(git) = site.usable_git() else {
-        return LoadError::Missing(path.clone());
+        return never();
     };
     let base = match wanted.base {
         Some(base) => Ok(Some(*base)),
@@ -408,7 +440,7 @@ fn missing(site: &Site, path: &RepoPath, wanted: &ContractRequest<'_>) -> LoadEr
         None => Ok(None),
     });
     match had {
-        Ok(None) => LoadError::Missing(path.clone()),
+        Ok(None) => never(),
         Ok(Some(commit)) => LoadError::Deleted {
             path: path.clone(),
             revision: commit.short(),
@@ -479,7 +511,7 @@ mod tests {
         );
         assert!(matches!(
             load(&site, &wanted(), &mut NothingPinned),
-            Err(LoadError::Missing(_))
+            Err(LoadError::Missing(..))
         ));
         assert!(matches!(
             locate(&dir.path().join("none"), None, &nothing),

@@ -1,6 +1,7 @@
 //! Surveys a valid contract for contradictions with the repository, or with itself. For `vplan
 //! check` only: a plan depends on none of it.
 
+pub mod folders;
 mod programs;
 mod selected;
 pub mod tracked;
@@ -42,6 +43,7 @@ pub const CODES: &[Code] = &[
     MISSING_MAKE_TARGET,
     programs::MISSING_DIRECTORY,
     programs::PROGRAM_NOT_FOUND,
+    folders::FOLDER_GLOB,
     selected::NEVER_SELECTED,
     selected::SHADOWED,
     tracked::TRACKED_REPORT,
@@ -69,7 +71,13 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
         usize::MAX,
         &mut Diagnostics::default(),
     );
-    if let Err(why) = globs(site, &draft, &mut sink) {
+    let none = ChangeSet::default();
+    let folders = folders::find(site, contract, sources, &none, &mut sink);
+    let folders = folders.unwrap_or_else(|why| {
+        notes.push(format!("whether a glob names a folder is not known: {why}"));
+        BTreeSet::new()
+    });
+    if let Err(why) = globs(site, &draft, &folders, &mut sink) {
         notes.push(format!(
             "no glob was compared with the files of the repository: {why}"
         ));
@@ -125,8 +133,14 @@ fn step(check: &Check) -> Option<Step> {
 
 /// Reports globs that select nothing. The error is git's, which is not called when there is no
 /// glob.
-fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitError> {
-    let selecting = selecting(draft);
+fn globs(
+    site: &Site,
+    draft: &Draft,
+    reported: &BTreeSet<String>,
+    sink: &mut Diagnostics,
+) -> Result<(), GitError> {
+    let mut selecting = selecting(draft);
+    selecting.retain(|(text, _)| !reported.contains(*text));
     if selecting.is_empty() {
         return Ok(());
     }
@@ -144,11 +158,11 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
         places.entry(text).or_default().push(place);
     }
     let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
-    // The most frequent mistake: a glob is anchored at the root.
+    // The most frequent mistakes: a glob is anchored at the root, and selects files.
     let anywhere = |text: &str| format!("**/{text}");
-    let deeper: Vec<String> = idle.iter().map(|text| anywhere(text)).collect();
-    let idle_anywhere: BTreeSet<String> =
-        self::idle(deeper.into_iter(), &files).into_iter().collect();
+    let within = |text: &str| format!("{text}/**");
+    let others = idle.iter().flat_map(|text| [anywhere(text), within(text)]);
+    let idle_others: BTreeSet<String> = self::idle(others, &files).into_iter().collect();
     for text in &idle {
         let shown = visible(text.as_bytes());
         for place in places.get(text.as_str()).into_iter().flatten() {
@@ -157,14 +171,19 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitEr
                 format!("`{shown}` selects no file of the repository"),
             )
             .label(*place, "nothing here has such a path");
-            let deeper = anywhere(text);
-            sink.push(if idle_anywhere.contains(&deeper) {
-                diagnostic
-            } else {
+            let (deeper, below) = (anywhere(text), within(text));
+            sink.push(if !idle_others.contains(&below) && !text.ends_with('/') {
+                diagnostic.help(format!(
+                    "a glob selects files, not folders: did you mean `{}`?",
+                    visible(below.as_bytes())
+                ))
+            } else if !idle_others.contains(&deeper) {
                 diagnostic.help(format!(
                     "globs begin at the root of the repository: did you mean `{}`?",
                     visible(deeper.as_bytes())
                 ))
+            } else {
+                diagnostic
             });
         }
     }
@@ -198,6 +217,18 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
 /// Returns the globs that are meant to select files of the repository. Files that a check produces,
 /// cleans, requires or reports may not exist yet, and an exclusion may well exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
+    sels(draft)
+        .into_iter()
+        .filter(|(sel, takes)| !sel.not && *takes == Takes::Selection)
+        .filter_map(|(sel, _)| match &sel.what.value {
+            SelKind::Glob(text) => Some((text.as_str(), sel.what.place)),
+            SelKind::Name(_) => None,
+        })
+        .collect()
+}
+
+/// Returns the items of all lists of globs, with the form of the list.
+fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
     let checks = draft.entries.iter().filter_map(|entry| match entry {
         CheckEntry::Check(check) => Some(check),
         CheckEntry::Use { .. } => None,
@@ -222,17 +253,13 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
                 Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
             }),
     );
+    let lists = lists.map(|items| (items, Takes::Selection));
     let lists = lists.chain(settings.map(|setting| match &setting.value.value {
-        Written::Sels(items) if setting.value.row.setting().takes == Takes::Selection => items,
-        _ => [].as_slice(),
+        Written::Sels(items) => (items.as_slice(), setting.value.row.setting().takes),
+        _ => (&[][..], Takes::Flag),
     }));
     lists
-        .flatten()
-        .filter(|sel: &&Sel| !sel.not)
-        .filter_map(|sel| match &sel.what.value {
-            SelKind::Glob(text) => Some((text.as_str(), sel.what.place)),
-            SelKind::Name(_) => None,
-        })
+        .flat_map(|(items, takes)| items.iter().map(move |item| (item, takes)))
         .collect()
 }
 

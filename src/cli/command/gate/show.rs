@@ -45,7 +45,7 @@ pub(super) fn show(
         Ok(loaded) if loaded.contract.is_none() => return Err(invalid(loaded)),
         Ok(loaded) => Some(loaded),
         // Rounds of `--mode fallback` need none.
-        Err(LoadError::Missing(_)) => None,
+        Err(LoadError::Missing(..)) => None,
         Err(error) => return Err(load_failed(error)),
     };
     let contract = loaded.as_ref().and_then(|l| l.contract.as_ref());

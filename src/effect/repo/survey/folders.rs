@@ -1,0 +1,192 @@
+//! Finds globs that name a folder. A glob selects files, so what only names the folder selects
+//! nothing, whatever changes in it: a condition never holds, and a reused pass has no inputs.
+
+use super::sels;
+use crate::base::change::ChangeSet;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
+use crate::base::source::Sources;
+use crate::base::span::{Place, SourceId, Span};
+use crate::base::word::visible;
+use crate::contract::draft::SelKind;
+use crate::contract::{Contract, Test};
+use crate::effect::git::error::GitError;
+use crate::effect::repo::load::Site;
+use crate::front;
+use std::collections::BTreeSet;
+
+/// A glob that names a folder.
+pub const FOLDER_GLOB: Code = Code("vplan::repository::folder_glob");
+
+/// A glob of a contract, and where it is used.
+struct Used<'c> {
+    glob: &'c Glob,
+    /// Whether it selects files that git ignores, too.
+    ignored: bool,
+    source: SourceId,
+    /// From 1.
+    line: usize,
+}
+
+/// Reports an error for each glob that names a folder of the repository, or one in which files
+/// changed. Returns the texts of these globs. Git is only called when a glob names a directory.
+///
+/// # Errors
+/// Errors of git.
+pub fn find(
+    site: &Site,
+    contract: &Contract,
+    sources: &Sources,
+    changed: &ChangeSet,
+    sink: &mut Diagnostics,
+) -> Result<BTreeSet<String>, GitError> {
+    let mut present: Option<Vec<RepoPath>> = None;
+    let mut found = Vec::new();
+    for used in used(contract) {
+        for (path, _) in used.glob.anchors().into_iter().filter(|(_, whole)| *whole) {
+            let files = changed.files();
+            let is_file = files.iter().any(|file| file.path == path);
+            let within = files.iter().any(|file| file.path.below(&path).is_some());
+            let is_folder = site
+                .root
+                .join(path.to_os())
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_dir());
+            if is_file || path.is_root() || !(within || is_folder) {
+                continue;
+            }
+            // A repository inside this one is a single path.
+            let known = match (&site.git, &mut present) {
+                (Ok(_), Some(known)) => known,
+                (Ok(git), none) => none.insert(git.present()?),
+                (Err(_), _) => &mut Vec::new(),
+            };
+            let holds = known.iter().any(|file| file.below(&path).is_some());
+            let counts = site.git.is_err() || within || holds || used.ignored;
+            if counts && known.binary_search(&path).is_err() {
+                found.push((used, path));
+                break;
+            }
+        }
+    }
+    let mut texts = BTreeSet::new();
+    if found.is_empty() {
+        return Ok(texts);
+    }
+    let draft = front::lower_within(
+        sources,
+        SourceId::default(),
+        usize::MAX,
+        &mut Diagnostics::default(),
+    );
+    let written = sels(&draft);
+    for (used, path) in found {
+        let text = used.glob.text();
+        if !texts.insert(text.to_owned()) {
+            continue;
+        }
+        let shown = visible(path.as_bytes());
+        let message = format!("`{shown}` is a folder, and a glob selects files");
+        let places = written.iter().filter_map(|(sel, _)| match &sel.what.value {
+            SelKind::Glob(glob) if glob == text => Some((sel.what.place, sel.not)),
+            _ => None,
+        });
+        let mut places: Vec<(Place, bool)> = places.collect();
+        if used.source != SourceId::default() || places.is_empty() {
+            places = vec![(line(sources, used.source, used.line), false)];
+        }
+        for (place, not) in places {
+            let not = if not { "!" } else { "" };
+            let written = if text.contains(['{', '\\']) {
+                format!("end it with `/` for all that is in `{shown}`")
+            } else {
+                format!(
+                    "write `\"{not}{}/\"` for all that is in it",
+                    visible(text.as_bytes())
+                )
+            };
+            sink.push(
+                Diagnostic::error(FOLDER_GLOB, message.clone())
+                    .label(place, "selects nothing")
+                    .help(written),
+            );
+        }
+    }
+    Ok(texts)
+}
+
+/// Returns the whole of a line.
+fn line(sources: &Sources, source: SourceId, line: usize) -> Place {
+    let text = sources.get(source).map_or("", |source| source.text());
+    let mut start = 0;
+    for (number, content) in text.split('\n').enumerate() {
+        if number + 1 == line {
+            let indent = content.len() - content.trim_start().len();
+            let end = start + content.trim_end().len();
+            return Place::new(source, Span::new((start + indent).min(end), end));
+        }
+        start += content.len() + 1;
+    }
+    Place::new(source, Span::new(0, 0))
+}
+
+/// Returns the globs that select files of the repository.
+fn used(contract: &Contract) -> Vec<Used<'_>> {
+    let mut all = Vec::new();
+    for condition in &contract.conditions {
+        if let Test::ChangedAny(selection)
+        | Test::ChangedAll(selection)
+        | Test::ChangedOnly(selection)
+        | Test::ChangedNone(selection) = &condition.test
+        {
+            add(&mut all, selection, false, condition.source, condition.line);
+        }
+    }
+    for risk in &contract.risks {
+        add(&mut all, &risk.selection, false, risk.source, risk.line);
+    }
+    let scope = &contract.scope;
+    for selection in scope.allow.iter().chain(&scope.deny) {
+        let line = scope.line.unwrap_or_default();
+        add(&mut all, selection, false, SourceId::default(), line);
+    }
+    for check in &contract.checks {
+        for (row, value) in &check.settings {
+            let ignored = matches!(row, Row::Inputs | Row::Unchanged | Row::Requires);
+            let (source, line) = (check.place.source, check.line);
+            match value {
+                Value::Selection(selection) => add(&mut all, selection, ignored, source, line),
+                Value::Globs(globs) => all.extend(globs.iter().map(|glob| Used {
+                    glob,
+                    ignored,
+                    source,
+                    line,
+                })),
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn add<'c>(
+    all: &mut Vec<Used<'c>>,
+    selection: &'c Selection,
+    ignored: bool,
+    source: SourceId,
+    line: usize,
+) {
+    for item in &selection.items {
+        match &item.what {
+            ItemContent::Glob(glob) => all.push(Used {
+                glob,
+                ignored,
+                source,
+                line,
+            }),
+            ItemContent::Paths { items, .. } => add(all, items, ignored, source, line),
+        }
+    }
+}
