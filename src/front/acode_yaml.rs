@@ -11,9 +11,13 @@
 //! | an `env` value `${NAME}` | `pass-env NAME`; any other use of `${…}` is lost |
 //! | a command's `platforms` | lost: a contract means the same on every machine |
 //! | `verifier.checks.compilation`, `tests`, `static_analysis`: false | no checks of that kind, and that is reported |
-//! | `verifier.checks.file_exists`, `file_content`, `llm_review` | lost: what they look at comes from acode's plan |
-//! | `verifier.tools.typescript`, `tests`, `linter` | `compile`, `test`, `lint` |
+//! | `verifier.checks.file_exists`, `file_content`, `llm_review` | lost, unless the file has such criteria: what they look at comes from acode's plan |
+//! | `verifier.tools.typescript`, `tests`, `linter`: a command, or a mapping with `command` | `compile`, `test`, `lint` |
 //! | `verifier.timeouts.compilation`, `tests`, `llm_review`, `static_analysis` | `timeout` of that kind |
+//! | `compilation_timeout_seconds`, `test_timeout_seconds`, `llm_timeout_seconds`, `linter_timeout_seconds`, in `verifier`, its `timeouts` or its `thresholds` | `timeout` of that kind |
+//! | `max_linter_errors`, `max_linter_warnings`, likewise | `max-errors`, `max-warnings` of lint checks |
+//! | `require_test_pass`, likewise | true: what `test` means; false: changed, tests must pass |
+//! | `criteria`, of the file, of `verifier` or of `steps[]`: `type`, `name`, `path`, `paths`, `file`, `files`, `command`, `cwd`, `timeout_seconds`, `contains`, `not_contains`, `matches`, `pattern`, `not_empty`, `min_size`, `max_size`, `max_errors`, `max_warnings`, `min_tests`, `required`, `prompt`, `question`, `criteria`, `context` | a `file` check for each path; `compile`, `test`, `lint` of its command; `judge` |
 //! | `verifier.timeout_seconds` | `limits { budget }` |
 //! | `verifier.thresholds.max_errors`, `max_warnings` | `max-errors`, `max-warnings` of lint checks |
 //! | `verifier.max_cycles` | `gate { retries, on-exhausted escalate }` |
@@ -24,6 +28,7 @@
 //!
 //! Commands run through a shell there; `runr_json` describes what that becomes.
 
+mod criteria;
 mod step;
 
 use super::convert::Lost;
@@ -37,9 +42,9 @@ use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::contract::InclusionIndex;
 use crate::contract::draft::{At, Gate, Group, Limit, Sequence, Setting, Written};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-const TOP: &[&str] = &["project", "commands", "verifier"];
+const TOP: &[&str] = &["project", "commands", "verifier", "criteria", "steps"];
 const ELSEWHERE: &[&str] = &[
     "schema_version",
     "mode",
@@ -62,6 +67,7 @@ const CHECKED: &[(&str, Kind)] = &[
 ];
 const COMMAND: &[&str] = &[
     "run",
+    "command",
     "cwd",
     "env",
     "timeout",
@@ -78,6 +84,25 @@ const VERIFIER: &[&str] = &[
     "max_cycles",
     "parallel",
     "steps",
+    "criteria",
+    "test_timeout_seconds",
+    "compilation_timeout_seconds",
+    "llm_timeout_seconds",
+    "linter_timeout_seconds",
+    "max_linter_errors",
+    "max_linter_warnings",
+    "require_test_pass",
+];
+/// The limits that are written flat, each with its kind.
+const FLAT_TIMEOUTS: &[(&str, Kind)] = &[
+    ("compilation_timeout_seconds", Kind::Compile),
+    ("test_timeout_seconds", Kind::Test),
+    ("linter_timeout_seconds", Kind::Lint),
+    ("llm_timeout_seconds", Kind::Judge),
+];
+const FLAT_THRESHOLDS: &[(&str, Row)] = &[
+    ("max_linter_errors", Row::MaxErrors),
+    ("max_linter_warnings", Row::MaxWarnings),
 ];
 /// The switches, each with the kind of the checks that it is about.
 const CHECKS: &[(&str, Option<Kind>)] = &[
@@ -116,15 +141,17 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         let lost = Lost::no_effect("the configuration", root.place, why);
         return builder.lost.push(lost);
     }
+    let types = criteria::types(&root);
     let verifier = root
         .get("verifier")
-        .map(|node| Verifier::read(builder, node))
+        .map(|node| Verifier::read(builder, node, &types))
         .unwrap_or_default();
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {
             "commands" => groups(builder, node, &verifier),
             "project" => builder.project("project", node, PROJECT, "it asks for no check"),
-            "verifier" => {}
+            "verifier" | "criteria" => {}
+            "steps" => plan(builder, node),
             name if ELSEWHERE.contains(&name) => {
                 builder.no_effect("", key, "it says how acode works, not what is checked");
             }
@@ -138,23 +165,40 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     if let Some(node) = part("steps") {
         step::steps(builder, node, &verifier);
     }
+    for (what, list) in criteria::lists(&root) {
+        criteria::criteria(builder, &what, list, &verifier);
+    }
+}
+
+/// Accounts for the steps of a plan, whose criteria are read apart.
+fn plan(builder: &mut Builder<'_>, node: &Node) {
+    for step in builder.list("steps", node) {
+        for (key, _) in builder.map("steps[]", step) {
+            if key.name != "criteria" {
+                let why = "it says what acode does in the step, not what must hold";
+                builder.no_effect("steps[].", key, why);
+            }
+        }
+    }
 }
 
 /// The settings of the verifier for all checks of a kind.
 #[derive(Default)]
 struct Verifier {
     off: Vec<Kind>,
+    /// The types of criteria that are switched off and are no kind of their own.
+    off_types: Vec<String>,
     timeouts: BTreeMap<Kind, u64>,
     lint: Vec<Setting>,
 }
 
 impl Verifier {
-    fn read(builder: &mut Builder<'_>, node: &Node) -> Self {
+    fn read(builder: &mut Builder<'_>, node: &Node, types: &BTreeSet<String>) -> Self {
         let mut verifier = Self::default();
         for (key, node) in builder.map("verifier", node) {
             let (what, place) = (format!("verifier.{}", key.name), node.place);
             match key.name.as_str() {
-                "checks" => verifier.switches(builder, node),
+                "checks" => verifier.switches(builder, node, types),
                 "timeouts" => verifier.limits(builder, node),
                 "thresholds" => verifier.thresholds(builder, node),
                 "timeout_seconds" => {
@@ -175,14 +219,49 @@ impl Verifier {
                     builder.draft.gate.extend(lines);
                 }
                 // Read once the settings for all checks are known.
-                "tools" | "steps" => {}
+                "tools" | "steps" | "criteria" => {}
+                _ if verifier.flat(builder, &what, key, node) => {}
                 _ => builder.unknown("verifier.", key, VERIFIER),
             }
         }
         verifier
     }
 
-    fn switches(&mut self, builder: &mut Builder<'_>, node: &Node) {
+    /// Whether criteria of a type are left out.
+    fn is_off(&self, name: &str, kind: Kind) -> bool {
+        self.off.contains(&kind) || self.off_types.iter().any(|off| off == name)
+    }
+
+    /// Reads a limit or a threshold that stands by itself. Returns whether the key was one.
+    fn flat(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) -> bool {
+        let name = key.name.as_str();
+        if let Some((_, kind)) = FLAT_TIMEOUTS.iter().find(|(known, _)| *known == name) {
+            let seconds = builder.whole(what, node, 1, MOST_SECONDS);
+            self.timeouts.extend(seconds.map(|n| (*kind, n * 1_000)));
+        } else if let Some((_, row)) = FLAT_THRESHOLDS.iter().find(|(known, _)| *known == name) {
+            self.lint.extend(count(builder, what, node, *row));
+        } else if name == "require_test_pass" {
+            let what = format!("`{what}`");
+            match builder.boolean(&what, node) {
+                Some(true) => {
+                    let why = "a `test` passes only when its tests do";
+                    builder.lost.push(Lost::no_effect(what, node.place, why));
+                }
+                Some(false) => {
+                    let why = "tests that fail are a failure here";
+                    let lost = Lost::changed(what, node.place, why);
+                    let hand = "`severity warning` in the checks whose failure shall only be told";
+                    builder.lost.push(lost.by_hand(hand));
+                }
+                None => {}
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn switches(&mut self, builder: &mut Builder<'_>, node: &Node, types: &BTreeSet<String>) {
         for (key, node) in builder.map("verifier.checks", node) {
             let Some(kind) = builder.meaning("verifier.checks.", key, CHECKS) else {
                 continue;
@@ -199,7 +278,8 @@ impl Verifier {
                     );
                     builder.lost.push(Lost::no_effect(what, node.place, why));
                 }
-                (Some(true), None) => {
+                (Some(false), None) => self.off_types.push(key.name.clone()),
+                (Some(true), None) if !types.contains(&key.name) => {
                     let why = "what it looks at comes from acode's plan, step by step";
                     let hand = if key.name == "llm_review" {
                         "a check with `judge \"QUESTION\"`"
@@ -217,6 +297,9 @@ impl Verifier {
     fn limits(&mut self, builder: &mut Builder<'_>, node: &Node) {
         for (key, node) in builder.map("verifier.timeouts", node) {
             let what = format!("verifier.timeouts.{}", key.name);
+            if self.flat(builder, &what, key, node) {
+                continue;
+            }
             if let Some(kind) = builder.meaning("verifier.timeouts.", key, TIMEOUTS)
                 && let Some(seconds) = builder.whole(&what, node, 1, MOST_SECONDS)
             {
@@ -228,6 +311,9 @@ impl Verifier {
     fn thresholds(&mut self, builder: &mut Builder<'_>, node: &Node) {
         for (key, node) in builder.map("verifier.thresholds", node) {
             let what = format!("verifier.thresholds.{}", key.name);
+            if self.flat(builder, &what, key, node) {
+                continue;
+            }
             let row = builder.meaning("verifier.thresholds.", key, THRESHOLDS);
             self.lint
                 .extend(row.and_then(|row| count(builder, &what, node, row)));
@@ -327,7 +413,16 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
     }
 }
 
-/// Reads a command: a string, or a mapping with `run`.
+/// A command that becomes checks.
+struct Entry<'a> {
+    /// The path of its key.
+    what: &'a str,
+    name: &'a str,
+    kind: Kind,
+    /// Its limit, where neither it nor its kind has one.
+    otherwise_ms: u64,
+}
+
 fn command(
     builder: &mut Builder<'_>,
     group: &str,
@@ -336,51 +431,77 @@ fn command(
     verifier: &Verifier,
 ) -> Vec<String> {
     let what = format!("commands.{group}");
-    let mut settings = Vec::new();
-    let (mut text, mut dir) = (None, None);
-    match &node.value {
-        Value::Text(_) => text = builder.text(&what, node).map(|t| (t, node.place)),
-        Value::Map(entries) => {
-            for (key, node) in entries {
-                let what = format!("{what}.{}", key.name);
-                match key.name.as_str() {
-                    "run" => text = builder.text(&what, node).map(|t| (t, node.place)),
-                    "cwd" => dir = builder.directory(&what, node),
-                    name if COMMAND.contains(&name) => {
-                        shared(builder, &what, key, node, &mut settings)
+    let entry = Entry {
+        what: &what,
+        name: group,
+        kind,
+        otherwise_ms: 300_000,
+    };
+    entry.make(builder, node, verifier)
+}
+
+impl Entry<'_> {
+    /// Reads a command, a string or a mapping with `run` or `command`, and makes its checks.
+    fn make(&self, builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) -> Vec<String> {
+        let (what, kind) = (self.what, self.kind);
+        let mut settings = Vec::new();
+        let (mut text, mut dir) = (None, None);
+        match &node.value {
+            Value::Text(_) => text = builder.text(what, node).map(|t| (t, node.place)),
+            Value::Map(entries) => {
+                for (key, node) in entries {
+                    let what = format!("{what}.{}", key.name);
+                    match (key.name.as_str(), kind) {
+                        ("run" | "command", _) => {
+                            text = builder.text(&what, node).map(|t| (t, node.place));
+                        }
+                        ("cwd", _) => dir = builder.directory(&what, node),
+                        ("timeout_seconds", _) => {
+                            let seconds = builder.whole(&what, node, 1, MOST_SECONDS);
+                            let ms = seconds.map(|n| Setting::new(Row::Timeout, n * 1_000));
+                            settings.extend(ms);
+                        }
+                        ("max_errors" | "max_warnings", Kind::Lint) => {
+                            let row = THRESHOLDS.iter().find(|(name, _)| *name == key.name);
+                            settings
+                                .extend(row.and_then(|(_, row)| count(builder, &what, node, *row)));
+                        }
+                        (name, _) if COMMAND.contains(&name) => {
+                            shared(builder, &what, key, node, &mut settings);
+                        }
+                        _ => builder.unknown(&format!("{}.", self.what), key, COMMAND),
                     }
-                    _ => builder.unknown(&format!("commands.{group}."), key, COMMAND),
+                }
+                if node.get("run").is_none() && node.get("command").is_none() {
+                    let message = format!("`{what}` without `run`");
+                    builder.bad_value(node.place, message, "nothing to run");
                 }
             }
-            if node.get("run").is_none() {
-                let message = format!("`{what}` without `run`");
-                builder.bad_value(node.place, message, "nothing to run");
-            }
+            _ => builder.wrong_type(
+                what,
+                "a command, a list of commands or a mapping with `run`",
+                node,
+            ),
         }
-        _ => builder.wrong_type(
-            &what,
-            "a command, a list of commands or a mapping with `run`",
-            node,
-        ),
+        let Some((text, place)) = text else {
+            return Vec::new();
+        };
+        if verifier.off.contains(&kind) {
+            return Vec::new();
+        }
+        verifier.complete(kind, &mut settings, self.otherwise_ms);
+        if self.name == "setup" {
+            settings.push(Setting::new(Row::Setup, Written::Flag));
+        }
+        let (name, dir) = (self.name.to_owned(), dir.as_deref());
+        builder.command(Spec {
+            name,
+            kind,
+            settings,
+            dir,
+            ..Spec::bare(text, place)
+        })
     }
-    let Some((text, place)) = text else {
-        return Vec::new();
-    };
-    if verifier.off.contains(&kind) {
-        return Vec::new();
-    }
-    verifier.complete(kind, &mut settings, 300_000);
-    if group == "setup" {
-        settings.push(Setting::new(Row::Setup, Written::Flag));
-    }
-    let (name, dir) = (group.to_owned(), dir.as_deref());
-    builder.command(Spec {
-        name,
-        kind,
-        settings,
-        dir,
-        ..Spec::bare(text, place)
-    })
 }
 
 /// Reads the keys that commands and steps share.
@@ -472,19 +593,13 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
         let Some(kind) = builder.meaning("verifier.tools.", key, TOOLS) else {
             continue;
         };
-        let Some(text) = builder.text(&format!("verifier.tools.{}", key.name), node) else {
-            continue;
-        };
-        if verifier.off.contains(&kind) {
-            continue;
-        }
-        let mut settings = Vec::new();
-        verifier.complete(kind, &mut settings, kind.default_timeout_ms());
-        builder.command(Spec {
-            name: key.name.clone(),
+        let what = format!("verifier.tools.{}", key.name);
+        let entry = Entry {
+            what: &what,
+            name: &key.name,
             kind,
-            settings,
-            ..Spec::bare(text, node.place)
-        });
+            otherwise_ms: kind.default_timeout_ms(),
+        };
+        entry.make(builder, node, verifier);
     }
 }

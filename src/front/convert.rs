@@ -232,7 +232,12 @@ pub fn recognize(name: &str, text: &str) -> Option<Format> {
         )
     {
         Some(Format::RalphTui)
-    } else if yaml && has(tree::yaml, &["schema_version", "verifier", "commands"]) {
+    } else if yaml
+        && has(
+            tree::yaml,
+            &["schema_version", "verifier", "commands", "criteria"],
+        )
+    {
         Some(Format::Acode)
     } else {
         None
@@ -308,12 +313,19 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
         head: vec![format!("Converted from {name} by `vplan import`.")],
         ..Comments::default()
     };
-    if conversion.format != Format::VerifyContractJson {
-        comments.head.push(
-            "Commands get a clean environment here; `pass-env NAME` lets a variable through."
-                .to_owned(),
-        );
-    }
+    let head = [
+        "Commands get a clean environment here; `pass-env NAME` lets a variable through.",
+        "As there, each has 300 s, and `node_modules/.bin` is on its PATH. No `.env` is read.",
+        "For docser, only commands like `pnpm run check` could be added there; `max-checks 0` in `role docser {` lets none be.",
+    ];
+    let told = if conversion.format == Format::VerifyContractJson {
+        head.len()
+    } else {
+        1
+    };
+    comments
+        .head
+        .extend(head.iter().take(told).map(|line| (*line).to_owned()));
     for lost in conversion
         .lost
         .iter()

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 /// `vplan import`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, or with `--strict` something is \
-                        lost; 5 the contract cannot be written."
+    after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, asks for no check, or with \
+                        `--strict` something is lost; 5 the contract cannot be written."
 )]
 pub struct Import {
     /// The file to convert; `-` is standard input.
@@ -77,6 +77,17 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     let engine = global.engine();
     let found = engine.convert(&args.file, args.from.map(Kind::format))?;
     let heavy = found.heavy();
+    if found.verifies_nothing() {
+        terminal.note(&text::account(&found, ""));
+        let message = format!(
+            "nothing in `{}` becomes a check: a contract of it would verify nothing",
+            found.name
+        );
+        return Err(
+            Failure::new(Exit::Contract, "vplan::import::no_checks", message)
+                .help("write by hand what is lost, or let `vplan init` propose a contract"),
+        );
+    }
     if args.strict && heavy > 0 {
         terminal.note(&text::account(&found, ""));
         let what = if heavy == 1 { "thing is" } else { "things are" };

@@ -5,14 +5,18 @@ use super::{About, BAD_VALUE, Lost};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::setting::Row;
+use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::contract::draft::{At, Check, CheckEntry, Role, Setting, Verb};
+use crate::contract::draft::{At, Check, CheckEntry, Condition, Role, Setting, Verb, Written};
 use crate::contract::validate::validate;
 use crate::contract::{BUILT_IN_ROLES, ConditionIndex};
 use crate::front::verify_contract_json;
 use crate::lang::command::{only_changes_shell, would_expand};
 use std::collections::BTreeSet;
+
+/// The limit of every command there, in milliseconds.
+const LIMIT_MS: u64 = 300_000;
 
 impl Builder<'_> {
     /// Converts `verify.contract.json`: its own front end reads it; what the language cannot
@@ -53,6 +57,7 @@ impl Builder<'_> {
         if self.sink.has_errors() {
             return;
         }
+        self.limits();
         self.declare_roles();
         self.report_idle_conditions();
         let mut ignored = Diagnostics::default();
@@ -88,6 +93,52 @@ impl Builder<'_> {
                 }
                 _ => self.draft.entries.push(CheckEntry::Check(draft)),
             }
+        }
+        self.programs_of_packages();
+    }
+
+    /// Puts the programs of the package in whose folder a check runs in front of its PATH.
+    fn programs_of_packages(&mut self) {
+        for entry in &mut self.draft.entries {
+            let CheckEntry::Check(check) = entry else {
+                continue;
+            };
+            let dir = check.settings.iter().find_map(|s| s.value.dir()).cloned();
+            if let Some(dir) = dir.filter(|dir| !matches!(dir.as_str(), "" | ".")) {
+                let bin = format!("{}/node_modules/.bin", dir.trim_end_matches('/'));
+                let bin = Written::Texts(vec![At::new(bin, check.place)]);
+                let setting = Setting::new(Row::ToolPath, bin);
+                check.settings.push(At::new(setting, check.place));
+            }
+        }
+    }
+
+    /// Writes out what held for every command without a word in the file: its limit, and the
+    /// programs of the packages in front of the PATH.
+    fn limits(&mut self) {
+        let place = Place {
+            source: self.id,
+            ..Place::default()
+        };
+        let bin = |dir: &str| vec![At::new(format!("{dir}node_modules/.bin"), place)];
+        let limit = Setting::new(Row::Timeout, LIMIT_MS);
+        let path = Setting::new(Row::ToolPath, Written::Texts(bin("")));
+        self.draft
+            .defaults
+            .extend([path, limit].map(|s| At::new(s, place)));
+        let docser = self
+            .draft
+            .conditions
+            .iter()
+            .find_map(|condition| match &condition.value {
+                Condition::Role(roles) => roles.iter().find(|role| role.value == "docser"),
+                _ => None,
+            });
+        if let Some(role) = docser {
+            let why = "for this role, commands of a task were left out there unless they read like `pnpm run check`; here they are added to these";
+            let hand = "`max-checks 0` in `role docser {`: a task adds none";
+            let lost = Lost::gone("what a task of `docser` may add", role.place, why);
+            self.lost.push(lost.by_hand(hand));
         }
     }
 
