@@ -25,6 +25,87 @@ fn found(ran: &Ran, kinds: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn a_glob_that_names_a_folder() {
+    let contract = "vplan 1\npaths code = \"src\" \"!src/gen\"\nwhenChangedAny code \"Makefile\" {\n  check a: true\n}\n\
+                    check b {\n  run true\n  inputs \"lib\"\n}\ncheck c {\n  run true\n  produces \"out\"\n}\n";
+    let project = Project::contract(contract);
+    project.run(&["check"]).exits(0);
+    project.run(&["run", "--all"]).exits(0);
+    // What is not there may come, and what only git ignores is no file of a change.
+    project
+        .write(".gitignore", "out\nlib\n")
+        .write("Makefile", "all:\n")
+        .write("out/x", "x")
+        .write("src/a.c", "x");
+    let ran = project.run(&["check", "--format", "json"]);
+    let want = ["2: `src` is a folder, and a glob selects files; selects nothing"];
+    assert_eq!(found(ran.exits(3), &["folder_glob"]), want);
+    // A pass would be reused whatever changes in there.
+    project.write("lib/x", "x").write("src/gen/x", "x");
+    let ran = project.run(&["check", "--format", "json"]);
+    let found = found(ran.exits(3), &["folder_glob"]);
+    assert_eq!(found.len(), 3, "{found:?}");
+    for command in ["run", "plan", "explain"] {
+        project
+            .run(&[command, "--changed", "src/a.c"])
+            .exits(3)
+            .warns("vplan::repository::folder_glob")
+            .warns("write `\"src/\"` for all that is in it")
+            .warns("write `\"!src/gen/\"`");
+    }
+    let mended = contract
+        .replace("\"src\"", "\"src/\"")
+        .replace("src/gen", "src/gen/")
+        .replace("\"lib\"", "\"lib/\"");
+    project.write("contracts/verify.vplan", &mended);
+    project.run(&["check"]).exits(0);
+    project.run(&["run", "--changed", "src/a.c"]).exits(0);
+    // The files of a folder that the change takes away.
+    project.write(
+        "contracts/verify.vplan",
+        contract.replace("\"lib\"", "\"lib/\""),
+    );
+    project.commit("all");
+    project
+        .remove("src/a.c")
+        .remove("src/gen/x")
+        .remove("src/gen")
+        .remove("src");
+    project.run(&["run"]).exits(3).warns("`src` is a folder");
+}
+
+#[test]
+fn a_glob_of_an_imported_file_that_names_a_folder() {
+    let project =
+        Project::contract("vplan 1\nimport \"shared.vplan\" as web at \"web\"\ncheck own: true\n");
+    project
+        .write(
+            "contracts/shared.vplan",
+            "vplan 1\nwhenChangedAny \"src\" {\n  check a: true\n}\n",
+        )
+        .write("web/src/a.c", "x");
+    project
+        .run(&["run"])
+        .exits(3)
+        .warns("`web/src` is a folder")
+        .warns("shared.vplan:2");
+    // A glob with a choice may select files later: that is said by `check` alone.
+    project.write(
+        "contracts/shared.vplan",
+        "vplan 1\nwhenChangedAny \"sr*\" {\n  check a: true\n}\n",
+    );
+    project.run(&["run"]).exits(0);
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\nwhenChangedAny \"we*\" {\n  check a: true\n}\n",
+    );
+    project
+        .run(&["check"])
+        .exits(0)
+        .warns("did you mean `we*/**`");
+}
+
+#[test]
 fn checks_that_no_request_selects() {
     let project = Project::contract(
         "vplan 1\n\

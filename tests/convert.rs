@@ -86,9 +86,27 @@ fn every_key_of_verify_contract_json() {
                 &["1 lost: `visualProbes`", "2 lost: `note`"],
             ),
             (
+                r#"{"byRole": {"docser": ["a"]}}"#,
+                &["byRole docser {", "run a"],
+                &["1 no-effect: what a task of `docser` may add"],
+            ),
+            (
                 r#"{"commands": ["cd x && A=1 b && c"]}"#,
-                &["run A=1 b", "dir \"x\"", "run c", "needs cd-x-A-1-b-c-part"],
+                &[
+                    "timeout 5m",
+                    "tool-path \"node_modules/.bin\"",
+                    "run A=1 b",
+                    "dir \"x\"",
+                    "tool-path \"x/node_modules/.bin\"",
+                    "run c",
+                    "needs cd-x-A-1-b-c-part",
+                ],
                 &["1 changed: `cd x && A=1 b && c`"],
+            ),
+            (
+                r#"{"commands": ["cd src", "true"]}"#,
+                &["run true", "dir \"src\""],
+                &["1 changed: `true`"],
             ),
             (
                 r#"{"commands": ["a | b"]}"#,
@@ -377,6 +395,103 @@ fn every_key_of_acode() {
                     "max-warnings 10",
                 ],
                 &[],
+            ),
+            (
+                "verifier:\n  tools:\n    typescript: {command: npx tsc --noEmit}\n    tests: {command: npm test, timeout_seconds: 90}\n    linter: {command: eslint ., max_warnings: 3}\n",
+                &[
+                    "compile npx tsc --noEmit",
+                    "test npm test",
+                    "timeout 90s",
+                    "lint eslint .",
+                    "max-warnings 3",
+                ],
+                &[],
+            ),
+            (
+                "commands: {build: a, test: b, lint: c}\nverifier:\n  test_timeout_seconds: 7\n  compilation_timeout_seconds: 8\n  llm_timeout_seconds: 9\n  linter_timeout_seconds: 6\n  max_linter_warnings: 10\n  max_linter_errors: 1\n  require_test_pass: true\n",
+                &[
+                    "timeout 7s",
+                    "timeout 8s",
+                    "timeout 6s",
+                    "max-warnings 10",
+                    "max-errors 1",
+                ],
+                &["9 no-effect: `verifier.require_test_pass`"],
+            ),
+            (
+                "commands: {test: b, lint: c}\nverifier:\n  timeouts: {test_timeout_seconds: 7}\n  thresholds:\n    max_linter_warnings: 10\n    require_test_pass: false\n",
+                &["timeout 7s", "max-warnings 10"],
+                &["6 changed: `verifier.thresholds.require_test_pass`"],
+            ),
+            (
+                "criteria:\n- type: file_exists\n  paths: [a.txt, b.txt]\n- type: file_exists\n  path: 'src/*.ts'\n- type: file_exists\n",
+                &[
+                    "check file_exists-a-txt {",
+                    "file \"a.txt\" {",
+                    "file \"b.txt\" {",
+                    "exists",
+                ],
+                &[
+                    "4 lost: `src/*.ts` of a criterion `file_exists`",
+                    "6 lost: a criterion `file_exists`",
+                ],
+            ),
+            (
+                "criteria:\n- {type: file_content, path: a, contains: [p, q], not_contains: r, pattern: '^x', min_size: 2}\n- {type: file_content, path: b}\n",
+                &[
+                    "contains \"p\"",
+                    "contains \"q\"",
+                    "lacks \"r\"",
+                    "matches \"^x\"",
+                    "size 2B..",
+                    "not-empty",
+                ],
+                &["3 changed: a criterion `file_content`"],
+            ),
+            (
+                "criteria:\n- {type: compilation, language: csharp, command: dotnet build, files: '**/*.cs'}\n",
+                &["check compilation {", "compile dotnet build", "timeout 1m"],
+                &[
+                    "2 no-effect: `criteria[].language`",
+                    "2 lost: `criteria[].files`",
+                ],
+            ),
+            (
+                "criteria:\n- {type: tests, required: all_pass, command: npm test, min_tests: 3}\n- {type: tests, command: x, required: false}\n- {type: tests, command: y, required: 0.9}\n",
+                &["test npm test", "min-tests 3", "severity warning"],
+                &["4 changed: `criteria[].required`"],
+            ),
+            (
+                "verifier:\n  tools: {tests: npm test}\n  criteria:\n  - {type: tests}\n  - {type: compilation, max_warnings: 1}\n",
+                &["test npm test"],
+                &[
+                    "4 no-effect: a criterion `tests`",
+                    "5 lost: `max-warnings` of a criterion `compilation`",
+                    "5 lost: a criterion `compilation`",
+                ],
+            ),
+            (
+                "steps:\n- id: 1\n  criteria:\n  - {type: linter, command: eslint ., max_errors: 0, max_warnings: 10}\n",
+                &["lint eslint .", "max-errors 0", "max-warnings 10"],
+                &["2 no-effect: `steps[].id`"],
+            ),
+            (
+                "criteria:\n- {type: llm_review, prompt: is it good?, context: [docs/a.md, '!x'], timeout: 9, model: m}\n- {type: llm_review}\n- the tests pass\n",
+                &[
+                    "judge \"is it good?\"",
+                    "context \"docs/a.md\" \"!x\"",
+                    "timeout 9s",
+                ],
+                &[
+                    "2 lost: `criteria[].model`",
+                    "3 lost: a criterion `llm_review`",
+                    "4 lost: `criteria`",
+                ],
+            ),
+            (
+                "verifier:\n  checks: {file_exists: true, file_content: false}\ncriteria:\n- {type: file_exists, path: a}\n- {type: file_content, path: b}\n",
+                &["file \"a\" {"],
+                &["5 no-effect: a criterion `file_content`"],
             ),
             (
                 "verifier: {timeout_seconds: 180, max_cycles: 3, parallel: 4}\n",
@@ -880,6 +995,7 @@ fn the_kind_of_a_file() {
         (".agent/config.yml", "", Some(Format::Acode)),
         ("config.toml", "[verification]\n", Some(Format::RalphTui)),
         ("config.yml", "commands: {}\n", Some(Format::Acode)),
+        ("plan.yml", "criteria: []\n", Some(Format::Acode)),
         ("config.json", "{\"verification\": {}}", Some(Format::Runr)),
         (
             "config.json",
@@ -997,6 +1113,98 @@ fn what_is_written_where() {
         .stdin("{}")
         .run();
     ran.exits(0).says("Converted from -");
+}
+
+#[test]
+fn a_file_that_asks_for_no_check_becomes_no_contract() {
+    let project = Project::git_with(&[
+        ("none.json", "{\"commands\": [], \"visualProbes\": [1]}"),
+        ("setup.yml", "commands: {setup: npm ci, format: x}\n"),
+        ("list.json", "{\"commands\": [\"cd src\", \"true\"]}"),
+        ("bad.yml", "criteria:\n- {type: vibes}\n"),
+    ]);
+    for (file, lost) in [
+        ("none.json", "`visualProbes`"),
+        ("setup.yml", "`commands.format`"),
+    ] {
+        for more in [&[][..], &["--stdout"], &["--force"]] {
+            let args = [&["import", file][..], more].concat();
+            let ran = project.run(&args);
+            ran.exits(3)
+                .warns("vplan::import::no_checks")
+                .warns(lost)
+                .warns("`vplan init`");
+            assert!(ran.out().is_empty() && !project.exists("contracts"));
+        }
+    }
+    project
+        .run(&["import", "bad.yml"])
+        .exits(3)
+        .warns("there is no type `vibes`")
+        .warns("file_exists");
+    // A directory is carried into what follows: it is no check that always passes.
+    project.run(&["import", "list.json"]).exits(0);
+    let written = project.read("contracts/verify.vplan");
+    assert!(
+        !written.contains("cd src") || !written.contains("shell"),
+        "{written}"
+    );
+    assert!(written.contains("dir \"src\""), "{written}");
+}
+
+#[test]
+fn a_converted_contract_runs_as_long_and_finds_the_same_programs() {
+    let project = Project::git_with(&[(
+        "verify.contract.json",
+        "{\"commands\": [\"vitest run\", \"cd web && vitest run\"]}",
+    )]);
+    project
+        .script("node_modules/.bin/vitest", "#!/bin/sh\npwd > root.out\n")
+        .script("web/node_modules/.bin/vitest", "#!/bin/sh\npwd > web.out\n");
+    project.write(".gitignore", "node_modules\n*.out\n");
+    project.run(&["import", "verify.contract.json"]).exits(0);
+    let plan = project.run(&["plan", "--changed-none", "--format", "json"]);
+    let plan = plan.exits(0).json();
+    let steps = plan["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    assert!(
+        steps.iter().all(|step| step["timeoutMs"] == 300_000),
+        "{steps:?}"
+    );
+    project.run(&["run", "--changed-none"]).exits(0);
+    assert!(project.exists("root.out") && project.exists("web/web.out"));
+}
+
+#[test]
+fn a_missing_contract_names_what_can_be_imported() {
+    let project = Project::git_with(&[("a", "x")]);
+    let ran = project.run(&["run"]);
+    ran.exits(3).warns("`vplan init` writes one");
+    assert!(!ran.err().contains("vplan import"));
+    project.write(".runr/runr.config.json", "{}");
+    project.write(".opentiger/verify.contract.json", SMALL);
+    project.mkdir(".ralph-tui/config.toml");
+    for command in ["run", "check", "explain"] {
+        let ran = project.run(&[command]);
+        ran.exits(3)
+            .warns("`vplan import .opentiger/verify.contract.json`")
+            .warns("`vplan import .runr/runr.config.json`");
+        assert!(!ran.err().contains("ralph"), "a folder is no configuration");
+    }
+}
+
+#[test]
+fn what_a_json_contract_asks_for_in_vain_is_said_by_every_run() {
+    let project = Project::git_with(&[(
+        "verify.contract.json",
+        "{\"commands\": [\"true\"], \"visualProbes\": [{}]}",
+    )]);
+    for command in ["run", "plan", "explain", "check"] {
+        project
+            .run(&[command, "--contract", "verify.contract.json"])
+            .exits(0)
+            .warns("`visualProbes` is not supported");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use vplan::arbitrary::plan::{Compilation, changes, facts, request};
 use vplan::base::command::{Command, UnsupportedReason};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::glob::Glob;
+use vplan::base::path::RepoPath;
 use vplan::base::setting::{self, Row};
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
@@ -167,6 +168,17 @@ fn contract_json(wild: bool) -> impl Strategy<Value = String> {
     )
 }
 
+/// What held there for every command and the file does not say: 300 s, and the programs of packages.
+fn as_there(mut contract: Contract) -> Contract {
+    for check in &mut contract.checks {
+        check
+            .settings
+            .insert(Row::Timeout, setting::Value::Number(300_000));
+        check.tool_path = vec![RepoPath::parse(b"node_modules/.bin").unwrap()];
+    }
+    contract
+}
+
 /// What a plan says, without the contract that it comes from.
 fn without_contract(plan: &Plan) -> Plan {
     let mut plan = without_annotations(plan);
@@ -184,7 +196,7 @@ proptest! {
         let (contract, written, conversion) = converted(Format::VerifyContractJson, &content)?;
         prop_assert!(conversion.lost.iter().all(|l| l.weight == Weight::NoEffect), "{:?}", conversion.lost);
         let plan = |contract| Compilation { contract: Some(contract), request: request.clone(), facts: facts.clone() }.plan();
-        match (plan(native(&content)?), plan(contract)) {
+        match (plan(as_there(native(&content)?)), plan(contract)) {
             (Some(a), Some(b)) => {
                 let (a, b) = (without_contract(&a), without_contract(&b));
                 prop_assert_eq!(&a, &b, "{}\n{}", content, written);

@@ -135,9 +135,9 @@ impl Builder<'_> {
                 _ => None,
             });
         if let Some(role) = docser {
-            let why = "for this role, commands of a task were left out there unless they read like `pnpm run check`; here they are added to these";
+            let why = "there, commands that a task of this role adds were left out unless they read like `pnpm run check`; here they run";
             let hand = "`max-checks 0` in `role docser {`: a task adds none";
-            let lost = Lost::gone("what a task of `docser` may add", role.place, why);
+            let lost = Lost::no_effect("what a task of `docser` may add", role.place, why);
             self.lost.push(lost.by_hand(hand));
         }
     }

@@ -30,15 +30,19 @@ pub(super) struct Nested<'a> {
 
 impl<'a> Parser<'a> {
     /// Finds the lines of a list in brackets, or of lines that are nested by indentation.
-    pub(super) fn nested(&self, line: &Line) -> Option<Nested<'a>> {
+    pub(super) fn nested(&mut self, line: &Line) -> Option<Nested<'a>> {
         let text = self.slice(line.content).trim_end();
         let end = line.content.start + text.len();
         let mark = Span::new(end.saturating_sub(1), end);
         let bracket = text.ends_with(['[', '(']);
         let colon = text.ends_with([':', '=', '|', '>']);
+        if !(bracket || colon) || !self.may_guess() {
+            return None;
+        }
         let mut items = Vec::new();
-        let mut at = line.next;
-        while at < self.text.len() && items.len() < MOST_LINES && (bracket || colon) {
+        let (mut at, mut lines) = (line.next, 0);
+        while at < self.text.len() && lines < MOST_LINES {
+            lines += 1;
             let next = line::read(self.text, at);
             let text = self.slice(next.content).trim();
             if bracket && text.starts_with([']', ')']) {
@@ -92,10 +96,8 @@ impl<'a> Parser<'a> {
             return true;
         }
         let bare = head.trim_start_matches([':', '=']).trim();
-        let Some(nested) = self
-            .nested(line)
-            .filter(|_| matches!(bare, "" | "[" | "(") || statement.slots.contains(&Slot::Equals))
-        else {
+        let follows = matches!(bare, "" | "[" | "(") || statement.slots.contains(&Slot::Equals);
+        let Some(nested) = follows.then(|| self.nested(line)).flatten() else {
             return false;
         };
         let items = nested.items.join(" ");
@@ -197,7 +199,7 @@ impl<'a> Parser<'a> {
         line: &Line,
     ) -> Option<&'static Statement> {
         let context = self.context();
-        let nested = self.nested(line).filter(|_| !line.opens);
+        let nested = if line.opens { None } else { self.nested(line) };
         let value = match &nested {
             Some(nested) => format!("{rest} {}", nested.items.join(" ")),
             None => rest.to_owned(),
@@ -346,6 +348,7 @@ impl<'a> Parser<'a> {
             _ => return true,
         };
         if !text.contains(close)
+            && self.may_guess()
             && let Some(at) = self.text.get(line.next..).and_then(|rest| rest.find(close))
         {
             let end = line.next + at;

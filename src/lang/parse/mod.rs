@@ -112,7 +112,7 @@ struct Parser<'a> {
     comments: Vec<Span>,
     /// Open blocks beyond the cap on nesting; they are only counted.
     buried: usize,
-    /// The number of suggestions computed.
+    /// The number of suggestions computed, and of ends looked for.
     guesses: u32,
     /// The end of lines that belong to one that was answered already.
     skip_to: usize,

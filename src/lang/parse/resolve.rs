@@ -12,7 +12,8 @@ use crate::lang::error::{self, shown};
 use crate::lang::foreign::{self, Answer};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
-/// The most suggestions that are computed, because they are costly.
+/// The most suggestions that are computed, and ends of foreign lists that are looked for, because
+/// they are costly.
 const GUESSES: u32 = 200;
 
 /// The certainty that a line is the statement it is read as.
@@ -111,9 +112,9 @@ impl<'a> Parser<'a> {
             format!("unknown {noun} {}", shown(word)),
         )
         .label(place, remark);
-        self.guesses += 1;
         let mut guess = None;
-        if self.guesses <= GUESSES {
+        let may_guess = self.may_guess();
+        if may_guess {
             guess = nearest(word, statement::allowed(context).map(|s| s.word))
                 .and_then(|w| statement::find(w, context))
                 .map(|s| (s, Reading::Guessed));
@@ -139,7 +140,7 @@ impl<'a> Parser<'a> {
                 String::new()
             };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
-        } else if self.guesses <= GUESSES {
+        } else if may_guess {
             // `tests` occurs in files of tests only.
             let unsupported = |s: &&Statement| s.keyword == Keyword::Tests;
             let words: Vec<&str> = statement::allowed(context)
@@ -156,6 +157,12 @@ impl<'a> Parser<'a> {
                 Resolved::Nothing
             }
         }
+    }
+
+    /// Whether one more thing that costs time may be looked for.
+    pub(super) fn may_guess(&mut self) -> bool {
+        self.guesses += 1;
+        self.guesses <= GUESSES
     }
 
     /// Whether the `}` before this line was forgotten: the statement does not belong into the
