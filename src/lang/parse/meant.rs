@@ -528,7 +528,11 @@ mod tests {
                 "whenChangedAny !\"a\" {",
                 "whenChangedAny \"!a\" {",
             ),
-            (Context::Top, "paths api: [a/b, c]", "paths api = \"a/b\" c"),
+            (
+                Context::Top,
+                "paths api: [a/*.c, c]",
+                "paths api = \"a/*.c\" c",
+            ),
             (Context::Top, "sequence a => b", "sequence a -> b"),
             (Context::Top, "sequence a, b → *;", "sequence a, b -> *"),
             (Context::Top, "sequence a b before c", "sequence a, b -> c"),

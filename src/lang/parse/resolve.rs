@@ -71,7 +71,8 @@ impl<'a> Parser<'a> {
         if self.check_without_head(word, rest, span, line) {
             return Resolved::Answered;
         }
-        if let Some(row) = foreign::find(word, context)
+        let misplaced = outer && statement::find(word, Context::Top).is_some();
+        if let Some(row) = foreign::find(word, context).filter(|_| !misplaced)
             && !matches!(row.answer, Answer::Word(known) if known == word)
             && !(unheaded && STATEMENTS.iter().any(|s| s.word == word))
         {
