@@ -414,7 +414,7 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
 }
 
 /// A command that becomes checks.
-struct Entry<'a> {
+struct NamedCommand<'a> {
     /// The path of its key.
     what: &'a str,
     name: &'a str,
@@ -431,7 +431,7 @@ fn command(
     verifier: &Verifier,
 ) -> Vec<String> {
     let what = format!("commands.{group}");
-    let entry = Entry {
+    let entry = NamedCommand {
         what: &what,
         name: group,
         kind,
@@ -440,7 +440,7 @@ fn command(
     entry.make(builder, node, verifier)
 }
 
-impl Entry<'_> {
+impl NamedCommand<'_> {
     /// Reads a command, a string or a mapping with `run` or `command`, and makes its checks.
     fn make(&self, builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) -> Vec<String> {
         let (what, kind) = (self.what, self.kind);
@@ -594,7 +594,7 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             continue;
         };
         let what = format!("verifier.tools.{}", key.name);
-        let entry = Entry {
+        let entry = NamedCommand {
             what: &what,
             name: &key.name,
             kind,

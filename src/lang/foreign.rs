@@ -9,7 +9,7 @@ use super::statement::Context;
 
 /// The answer to a word of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Advice {
     /// The same value behind a word of the language.
     Word(&'static str),
     /// A number of such units, as the `timeout` of a check.
@@ -32,7 +32,7 @@ pub struct Foreign {
     /// A tool that has them.
     pub tool: &'static str,
     /// The answer.
-    pub answer: Answer,
+    pub advice: Advice,
 }
 
 impl Foreign {
@@ -42,7 +42,7 @@ impl Foreign {
         match context {
             Context::Top | Context::Group | Context::Check | Context::Defaults => true,
             Context::Limits => {
-                matches!(self.answer, Answer::Word("jobs" | "budget" | "max-checks"))
+                matches!(self.advice, Advice::Word("jobs" | "budget" | "max-checks"))
             }
             _ => false,
         }
@@ -66,59 +66,59 @@ pub fn find(word: &str, context: Context) -> Option<Foreign> {
         .find(|row| row.is_about(context) && row.words.split(' ').any(|w| w == plain))
 }
 
-const fn row(words: &'static str, tool: &'static str, answer: Answer) -> Foreign {
+const fn row(words: &'static str, tool: &'static str, advice: Advice) -> Foreign {
     Foreign {
         words,
         tool,
-        answer,
+        advice,
     }
 }
 
-use Answer::{Around, Line, No, Timeout, Word, Write};
+use Advice::{Around, Line, No, Timeout, Word, Write};
 
 /// The files of a condition, for all tools that list them beside a command.
-const FILES: Answer = Around(
+const FILES: Advice = Around(
     "put the check into a block: `whenChangedAny \"GLOB\" … {`; in its command, `{changed}` stands for the changed files",
 );
-const NOT_FILES: Answer =
+const NOT_FILES: Advice =
     Around("exclude in the block around the check: `whenChangedAny \"src/**\" \"!src/gen/**\" {`");
-const WHEN: Answer = Around(
+const WHEN: Advice = Around(
     "put the check into a block: `whenChangedAny \"GLOB\" {`, `whenExists \"PATH\" {`, `byRole NAME {` or `tier N {`",
 );
-const NAMED: Answer = Write(
+const NAMED: Advice = Write(
     "the name stands in the head: `check NAME {`; for a longer text write `describe \"TEXT\"`",
 );
 /// Of words around several checks.
-pub const COMMANDS: Answer = Write(
+pub const COMMANDS: Advice = Write(
     "write one check for each command: `check NAME: COMMAND`; `needs NAME` puts them in order",
 );
-const BEFORE: Answer =
+const BEFORE: Advice =
     Write("write a check of its own for it, with `setup` in its block: it runs before the others");
-const AFTER: Answer =
+const AFTER: Advice =
     Write("write a check of its own for it, with `always` in its block: it runs whatever failed");
-const ELSE: Answer = Around(
+const ELSE: Advice = Around(
     "vplan has no `else`: close the block, and open one for the opposite, such as `whenChangedNone \"GLOB\" {`",
 );
-const INSTALLS: Answer =
+const INSTALLS: Advice =
     No("a check installs nothing: write a check with `setup` that runs the installer");
-const MACHINE: Answer = No("checks run on the machine on which vplan is started");
-const SECRET: Answer = Write("let it through from the environment: `pass-env NAME`");
-const MATRIX: Answer =
+const MACHINE: Advice = No("checks run on the machine on which vplan is started");
+const SECRET: Advice = Write("let it through from the environment: `pass-env NAME`");
+const MATRIX: Advice =
     No("write one check for each combination: `check test-a: COMMAND`, `check test-b: COMMAND`");
-const SHOWN: Answer =
+const SHOWN: Advice =
     No("`vplan run` shows the output of what failed, and keeps that of all checks in its record");
-const FETCHED: Answer =
+const FETCHED: Advice =
     No("hooks and actions are not fetched: write their command, `check NAME: COMMAND`");
-const TRIGGER: Answer = No(
+const TRIGGER: Advice = No(
     "a contract is no workflow: `vplan run` is started by a hook or a pipeline (`vplan help integrations`)",
 );
-const CACHE: Answer = Write(
+const CACHE: Advice = Write(
     "what its result depends on is written `inputs \"src/**\" …`; a pass on the same is reused",
 );
-const PERSISTENT: Answer = No(
+const PERSISTENT: Advice = No(
     "a check ends, and what it leaves running is ended with it; write a script that starts and stops what it needs",
 );
-const INPUT: Answer = No("a check gets no keyboard and no standard input");
+const INPUT: Advice = No("a check gets no keyboard and no standard input");
 
 /// The table.
 pub const FOREIGN: &[Foreign] = &[
@@ -456,10 +456,10 @@ mod tests {
                 assert!(word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
                 assert!(find(word, Context::Check).is_some(), "{word}");
             }
-            if let Word(word) = row.answer {
+            if let Word(word) = row.advice {
                 assert!(STATEMENTS.iter().any(|s| s.word == word), "{word}");
             }
-            if let Around(text) | Write(text) | No(text) | Line(text) = row.answer {
+            if let Around(text) | Write(text) | No(text) | Line(text) = row.advice {
                 assert!(
                     text.matches('`').count().is_multiple_of(2) && !text.ends_with('.'),
                     "{text}"

@@ -18,7 +18,7 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
-use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
+use crate::contract::draft::{Draft, SelKind};
 use crate::contract::{Body, Check, Contract, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::repo::facts::{self, Ground};
@@ -217,49 +217,13 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
 /// Returns the globs that are meant to select files of the repository. Files that a check produces,
 /// cleans, requires or reports may not exist yet, and an exclusion may well exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
-    sels(draft)
+    folders::sels(draft)
         .into_iter()
         .filter(|(sel, takes)| !sel.not && *takes == Takes::Selection)
         .filter_map(|(sel, _)| match &sel.what.value {
             SelKind::Glob(text) => Some((text.as_str(), sel.what.place)),
             SelKind::Name(_) => None,
         })
-        .collect()
-}
-
-/// Returns the items of all lists of globs, with the form of the list.
-fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
-    let checks = draft.entries.iter().filter_map(|entry| match entry {
-        CheckEntry::Check(check) => Some(check),
-        CheckEntry::Use { .. } => None,
-    });
-    let settings = checks
-        .flat_map(|check| &check.settings)
-        .chain(&draft.defaults);
-    let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
-    let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
-    let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
-        Scope::Allow(items) | Scope::Deny(items) => items.as_slice(),
-    }));
-    let lists = lists.chain(
-        draft
-            .conditions
-            .iter()
-            .map(|condition| match &condition.value {
-                Condition::ChangedAny(items)
-                | Condition::ChangedAll(items)
-                | Condition::ChangedOnly(items)
-                | Condition::ChangedNone(items) => items.as_slice(),
-                Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
-            }),
-    );
-    let lists = lists.map(|items| (items, Takes::Selection));
-    let lists = lists.chain(settings.map(|setting| match &setting.value.value {
-        Written::Sels(items) => (items.as_slice(), setting.value.row.setting().takes),
-        _ => (&[][..], Takes::Flag),
-    }));
-    lists
-        .flat_map(|(items, takes)| items.iter().map(move |item| (item, takes)))
         .collect()
 }
 

@@ -10,7 +10,7 @@ use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
-use crate::lang::foreign::{self, Answer, Foreign};
+use crate::lang::foreign::{self, Advice, Foreign};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
 
 /// The most lines that one list of another language may take.
@@ -207,17 +207,17 @@ impl<'a> Parser<'a> {
         if let Some(nested) = &nested {
             self.skip_to = nested.next;
         }
-        let help = match row.answer {
-            Answer::No(why) => format!("vplan has none: {why}"),
-            Answer::Write(text) => text.to_owned(),
-            Answer::Around(text) => around(text, &value),
-            Answer::Line(text) => match value.trim_matches([':', '=', ' ', '\t']) {
+        let help = match row.advice {
+            Advice::No(why) => format!("vplan has none: {why}"),
+            Advice::Write(text) => text.to_owned(),
+            Advice::Around(text) => around(text, &value),
+            Advice::Line(text) => match value.trim_matches([':', '=', ' ', '\t']) {
                 "false" | "no" | "off" | "0" => {
                     "leave it out: without a line it is so anyway".to_owned()
                 }
                 _ => format!("write `{text}`{}", stands(text, context)),
             },
-            Answer::Timeout(unit) => {
+            Advice::Timeout(unit) => {
                 let number: String = value.chars().filter(char::is_ascii_digit).collect();
                 let number = if number.is_empty() {
                     "5".to_owned()
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
                     stands("timeout", context)
                 )
             }
-            Answer::Word(known) => {
+            Advice::Word(known) => {
                 let statement = word_of(known, context);
                 let written = statement.and_then(|statement| meant(statement, &value));
                 let usage = statement.map_or(known, |statement| statement.usage);
@@ -250,12 +250,12 @@ impl<'a> Parser<'a> {
         if !line.opens {
             return None;
         }
-        if let Answer::Word(known) = row.answer
+        if let Advice::Word(known) = row.advice
             && let Some(statement) = statement::find(known, context).filter(|s| s.body.is_some())
         {
             return Some(statement);
         }
-        let around = matches!(row.answer, Answer::Around(_));
+        let around = matches!(row.advice, Advice::Around(_));
         self.push_foreign(
             line,
             around && matches!(context, Context::Top | Context::Group),
@@ -431,7 +431,7 @@ impl<'a> Parser<'a> {
     fn is_answered(&self, word: &str) -> bool {
         let row = foreign::find(word, self.context());
         row.is_some_and(|row| {
-            row.answer == Answer::Word("check") || row.answer == foreign::COMMANDS
+            row.advice == Advice::Word("check") || row.advice == foreign::COMMANDS
         }) || matches!(word, "else" | "elif" | "elseif" | "otherwise")
     }
 

@@ -9,7 +9,7 @@ use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
-use crate::lang::foreign::{self, Answer};
+use crate::lang::foreign::{self, Advice};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 
 /// The most suggestions that are computed, and ends of foreign lists that are looked for, because
@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
         }
         let misplaced = outer && statement::find(word, Context::Top).is_some();
         if let Some(row) = foreign::find(word, context).filter(|_| !misplaced)
-            && !matches!(row.answer, Answer::Word(known) if known == word)
+            && !matches!(row.advice, Advice::Word(known) if known == word)
             && !(unheaded && STATEMENTS.iter().any(|s| s.word == word))
         {
             return match self.answer(row, word, rest, span, line) {

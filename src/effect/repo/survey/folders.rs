@@ -1,16 +1,15 @@
 //! Finds globs that name a folder. A glob selects files, so what only names the folder selects
 //! nothing, whatever changes in it: a condition never holds, and a reused pass has no inputs.
 
-use super::sels;
 use crate::base::change::ChangeSet;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
+use crate::base::setting::{Row, Takes, Value};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
-use crate::contract::draft::SelKind;
+use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
 use crate::contract::{Contract, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::repo::load::Site;
@@ -189,4 +188,40 @@ fn add<'c>(
             ItemContent::Paths { items, .. } => add(all, items, ignored, source, line),
         }
     }
+}
+
+/// Returns the items of all lists of globs, with the form of the list.
+pub(super) fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
+    let checks = draft.entries.iter().filter_map(|entry| match entry {
+        CheckEntry::Check(check) => Some(check),
+        CheckEntry::Use { .. } => None,
+    });
+    let settings = checks
+        .flat_map(|check| &check.settings)
+        .chain(&draft.defaults);
+    let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
+    let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
+    let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
+        Scope::Allow(items) | Scope::Deny(items) => items.as_slice(),
+    }));
+    let lists = lists.chain(
+        draft
+            .conditions
+            .iter()
+            .map(|condition| match &condition.value {
+                Condition::ChangedAny(items)
+                | Condition::ChangedAll(items)
+                | Condition::ChangedOnly(items)
+                | Condition::ChangedNone(items) => items.as_slice(),
+                Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
+            }),
+    );
+    let lists = lists.map(|items| (items, Takes::Selection));
+    let lists = lists.chain(settings.map(|setting| match &setting.value.value {
+        Written::Sels(items) => (items.as_slice(), setting.value.row.setting().takes),
+        _ => (&[][..], Takes::Flag),
+    }));
+    lists
+        .flat_map(|(items, takes)| items.iter().map(move |item| (item, takes)))
+        .collect()
 }
