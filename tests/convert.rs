@@ -1110,7 +1110,7 @@ fn what_is_written_where() {
         .exits(2);
     let ran = project
         .vplan(&["import", "-", "--from", "runr", "--stdout"])
-        .stdin("{}")
+        .stdin("{\"verification\": {\"tier0\": [\"true\"]}}")
         .run();
     ran.exits(0).says("Converted from -");
 }
