@@ -268,6 +268,18 @@ fn syntax_of_other_languages_is_one_error_each() {
             "check test:unit: npm test",
         ),
         (
+            "jobs:\n  test:\n    runs-on: x\n    steps:\n      - run: npm test\ncheck a: x\n",
+            "unknown_statement",
+            "`check NAME: COMMAND`",
+            "jobs",
+        ),
+        (
+            "check a {\n  run x\n}\ncheck b {\n  test:\n}\n",
+            "missing_blank",
+            "`test COMMAND`",
+            "test:",
+        ),
+        (
             "check a {\n  run x\n  - retries 1\n}\n",
             "unknown_statement",
             "no `-`",

@@ -29,8 +29,6 @@ pub enum Advice {
 pub struct Foreign {
     /// The words, in lower case and without `-` and `_`, in which tools differ.
     pub words: &'static str,
-    /// A tool that has them.
-    pub tool: &'static str,
     /// The answer.
     pub advice: Advice,
 }
@@ -49,29 +47,71 @@ impl Foreign {
     }
 }
 
-/// Finds the row of a word, in whatever case and with or without hyphens and underscores.
-#[must_use]
-pub fn find(word: &str, context: Context) -> Option<Foreign> {
+/// Returns a word in lower case and without the marks in which tools differ.
+fn plain(word: &str) -> Option<String> {
     if word.len() > 40 || !word.is_ascii() {
         return None;
     }
-    let plain: String = word
-        .chars()
-        .filter(|c| !matches!(c, '-' | '_' | '.'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    FOREIGN
-        .iter()
-        .copied()
-        .find(|row| row.is_about(context) && row.words.split(' ').any(|w| w == plain))
+    let kept = word.chars().filter(|c| !matches!(c, '-' | '_' | '.'));
+    Some(kept.map(|c| c.to_ascii_lowercase()).collect())
 }
 
-const fn row(words: &'static str, tool: &'static str, advice: Advice) -> Foreign {
-    Foreign {
-        words,
-        tool,
-        advice,
-    }
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|w| w == word)
+}
+
+/// Finds the row of a word, in whatever case and with or without hyphens and underscores.
+#[must_use]
+pub fn find(word: &str, context: Context) -> Option<Foreign> {
+    let plain = plain(word)?;
+    let mut rows = FOREIGN.iter().copied();
+    rows.find(|row| row.is_about(context) && has(row.words, &plain))
+}
+
+/// Names the tool that has a word; of several the first.
+#[must_use]
+pub fn tool(word: &str) -> &'static str {
+    let plain = plain(word).unwrap_or_default();
+    let mut tools = VOCABULARIES.iter();
+    tools
+        .find(|(_, words)| has(words, &plain))
+        .map_or("other tools", |(tool, _)| *tool)
+}
+
+/// The vocabularies of other tools, as far as a check could have them: each word has a row of
+/// [`FOREIGN`], or is one of the language. The first five are whole.
+pub const VOCABULARIES: &[(&str, &str)] = &[
+    (
+        "GitHub Actions",
+        "name runname on push pullrequest schedule branches branchesignore tagsignore paths pathsignore permissions concurrency group jobs job if runson environment outputs timeoutminutes strategy matrix include exclude failfast maxparallel continueonerror container services image ports volumes options credentials secrets uses with args entrypoint steps id workingdirectory",
+    ),
+    (
+        "pre-commit",
+        "repos repo rev hooks hook id alias name entry language languageversion defaultlanguageversion additionaldependencies files exclude types typesor excludetypes alwaysrun passfilenames requireserial verbose logfile failfast stages defaultstages defaultinstallhooktypes minimumprecommitversion description args ci",
+    ),
+    (
+        "lefthook",
+        "commands jobs scripts script runner skip glob files filetypes root failtext stagefixed interactive usestdin priority parallel piped follow group exclude excludetags failonchanges extends remotes output",
+    ),
+    (
+        "Turborepo",
+        "tasks pipeline dependson outputs cache passthroughenv globalpassthroughenv globalenv globaldependencies dotenv outputlogs outputmode persistent interruptible interactive with extends remotecache boundaries ui concurrency description",
+    ),
+    (
+        "tox",
+        "commands commandspre commandspost changedir deps depends setenv passenv disallowpassenv allowlistexternals whitelistexternals ignoreerrors ignoreoutcome skipinstall basepython envlist testenv description isolatedbuild skipsdist usedevelop package packageenv nopackage extras dependencygroups installcommand listdependenciescommand sitepackages pippre download recreate envdir constrainpackagedeps minversion ignorebasepythonconflict parallelshowoutput platform labels argsarepaths runner interrupttimeout terminatetimeout suicidetimeout failfast",
+    ),
+    (
+        "GitLab CI",
+        "retry script beforescript afterscript allowfailure rules variables except artifacts stage resourcegroup",
+    ),
+    ("Nx", "cwd command executor targets dependencies"),
+    ("Task", "cmds cmd sources generates preconditions desc"),
+    ("just", "set alias export"),
+];
+
+const fn row(words: &'static str, advice: Advice) -> Foreign {
+    Foreign { words, advice }
 }
 
 use Advice::{Around, Line, No, Timeout, Word, Write};
@@ -123,320 +163,242 @@ const INPUT: Advice = No("a check gets no keyboard and no standard input");
 /// The table.
 pub const FOREIGN: &[Foreign] = &[
     // GitHub Actions
-    row(
-        "if when condition rules onlyif runif",
-        "GitHub Actions",
-        WHEN,
-    ),
-    row("else elif elseif otherwise", "other languages", ELSE),
+    row("if when condition rules onlyif runif", WHEN),
+    row("else elif elseif otherwise", ELSE),
     row(
         "unless except skipif ignoreif",
-        "GitLab CI",
         Around(
             "write the opposite around the check: `whenChangedNone \"GLOB\" {`, or `whenAbsent \"PATH\" {`",
         ),
     ),
-    row(
-        "name id key alias title label displayname",
-        "GitHub Actions",
-        NAMED,
-    ),
+    row("name id key alias title label displayname", NAMED),
     row(
         "runname",
-        "GitHub Actions",
         Write("write `contract \"NAME\"` at the top level"),
     ),
     row(
         "description desc summary doc docs message failtext",
-        "pre-commit",
         Word("describe"),
     ),
     row(
         "workingdirectory workdir cwd changedir chdir directory folder root workspace",
-        "GitHub Actions",
         Word("dir"),
     ),
-    row("timeoutminutes", "GitHub Actions", Timeout("m")),
+    row("timeoutminutes", Timeout("m")),
     row(
         "timeoutseconds timeoutsecs timelimit timeoutsec maxtime",
-        "other tools",
         Timeout("s"),
     ),
-    row(
-        "timeoutms timeoutmillis timeoutmilliseconds",
-        "other tools",
-        Timeout("ms"),
-    ),
+    row("timeoutms timeoutmillis timeoutmilliseconds", Timeout("ms")),
     row(
         "interrupttimeout terminatetimeout suicidetimeout",
-        "tox",
         No(
             "a command that is out of time is ended at once: write `timeout 5m` for the time that it has",
         ),
     ),
     row(
         "continueonerror allowfailure allowfail softfail ignoreerrors ignoreoutcome ignorefailure ignorefailures ignoreerror warnonly nonblocking",
-        "GitHub Actions",
         Line("severity warning"),
     ),
     row(
         "env environment environ variables vars setenv envs dotenv envfile export",
-        "GitHub Actions",
         Word("env"),
     ),
-    row("secrets secret credentials", "GitHub Actions", SECRET),
+    row("secrets secret credentials", SECRET),
     row(
         "needs dependson depends dependencies deps after requiresjobs wants prerequisites prereqs waitfor",
-        "Turborepo",
         Word("needs"),
     ),
     row(
         "before runbefore",
-        "other tools",
         Write(
             "order is written at the top level: `sequence this -> other`; or `needs this` in the other check",
         ),
     ),
-    row("runson platform os pool agent", "GitHub Actions", MACHINE),
+    row("runson platform os pool agent", MACHINE),
     row(
         "container services service image ports volumes options docker",
-        "GitHub Actions",
         No(
             "a check starts no container by itself: write the command that does, `run docker run …`",
         ),
     ),
-    row(
-        "strategy matrix parametrize foreach each for",
-        "GitHub Actions",
-        MATRIX,
-    ),
+    row("strategy matrix parametrize foreach each for", MATRIX),
     row(
         "failfast",
-        "GitHub Actions",
         No("`vplan run` ends with the first failure; `--keep-going` goes on"),
     ),
     row(
         "maxparallel concurrency parallel parallelism workers threads maxjobs",
-        "GitHub Actions",
         Word("jobs"),
     ),
     row(
         "group resourcegroup mutex lock concurrencygroup serial requireserial",
-        "GitLab CI",
         Write("write `exclusive NAME`: never two of these at once"),
     ),
     row(
         "permissions",
-        "GitHub Actions",
         No("a check has the rights of whoever starts vplan"),
     ),
     row(
         "on push pullrequest schedule cron workflowdispatch workflowcall stages stage hooktype defaultstages branches branchesignore tagsignore events ref refs",
-        "GitHub Actions",
         TRIGGER,
     ),
-    row("pathsignore", "GitHub Actions", NOT_FILES),
+    row("pathsignore", NOT_FILES),
     row(
         "job step task target recipe rule hook suite testenv",
-        "GitHub Actions",
         Word("check"),
     ),
     row(
         "jobs",
-        "lefthook",
         Write(
             "write one check for each job, `check NAME: COMMAND`; how many run side by side is `jobs N` in `limits {` at the top level",
         ),
     ),
     row(
         "steps tasks targets recipes hooks commands cmds scripts pipeline testenvs envlist workflow workflows checks",
-        "GitHub Actions",
         COMMANDS,
     ),
     row(
         "uses repo repos rev language languageversion defaultlanguageversion additionaldependencies minimumprecommitversion remotes defaultinstallhooktypes ci",
-        "pre-commit",
         FETCHED,
     ),
     row(
         "with args posargs arguments params parameters entrypoint",
-        "GitHub Actions",
         Write("arguments stand in the command: `run PROGRAM ARGUMENT …`"),
     ),
     row(
         "outputs output generates artifacts artefacts products creates",
-        "Turborepo",
         Word("produces"),
     ),
     // pre-commit
     row(
         "entry command cmd script exec execute commandline bash sh",
-        "pre-commit",
         Word("run"),
     ),
     row(
         "files glob globs filetypes fileset patterns match matches onchange changes sources paths filter types typesor watch",
-        "pre-commit",
         FILES,
     ),
     row(
         "exclude excludes excludetypes ignore ignores skip excludetags",
-        "pre-commit",
         NOT_FILES,
     ),
     row(
         "alwaysrun",
-        "pre-commit",
         No("a check outside of every block runs for every change: leave it out"),
     ),
     row(
         "passfilenames",
-        "pre-commit",
         Write("the changed files stand where you write them: `run PROGRAM {changed}`"),
     ),
     row(
         "verbose silent quiet logfile outputlogs outputmode parallelshowoutput ui follow method show",
-        "pre-commit",
         SHOWN,
     ),
     // lefthook
     row(
         "runner executor interpreter",
-        "lefthook",
         Write("the program stands in front: `run PROGRAM SCRIPT`"),
     ),
     row(
         "stagefixed autofix fixer autostage",
-        "lefthook",
         Write("a check that changes tracked files says so, `writes \"GLOB\"`, and stages nothing"),
     ),
-    row("interactive usestdin stdin tty", "lefthook", INPUT),
+    row("interactive usestdin stdin tty", INPUT),
     row(
         "priority weight order",
-        "lefthook",
         Write(
             "order is written at the top level, `sequence first -> second`, or `needs first` in the second",
         ),
     ),
     row(
         "piped",
-        "lefthook",
         Write("write `needs NAME` in what comes after: it runs only when the other passed"),
     ),
     row(
         "failonchanges nodiff verifyclean",
-        "lefthook",
         Write("write `unchanged \"**\"`: it fails when it changes such a file"),
     ),
     row(
         "extends extend inherit template include",
-        "lefthook",
         Write("write `import \"FILE\" as NAME` at the top level"),
     ),
     // Turborepo
-    row("cache caching cached", "Turborepo", CACHE),
+    row("cache caching cached", CACHE),
     row(
         "passthroughenv globalpassthroughenv passenv envpassthrough keepenv",
-        "Turborepo",
         Word("pass-env"),
     ),
     row(
         "disallowpassenv",
-        "tox",
         No("a variable that no `pass-env` names is not let through: leave it out"),
     ),
     row(
         "globalenv",
-        "Turborepo",
         Write("write `env NAME=VALUE`, or `pass-env NAME`, in `defaults {` at the top level"),
     ),
     row(
         "globaldependencies",
-        "Turborepo",
         Write("write `inputs \"GLOB\"` in `defaults {` at the top level"),
     ),
-    row(
-        "persistent interruptible daemon background",
-        "Turborepo",
-        PERSISTENT,
-    ),
+    row("persistent interruptible daemon background", PERSISTENT),
     row(
         "remotecache boundaries",
-        "Turborepo",
         No("passes are reused on this machine alone: write `inputs \"GLOB\" …`"),
     ),
     // tox
-    row(
-        "commandspre beforescript presteps beforeall pre",
-        "tox",
-        BEFORE,
-    ),
+    row("commandspre beforescript presteps beforeall pre", BEFORE),
     row(
         "commandspost afterscript post finally cleanup teardown",
-        "tox",
         AFTER,
     ),
     row(
         "allowlistexternals whitelistexternals",
-        "tox",
         No("every program on the PATH may be started: leave it out"),
     ),
     row(
         "basepython install installcommand skipinstall skipsdist usedevelop package packageenv wheel extras dependencygroups sitepackages pippre constrainpackagedeps isolatedbuild download recreate envdir listdependenciescommand nopackage ignorebasepythonconflict minversion provision python",
-        "tox",
         INSTALLS,
     ),
-    row(
-        "labels keywords categories category groups",
-        "tox",
-        Word("tags"),
-    ),
+    row("labels keywords categories category groups", Word("tags")),
     row(
         "argsarepaths",
-        "tox",
         Write("paths in a command are relative to the check's `dir \"PATH\"`"),
     ),
     // Others.
     row(
         "retry attempts tries maxretries maxattempts retrycount retrytimes flakyretries reruns repeat",
-        "GitLab CI",
         Word("retries"),
     ),
     row(
         "allowedexitcodes successcodes exitcode exitcodes expectexit okcodes returncode exits",
-        "other tools",
         Word("exit"),
     ),
-    row("skipcodes skipexitcodes", "other tools", Word("skip-exit")),
-    row("optionaltask allowmissing", "other tools", Line("optional")),
+    row("skipcodes skipexitcodes", Word("skip-exit")),
+    row("optionaltask allowmissing", Line("optional")),
     row(
         "precondition preconditions assert guard",
-        "Task",
         Write(
             "what must be there is a condition around the check, `whenExists \"PATH\" {`, or a check of its own with `file \"PATH\" {`",
         ),
     ),
     row(
         "fix",
-        "hk",
         No("a check repairs nothing: `vplan loop --fix COMMAND` has a command repair what failed"),
     ),
-    row("level importance", "other tools", Word("severity")),
+    row("level importance", Word("severity")),
     row(
         "set let var const local",
-        "just",
         No(
             "the language has no variables: write the value where it is used, or `paths NAME = \"GLOB\"` for files",
         ),
     ),
     row(
         "function def macro define",
-        "make",
         No("the language is data: write a script, and `run ./script.sh`"),
     ),
     row(
         "source load includefile requirefile",
-        "just",
         Write("write `import \"FILE\" as NAME` at the top level"),
     ),
 ];
@@ -468,5 +430,18 @@ mod tests {
         }
         assert!(find("Working_Directory", Context::Check).is_some());
         assert!(find("retry", Context::Gate).is_none());
+        assert_eq!(
+            (tool("depends-on"), tool("chdir")),
+            ("Turborepo", "other tools")
+        );
+        for (name, words) in VOCABULARIES {
+            for word in words.split(' ') {
+                let known = find(word, Context::Check).is_some();
+                assert!(
+                    known || STATEMENTS.iter().any(|s| s.word == word),
+                    "{name}: {word}"
+                );
+            }
+        }
     }
 }

@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
             error::UNKNOWN_STATEMENT,
             format!("unknown {noun} {}", shown(word)),
             span,
-            &format!("a word of {}", row.tool),
+            &format!("a word of {}", foreign::tool(word)),
             help,
         );
         self.break_frame();
@@ -400,8 +400,9 @@ impl<'a> Parser<'a> {
         }) else {
             return false;
         };
-        let first = self.first_below(line);
-        let is_line = statement::find(first, Context::Check).is_some();
+        let (first, text) = self.first_below(line);
+        // A key without a value heads lines of its own.
+        let is_line = statement::find(first, Context::Check).is_some() && !text.ends_with(':');
         let near = || nearest(word, statement::allowed(context).map(|s| s.word)).is_some();
         if !is_line || (colon && self.nested(line).is_none()) || (brace && near()) {
             return false;
@@ -435,18 +436,19 @@ impl<'a> Parser<'a> {
         }) || matches!(word, "else" | "elif" | "elseif" | "otherwise")
     }
 
-    /// Returns the first word of the next line that is not empty.
-    fn first_below(&self, line: &Line) -> &'a str {
+    /// Returns the first word of the next line that is not empty, and that line.
+    fn first_below(&self, line: &Line) -> (&'a str, &'a str) {
         let mut at = line.next;
         while at < self.text.len() {
             let next = line::read(self.text, at);
             let text = self.slice(next.content);
             if !text.trim().is_empty() {
-                return token::word(text).map_or("", |(_, word)| word);
+                let word = token::word(text).map_or("", |(_, word)| word);
+                return (word, text.trim_end());
             }
             at = next.next;
         }
-        ""
+        ("", "")
     }
 
     /// Replaces what was said of a line by one message, with the line as it was meant.

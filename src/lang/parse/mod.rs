@@ -293,6 +293,15 @@ impl<'a> Parser<'a> {
                     parts.args.clear();
                 }
             }
+        } else if let Some(first) = self.out.get(said)
+            && first.code == error::MISSING_BLANK
+            && first
+                .labels
+                .first()
+                .is_some_and(|l| l.place == self.place(Span::new(keyword.start, l.place.span.end)))
+        {
+            // What follows was not read as its author meant it.
+            self.out.truncate(said + 1);
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
         let node = Node {
