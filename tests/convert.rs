@@ -432,7 +432,7 @@ fn every_key_of_acode() {
                     "exists",
                 ],
                 &[
-                    "4 lost: `src/*.ts` of a criterion `file_exists`",
+                    "5 lost: `src/*.ts` of a criterion `file_exists`",
                     "6 lost: a criterion `file_exists`",
                 ],
             ),

@@ -181,12 +181,14 @@ fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
             }
         })
         .collect();
-    // A program whose name reads as an assignment must not become one.
+    // A program whose name reads as an assignment must not become one, nor one whose name is the
+    // mark that other languages have in front of a value.
     let mut words = words.peekable();
     if let Some(first) = words.next() {
         let assignment = first
             .split_once('=')
-            .is_some_and(|(name, _)| is_env_name(name));
+            .is_some_and(|(name, _)| is_env_name(name))
+            || matches!(first.as_str(), "=" | ":=");
         parts.push(if assignment {
             format!("'{first}'")
         } else {
