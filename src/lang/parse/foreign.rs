@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// Describes the block that an `else` stands for: the opposite of the one that was closed last.
+    /// Describes the block that an `else` means: the opposite of the one that was closed last.
     pub(super) fn else_of(&self, word: &str) -> Option<String> {
         if !matches!(word, "else" | "elif" | "elseif" | "otherwise") {
             return None;
@@ -533,7 +533,7 @@ fn word_of(word: &str, context: Context) -> Option<&'static Statement> {
     statement::find(word, context).or_else(|| STATEMENTS.iter().find(|s| s.word == word))
 }
 
-/// Says where a line stands, unless it is here.
+/// Names the place of a line, unless it is here.
 fn stands(line: &str, context: Context) -> String {
     let word = line.split(' ').next().unwrap_or(line);
     if statement::find(word, context).is_some() {
