@@ -71,7 +71,10 @@ fn a_glob_that_names_a_folder() {
         .remove("src/gen/x")
         .remove("src/gen")
         .remove("src");
-    project.run(&["run"]).exits(3).warns("`src` is a folder");
+    project
+        .run(&["run", "--base", "HEAD"])
+        .exits(3)
+        .warns("`src` is a folder");
 }
 
 #[test]

@@ -187,7 +187,7 @@ const EXAMPLES: &[Example] = &[
         text: "contract \"a\ncheck a: true\n",
         code: "lang::unclosed_string",
         message: "the string is not closed",
-        help: Some("a string ends on its line, with the quote that began it"),
+        help: Some("write `contract \"a\"`"),
         labels: &[("\"a", "opened here")],
     },
     Example {
