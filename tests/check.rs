@@ -44,14 +44,14 @@ fn a_glob_that_names_a_folder() {
     project.write("lib/x", "x").write("src/gen/x", "x");
     let ran = project.run(&["check", "--format", "json"]);
     let found = found(ran.exits(3), &["folder_glob"]);
-    assert_eq!(found.len(), 3, "{found:?}");
+    // That `!src/gen` excludes nothing makes the condition hold for more changes.
+    assert_eq!(found.len(), 2, "{found:?}");
     for command in ["run", "plan", "explain"] {
         project
             .run(&[command, "--changed", "src/a.c"])
             .exits(3)
             .warns("vplan::repository::folder_glob")
-            .warns("write `\"src/\"` for all that is in it")
-            .warns("write `\"!src/gen/\"`");
+            .warns("write `\"src/\"` for all that is in it");
     }
     let mended = contract
         .replace("\"src\"", "\"src/\"")

@@ -203,7 +203,7 @@ const EXAMPLES: &[Example] = &[
         text: "paths p = \"a\"\"b\"\nwhenChangedAny p {\n  check a: true\n}\n",
         code: "lang::missing_blank",
         message: "a blank is missing between two arguments",
-        help: None,
+        help: Some("write `paths p = \"a\" \"b\"`"),
         labels: &[("\"b\"", "no blank before this")],
     },
     Example {

@@ -47,6 +47,17 @@ pub fn counting(
     engine: &Engine<'_>,
     base: Option<&Oid>,
 ) -> Result<Counting, Failure> {
+    found(session, engine, base, true)
+}
+
+/// Finds it as [`counting`]; without `may_ask`, where the work tree has none and only git could tell
+/// of the commit's, none is taken to be there.
+fn found(
+    session: &Session,
+    engine: &Engine<'_>,
+    base: Option<&Oid>,
+    may_ask: bool,
+) -> Result<Counting, Failure> {
     let path = file::path_for(&session.contract_path);
     let here = in_work_tree(&session.site, &path)?;
     let head = || session.git().and_then(|git| git.head().ok().flatten());
@@ -57,7 +68,7 @@ pub fn counting(
     let Some((git, commit)) = session.git().zip(commit) else {
         return Ok(of_work_tree(&path, here, "there is no commit"));
     };
-    if here.is_none() && is_missing(session, engine, git, &commit, &path) {
+    if here.is_none() && is_missing(session, engine, git, (&commit, &path), may_ask) {
         return Ok(Counting::default());
     }
     if !has_contract(git, &commit, &session.contract_path) {
@@ -94,7 +105,7 @@ pub fn counting(
 /// As [`counting`].
 pub fn of_look(session: &Session, engine: &Engine<'_>) -> Result<Vec<Caveat>, Failure> {
     let base = judged_since(session, engine);
-    Ok(counting(session, engine, base.as_ref())?.caveats)
+    Ok(found(session, engine, base.as_ref(), false)?.caveats)
 }
 
 /// Puts the caveats about the baseline into a plan, in place of earlier ones.
@@ -138,8 +149,8 @@ fn is_missing(
     session: &Session,
     engine: &Engine<'_>,
     git: &Git,
-    commit: &Oid,
-    path: &RepoPath,
+    (commit, path): (&Oid, &RepoPath),
+    may_ask: bool,
 ) -> bool {
     let gathered = &session.gathered;
     let is_whole =
@@ -152,7 +163,9 @@ fn is_missing(
         changes: is_whole.then_some(&gathered.changes),
         state: state.as_ref(),
     };
-    since.is_same(std::slice::from_ref(path), true) == Some(true)
+    since
+        .is_same(std::slice::from_ref(path), may_ask)
+        .unwrap_or(true)
 }
 
 /// Whether a commit has a contract, or something in its place.

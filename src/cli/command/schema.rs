@@ -178,7 +178,7 @@ mod tests {
     fn a_document_or_its_command() {
         for (name, want) in [
             ("plan", "plan"),
-            ("explain", "plan"),
+            ("explain", "explanation"),
             ("run", "report"),
             ("lock", "lock-account"),
             ("report", "report"),

@@ -336,12 +336,9 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }
-    if check.known > 0 {
-        let known = check.known;
-        lines.push(format!(
-            "known before this change, and no part of the failure: {known}"
-        ));
-    }
+    let known = Some(check.known).filter(|known| *known > 0);
+    let known = known.map(|n| format!("known before this change, and no part of the failure: {n}"));
+    lines.extend(known);
     if !check.suggestion.is_empty() {
         lines.push(format!("what to do: {}", form.own(&check.suggestion)));
     }

@@ -3,7 +3,7 @@
 
 use crate::base::change::ChangeSet;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Takes, Value};
 use crate::base::source::Sources;
@@ -135,12 +135,23 @@ fn line(sources: &Sources, source: SourceId, line: usize) -> Place {
 fn used(contract: &Contract) -> Vec<Used<'_>> {
     let mut all = Vec::new();
     for condition in &contract.conditions {
-        if let Test::ChangedAny(selection)
-        | Test::ChangedAll(selection)
-        | Test::ChangedOnly(selection)
-        | Test::ChangedNone(selection) = &condition.test
-        {
-            add(&mut all, selection, false, condition.source, condition.line);
+        let (source, line) = (condition.source, condition.line);
+        match &condition.test {
+            // What excludes nothing makes these hold for more changes, not for fewer.
+            Test::ChangedAny(selection)
+            | Test::ChangedAll(selection)
+            | Test::ChangedOnly(selection) => {
+                let mut found = Vec::new();
+                add(&mut found, selection, false, source, line);
+                let excluded = excluded(selection);
+                all.extend(
+                    found
+                        .into_iter()
+                        .filter(|used| !excluded.contains(&used.glob)),
+                );
+            }
+            Test::ChangedNone(selection) => add(&mut all, selection, false, source, line),
+            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => {}
         }
     }
     for risk in &contract.risks {
@@ -188,6 +199,31 @@ fn add<'c>(
             ItemContent::Paths { items, .. } => add(all, items, ignored, source, line),
         }
     }
+}
+
+/// Returns the globs that a selection excludes, those of its `paths` among them.
+fn excluded(selection: &Selection) -> Vec<&Glob> {
+    let items = selection.items.iter();
+    let (not, selects): (Vec<&Item>, Vec<&Item>) = items.partition(|item| item.not);
+    let mut found: Vec<&Glob> = Vec::new();
+    for item in not {
+        match &item.what {
+            ItemContent::Glob(glob) => found.push(glob),
+            ItemContent::Paths { items, .. } => {
+                let globs = items.items.iter().filter_map(|item| match &item.what {
+                    ItemContent::Glob(glob) => Some(glob),
+                    ItemContent::Paths { .. } => None,
+                });
+                found.extend(globs);
+            }
+        }
+    }
+    for item in selects {
+        if let ItemContent::Paths { items, .. } = &item.what {
+            found.extend(excluded(items));
+        }
+    }
+    found
 }
 
 /// Returns the items of all lists of globs, with the form of the list.
