@@ -53,6 +53,7 @@ pub mod base;
 pub mod check;
 pub mod cli;
 pub mod contract;
+pub mod declared;
 pub mod effect;
 pub mod engine;
 pub mod front;

@@ -32,35 +32,45 @@ const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) value: Value,
+pub struct Node {
+    /// The place of the whole value.
+    pub place: Place,
+    /// The value.
+    pub value: Value,
 }
 
 /// A key and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) place: Place,
+pub struct Key {
+    /// Its text.
+    pub name: String,
+    /// Its place.
+    pub place: Place,
 }
 
 /// The types of values.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
+    /// Nothing, or `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// A whole number that fits.
     Whole(i64),
     /// Any other number, or a date.
     Other,
+    /// A string.
     Text(String),
+    /// A sequence.
     List(Vec<Node>),
+    /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
 impl Value {
     /// Returns its name for people.
-    pub(super) fn name(&self) -> &'static str {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
         match self {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
@@ -74,8 +84,36 @@ impl Value {
 }
 
 impl Node {
+    /// Returns the text of a string.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the elements of a list; none for anything else.
+    #[must_use]
+    pub fn list(&self) -> &[Node] {
+        match &self.value {
+            Value::List(nodes) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// Returns the entries of a mapping; none for anything else.
+    #[must_use]
+    pub fn entries(&self) -> &[(Key, Node)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
     /// Returns the value of a key of a mapping.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries
                 .iter()
@@ -87,9 +125,65 @@ impl Node {
 }
 
 /// Reads strict JSON.
-pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = &sources[id];
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
+}
+
+/// Reads JSON in which comments and commas behind a last value are allowed (`tsconfig.json`,
+/// `turbo.json`).
+pub fn json_with_comments(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    let at = |start: usize, end: usize| Place::new(id, Span::new(start, end));
+    let text = without_comments(sources[id].text());
+    if let Some(offset) = verify_contract_json::too_deep(&text) {
+        let error = Diagnostic::error(verify_contract_json::DEPTH, "nested too deep");
+        sink.push(error.label(at(offset, offset + 1), "one level too many"));
+        return None;
+    }
+    let options = jsonc_parser::ParseOptions {
+        allow_trailing_commas: true,
+        ..verify_contract_json::strict()
+    };
+    match jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &options) {
+        Ok(parsed) => parsed.value.map(|value| from_json(&value, id)),
+        Err(fault) => {
+            let range = fault.range();
+            let message = format!("this is not JSON: {}", fault.kind());
+            let error = Diagnostic::error(verify_contract_json::SYNTAX, message);
+            sink.push(error.label(at(range.start, range.end), "here"));
+            None
+        }
+    }
+}
+
+/// Replaces comments by blanks, so that every offset stays.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let comment = match () {
+            () if in_string => 0,
+            () if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            () if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            () => 0,
+        };
+        if comment > 0 {
+            let (blank, after) = rest.split_at(comment);
+            out.extend(blank.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+            rest = after;
+            continue;
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        out.push(c);
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    out
 }
 
 /// Converts a value. Recursion is bounded: the reader has refused deeper texts.
@@ -126,7 +220,7 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
 
 /// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that occurs twice,
 /// and goes on after errors.
-pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = &sources[id];
     let (table, errors) = DeTable::parse_recoverable(source.text());
     for error in &errors {
@@ -206,7 +300,7 @@ fn from_toml(
 
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
 /// scalars.
-pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = &sources[id];
     let mut reader = Yaml {
         source,

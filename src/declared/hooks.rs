@@ -1,0 +1,9 @@
+//! Reads hook configurations: pre-commit, prek, lefthook, husky, lint-staged, hk.
+
+use super::candidate::Found;
+use super::tree::Tree;
+
+/// Reads what is declared there.
+pub fn read(tree: &Tree, found: &mut Found) {
+    let _ = (tree, found);
+}
