@@ -20,8 +20,9 @@ pub struct Tree {
     pub slug: Option<String>,
     /// The default branch, as `origin/HEAD` or the current branch names it.
     pub default_branch: Option<String>,
-    /// Prose (`*.md`, LICENSE …) that a source file names inside quotes or embeds.
-    pub mentioned: BTreeSet<RepoPath>,
+    /// Names of prose (`README.md`, `docs`, `*.md` for any) that a source file has inside quotes or
+    /// embeds, so that it may decide what a test says.
+    pub mentioned: BTreeSet<String>,
 }
 
 /// A configuration that was read as data with places.
@@ -117,6 +118,226 @@ impl Tree {
                 .iter()
                 .next()
                 .map_or_else(|| "it cannot be read".to_owned(), |d| d.message.clone())),
+        }
+    }
+}
+
+/// Names of files that may declare something, wherever they are.
+const NAMES: &[&str] = &[
+    ".envrc",
+    ".java-version",
+    ".justfile",
+    ".lintstagedrc",
+    ".mise.toml",
+    ".node-version",
+    ".nvmrc",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".python-version",
+    ".ruby-version",
+    ".ruff.toml",
+    ".tool-versions",
+    "CMakeLists.txt",
+    "Cargo.toml",
+    "GNUmakefile",
+    "Justfile",
+    "Makefile",
+    "Rakefile",
+    "Taskfile.yaml",
+    "Taskfile.yml",
+    "action.yaml",
+    "action.yml",
+    "azure-pipelines.yaml",
+    "azure-pipelines.yml",
+    "biome.json",
+    "biome.jsonc",
+    "build.gradle",
+    "build.gradle.kts",
+    "build.sbt",
+    "composer.json",
+    "configure.ac",
+    "deno.json",
+    "deno.jsonc",
+    "go.mod",
+    "go.work",
+    "hk.pkl",
+    "justfile",
+    "makefile",
+    "meson.build",
+    "mise.toml",
+    "mix.exs",
+    "moon.yml",
+    "noxfile.py",
+    "nx.json",
+    "package.json",
+    "pnpm-workspace.yaml",
+    "pom.xml",
+    "prek.toml",
+    "project.json",
+    "pyproject.toml",
+    "ruff.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "setup.cfg",
+    "taskfile.yaml",
+    "taskfile.yml",
+    "tox.ini",
+    "tox.toml",
+    "turbo.json",
+    "turbo.jsonc",
+];
+
+/// Folders in which every file may declare something.
+const FOLDERS: &[&str] = &[
+    ".agent/",
+    ".circleci/",
+    ".config/mise/",
+    ".forgejo/workflows/",
+    ".gitea/workflows/",
+    ".github/workflows/",
+    ".gitlab/",
+    ".husky/",
+    ".mise/tasks/",
+    ".moon/",
+    ".opentiger/",
+    ".ralph-tui/",
+    ".runr/",
+    "mise-tasks/",
+];
+
+/// Folders whose files without an ending are scripts.
+const SCRIPTS: &[&str] = &[
+    "bin",
+    "build-aux",
+    "ci",
+    ".ci",
+    ".github",
+    "hack",
+    "script",
+    "scripts",
+    "tools",
+];
+
+/// Folders of others' files.
+const FOREIGN: &[&str] = &[
+    "external",
+    "node_modules",
+    "third-party",
+    "third_party",
+    "vendor",
+];
+
+/// The languages whose files are searched for names of prose, by ending.
+const SOURCES: &[&str] = &[
+    "bash", "c", "cc", "clj", "cpp", "cs", "cxx", "dart", "ex", "exs", "fs", "go", "h", "hpp",
+    "hs", "java", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "php", "pl", "py", "rb", "rs",
+    "scala", "sh", "svelte", "swift", "ts", "tsx", "vue", "zig",
+];
+
+/// The depth below which no manifest is read, in directories.
+const MAX_DEPTH: usize = 6;
+
+fn name_of(file: &RepoPath) -> &str {
+    std::str::from_utf8(file.name()).unwrap_or_default()
+}
+
+/// Whether a tracked file may declare something, and is read.
+#[must_use]
+pub fn may_declare(file: &RepoPath) -> bool {
+    let (Ok(path), name) = (std::str::from_utf8(file.as_bytes()), name_of(file)) else {
+        return false;
+    };
+    let mut folders: Vec<&str> = path.split('/').collect();
+    folders.pop();
+    if folders.len() > MAX_DEPTH || folders.iter().any(|f| FOREIGN.contains(f)) {
+        return false;
+    }
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    NAMES.contains(&name)
+        || FOLDERS.iter().any(|f| path.starts_with(f))
+        || matches!(ending, "sh" | "bash" | "mk" | "just")
+        || name.ends_with(".gitlab-ci.yml")
+        || name.ends_with("lefthook.yml")
+        || name.ends_with("lefthook.yaml")
+        || name.ends_with("lefthook.toml")
+        || name.ends_with("lefthook.json")
+        || name.starts_with(".lintstagedrc")
+        || path == ".cargo/config.toml"
+        || path.starts_with("ci/") && matches!(ending, "yml" | "yaml")
+        || !name.contains('.')
+            && folders
+                .last()
+                .is_some_and(|folder| SCRIPTS.contains(folder))
+}
+
+/// Whether a tracked file is in a programming language.
+#[must_use]
+pub fn is_source(file: &RepoPath) -> bool {
+    let name = name_of(file);
+    name.rsplit_once('.')
+        .is_some_and(|(stem, ending)| !stem.is_empty() && SOURCES.contains(&ending))
+}
+
+/// Whether a tracked file is prose by its name: documentation or a licence.
+#[must_use]
+pub fn is_prose(file: &RepoPath) -> bool {
+    let name = name_of(file);
+    let upper = name.to_ascii_uppercase();
+    ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"]
+        .iter()
+        .any(|start| upper.starts_with(start))
+        && !is_source(file)
+        || matches!(
+            name.rsplit_once('.'),
+            Some((_, "md" | "markdown" | "rst" | "adoc"))
+        )
+}
+
+/// The names of prose that a source file has inside quotes or embeds. Names in comments do not count;
+/// one too many makes conditions wider, never narrower.
+pub fn mentions(text: &str, names: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let present: Vec<&String> = names
+        .iter()
+        .filter(|name| text.contains(&***name))
+        .collect();
+    if present.is_empty() && !text.contains("*.md") {
+        return;
+    }
+    let quoted = |before: &str| before.contains(['"', '\'', '`']);
+    for line in text.lines() {
+        let start = line.trim_start();
+        let comment = ["//", "#", "*", "/*", "--", ";"]
+            .iter()
+            .any(|mark| start.starts_with(mark));
+        let embeds = start.starts_with("//go:embed")
+            || start.starts_with("#![doc")
+            || start.starts_with("#[doc");
+        if comment && !embeds {
+            continue;
+        }
+        for name in &present {
+            let mut rest = line;
+            while let Some((before, after)) = rest.split_once(name.as_str()) {
+                let ends =
+                    !after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
+                let begins =
+                    !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
+                if ends
+                    && begins
+                    && (embeds
+                        || quoted(
+                            line.get(..line.len() - after.len() - name.len())
+                                .unwrap_or_default(),
+                        ))
+                {
+                    found.insert((*name).clone());
+                    break;
+                }
+                rest = after;
+            }
+        }
+        if line.contains("*.md") && (embeds || quoted(line)) {
+            found.insert("*.md".to_owned());
         }
     }
 }
