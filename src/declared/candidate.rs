@@ -41,6 +41,17 @@ pub enum Work {
     Shell(String),
 }
 
+/// A program that a candidate runs in the end, behind launchers, scripts and targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its directory.
+    pub dir: RepoPath,
+    /// The variables in front of it.
+    pub env: BTreeMap<String, String>,
+    /// Its words.
+    pub words: Vec<String>,
+}
+
 /// The changes for which a candidate is wanted, as far as its source says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
@@ -61,6 +72,8 @@ pub struct Candidate {
     pub belief: Belief,
     /// What it runs.
     pub work: Work,
+    /// What that runs in the end, when it has been looked through; empty where that is not known.
+    pub leaves: Vec<Leaf>,
     /// Its directory.
     pub dir: RepoPath,
     /// Variables that change what it means.
@@ -100,6 +113,7 @@ impl Candidate {
             also: Vec::new(),
             belief,
             work,
+            leaves: Vec::new(),
             dir,
             env: BTreeMap::new(),
             tool_path: Vec::new(),
@@ -205,6 +219,36 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The reason as words for people.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Reason::Installs => "installs",
+            Reason::Network => "needs the network",
+            Reason::Publishes => "publishes or releases",
+            Reason::Deploys => "deploys or works on infrastructure",
+            Reason::NeverEnds => "never ends, or waits for a person",
+            Reason::Changes => "changes the machine or the tree",
+            Reason::Writes => "writes files, and has no form that only checks",
+            Reason::Measures => "measures or reports",
+            Reason::Service => "needs a service",
+            Reason::Secret => "needs a secret",
+            Reason::Machine => "needs another machine",
+            Reason::CannotFail => "cannot fail, CI does not believe it",
+            Reason::Occasion => "runs only on a schedule, a tag, a label or by hand",
+            Reason::EditsFirst => "judges a tree that its job has edited before",
+            Reason::Inline => "a script inside a workflow (put it into a file to have it verified)",
+            Reason::Unknown => "its text depends on what only CI knows",
+            Reason::Action => "an action that is no check, or is not known",
+            Reason::Nothing => "verifies nothing",
+            Reason::Built => "a test compiles the same",
+            Reason::Matrix => "a further value of a matrix",
+            Reason::Size => "more than a contract of twenty checks",
+            Reason::NotRun => "CI does not run it",
+            Reason::NotRead => "not understood",
+        }
+    }
+
     /// The reason as a key of documents.
     #[must_use]
     pub fn key(self) -> &'static str {

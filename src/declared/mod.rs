@@ -11,6 +11,7 @@ pub mod github;
 pub mod gitlab;
 pub mod hooks;
 pub mod judge;
+pub mod kind;
 pub mod look;
 pub mod manifests;
 pub mod normal;
