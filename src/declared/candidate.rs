@@ -204,6 +204,8 @@ pub enum Reason {
     Unknown,
     /// An action that is not known, or that is no check.
     Action,
+    /// A hook that is no program of its own: only its hook manager has it, or it is not known.
+    Hook,
     /// It verifies nothing: it prints, or prepares for other commands of CI.
     Nothing,
     /// A test compiles the same.
@@ -270,6 +272,7 @@ impl Reason {
             Reason::Inline => "inline",
             Reason::Unknown => "unknown",
             Reason::Action => "action",
+            Reason::Hook => "hook",
             Reason::Nothing => "nothing",
             Reason::Built => "built",
             Reason::Matrix => "matrix",
