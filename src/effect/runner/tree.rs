@@ -83,12 +83,22 @@ impl Beginning {
 
     /// Waits for the snapshot: no step of the run may have started.
     #[must_use]
-    pub fn seen(self) -> Option<Looks> {
-        let (git, handle) = self.0?;
+    pub fn seen(mut self) -> Option<Looks> {
+        let (git, handle) = self.0.take()?;
         // Where no thread could be started, the snapshot is taken here.
         let seen = handle.and_then(|handle| handle.join().ok());
         let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), take(&git)));
         Some(Looks::new(git, head, first))
+    }
+}
+
+impl Drop for Beginning {
+    /// Waits for the thread of a run that cannot begin: the end of the process would leave the file
+    /// that it may be writing.
+    fn drop(&mut self) {
+        if let Some((_, Some(handle))) = self.0.take() {
+            let _ = handle.join();
+        }
     }
 }
 
