@@ -242,6 +242,7 @@ impl Reason {
             Reason::Inline => "a script inside a workflow (put it into a file to have it verified)",
             Reason::Unknown => "its text depends on what only CI knows",
             Reason::Action => "an action that is no check, or is not known",
+            Reason::Hook => "only its hook manager has it",
             Reason::Nothing => "verifies nothing",
             Reason::Built => "a test compiles the same",
             Reason::Matrix => "a further value of a matrix",

@@ -48,6 +48,12 @@ impl Document {
         u32::try_from(self.sources.position(place).line).unwrap_or(u32::MAX)
     }
 
+    /// A value as it is written in the file.
+    #[must_use]
+    pub fn raw(&self, node: &Node) -> &str {
+        self.sources[node.place.source].slice(node.place.span)
+    }
+
     /// The lines of a text scalar's own lines, from 1: a block scalar (`|`, `>`) begins on the line
     /// after its key.
     #[must_use]
@@ -67,6 +73,9 @@ pub enum Syntax {
     Toml,
     /// YAML 1.2, one document.
     Yaml,
+    /// YAML with merge keys (`<<`) and tags (`!reference`): a tagged value is a mapping whose only
+    /// key is the tag.
+    YamlMerged,
 }
 
 impl Tree {
@@ -107,6 +116,7 @@ impl Tree {
             Syntax::Json => tree::json_with_comments(&sources, id, &mut sink),
             Syntax::Toml => tree::toml(&sources, id, &mut sink),
             Syntax::Yaml => tree::yaml(&sources, id, &mut sink),
+            Syntax::YamlMerged => tree::yaml_merged(&sources, id, &mut sink),
         };
         match root {
             Some(root) => Ok(Document {

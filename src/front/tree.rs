@@ -12,7 +12,7 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -301,10 +301,27 @@ fn from_toml(
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
 /// scalars.
 pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    read_yaml(sources, id, sink, false)
+}
+
+/// Reads YAML as CI systems and hook managers do: merge keys (`<<`) are replaced by what they
+/// merge, a value with a tag (`!reference [a, b]`) becomes a mapping whose only key is the tag, and
+/// a document of inputs (`spec:`) may come before the configuration.
+pub fn yaml_merged(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    read_yaml(sources, id, sink, true)
+}
+
+fn read_yaml(
+    sources: &Sources,
+    id: SourceId,
+    sink: &mut Diagnostics,
+    merged: bool,
+) -> Option<Node> {
     let source = &sources[id];
     let mut reader = Yaml {
         source,
         id,
+        merged,
         // Markers count characters, places count bytes.
         offsets: if source.text().is_ascii() {
             Vec::new()
@@ -331,6 +348,8 @@ pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<N
 struct Yaml<'s> {
     source: &'s Source,
     id: SourceId,
+    /// Whether merge keys and tags are read.
+    merged: bool,
     offsets: Vec<usize>,
     anchors: BTreeMap<usize, (Node, usize)>,
     open: Vec<Open>,
@@ -341,6 +360,7 @@ struct Yaml<'s> {
 /// A collection that has not ended.
 struct Open {
     anchor: usize,
+    tag: Option<String>,
     place: Place,
     nodes: usize,
     what: Collection,
@@ -352,6 +372,7 @@ enum Collection {
         entries: Vec<(Key, Node)>,
         key: Option<Key>,
         seen: BTreeMap<String, Place>,
+        merges: Vec<Node>,
     },
 }
 
@@ -367,7 +388,7 @@ impl Yaml<'_> {
             match event {
                 Event::DocumentStart(_) => {
                     documents += 1;
-                    if documents > 1 {
+                    if documents > 1 && !self.is_header() {
                         return Err(self.fault(
                             place,
                             "a second document",
@@ -395,8 +416,10 @@ impl Yaml<'_> {
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     self.spend(1)?;
-                    let value = self.scalar(&text, style, tag.as_deref(), place)?;
-                    self.value(Node { place, value }, anchor, 1)?;
+                    let own = self.own_tag(tag.as_deref());
+                    let tag = tag.as_deref().filter(|_| own.is_none());
+                    let value = self.scalar(&text, style, tag, place)?;
+                    self.value(tagged(own, Node { place, value }), anchor, 1)?;
                 }
                 Event::SequenceStart(anchor, tag) => {
                     self.begin(anchor, tag.as_ref(), place, Collection::List(Vec::new()))?;
@@ -406,6 +429,7 @@ impl Yaml<'_> {
                         entries: Vec::new(),
                         key: None,
                         seen: BTreeMap::new(),
+                        merges: Vec::new(),
                     };
                     self.begin(anchor, tag.as_ref(), place, map)?;
                 }
@@ -415,10 +439,13 @@ impl Yaml<'_> {
                     };
                     let value = match open.what {
                         Collection::List(nodes) => Value::List(nodes),
-                        Collection::Map { entries, .. } => Value::Map(entries),
+                        Collection::Map {
+                            entries, merges, ..
+                        } => Value::Map(merge(entries, merges)),
                     };
                     let place = Place::new(self.id, open.place.span.to(place.span));
-                    self.value(Node { place, value }, open.anchor, open.nodes)?;
+                    let node = tagged(open.tag, Node { place, value });
+                    self.value(node, open.anchor, open.nodes)?;
                 }
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             }
@@ -434,7 +461,8 @@ impl Yaml<'_> {
         what: Collection,
     ) -> Result<(), SyntaxError> {
         self.spend(1)?;
-        if tag.is_some() {
+        let own = self.own_tag(tag.map(AsRef::as_ref));
+        if tag.is_some() && !self.merged {
             return Err(self.fault(
                 place,
                 "a tag on a list or a mapping",
@@ -450,11 +478,27 @@ impl Yaml<'_> {
         }
         self.open.push(Open {
             anchor,
+            tag: own,
             place,
             nodes: 1,
             what,
         });
         Ok(())
+    }
+
+    /// A tag of the application, as it is written; `None` without one, and where tags are refused.
+    fn own_tag(&self, tag: Option<&Tag>) -> Option<String> {
+        let tag = tag.filter(|tag| self.merged && tag.handle != "tag:yaml.org,2002:")?;
+        Some(format!("!{}", tag.suffix))
+    }
+
+    /// Whether the document that was read is the header of the next one.
+    fn is_header(&self) -> bool {
+        self.merged
+            && self
+                .root
+                .as_ref()
+                .is_some_and(|root| root.entries().len() == 1 && root.get("spec").is_some())
     }
 
     fn spend(&mut self, nodes: usize) -> Result<(), SyntaxError> {
@@ -477,7 +521,13 @@ impl Yaml<'_> {
         open.nodes += count;
         match &mut open.what {
             Collection::List(nodes) => nodes.push(node),
-            Collection::Map { entries, key, seen } => match key.take() {
+            Collection::Map {
+                entries,
+                key,
+                seen,
+                merges,
+            } => match key.take() {
+                Some(key) if self.merged && key.name == "<<" => merges.push(node),
                 Some(key) => entries.push((key, node)),
                 None => {
                     let name = match &node.value {
@@ -493,14 +543,16 @@ impl Yaml<'_> {
                             ));
                         }
                     };
-                    if name == "<<" {
+                    if name == "<<" && !self.merged {
                         return Err(self.fault(
                             node.place,
                             "a merge key",
                             "YAML 1.2 has none: write the keys out",
                         ));
                     }
-                    if let Some(first) = seen.insert(name.clone(), node.place) {
+                    // A mapping may merge several others, one behind the other.
+                    let first = seen.insert(name.clone(), node.place);
+                    if let Some(first) = first.filter(|_| name != "<<") {
                         let message = format!("`{}` stands twice", visible(name.as_bytes()));
                         let error = Diagnostic::error(DUPLICATE_KEY, message)
                             .label(node.place, "again here");
@@ -585,6 +637,43 @@ impl Yaml<'_> {
             }
         };
         Place::new(self.id, within(self.source, byte(start), byte(end)))
+    }
+}
+
+/// Adds what merge keys merge: a key of the mapping itself wins, then a later merge key, and of a
+/// list the earlier mapping.
+fn merge(own: Vec<(Key, Node)>, merges: Vec<Node>) -> Vec<(Key, Node)> {
+    if merges.is_empty() {
+        return own;
+    }
+    let mut taken: BTreeSet<String> = own.iter().map(|(key, _)| key.name.clone()).collect();
+    let mut all = own;
+    for node in merges.into_iter().rev() {
+        let maps = match node.value {
+            Value::List(nodes) => nodes,
+            value => vec![Node { value, ..node }],
+        };
+        for map in maps {
+            let Value::Map(entries) = map.value else {
+                continue;
+            };
+            for (key, value) in entries {
+                if taken.insert(key.name.clone()) {
+                    all.push((key, value));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Wraps a value that has a tag of the application.
+fn tagged(tag: Option<String>, node: Node) -> Node {
+    let Some(name) = tag else { return node };
+    let place = node.place;
+    Node {
+        place,
+        value: Value::Map(vec![(Key { name, place }, node)]),
     }
 }
 
