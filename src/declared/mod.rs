@@ -7,6 +7,7 @@
 //! ends as kept, as merged into another one, or as left out for a reason that is shown.
 
 pub mod candidate;
+pub mod conditions;
 pub mod github;
 pub mod gitlab;
 pub mod hooks;
@@ -14,9 +15,13 @@ pub mod judge;
 pub mod kind;
 pub mod look;
 pub mod manifests;
+pub mod merge;
 pub mod normal;
+pub mod proposal;
 pub mod runners;
 pub mod script;
 pub mod shell;
+pub mod size;
 pub mod tasks;
+pub mod text;
 pub mod tree;

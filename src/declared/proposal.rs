@@ -1,0 +1,68 @@
+//! Proposes a contract from all sources: `vplan init`.
+
+use super::candidate::{Found, Reason, State};
+use super::text::{self, Check};
+use super::tree::Tree;
+use super::{conditions, github, gitlab, hooks, look, manifests, merge, size};
+use crate::base::source::{Source, Sources};
+use crate::lang::layout::{Formatted, reformat};
+use crate::lang::parse::Caps;
+
+/// A proposed contract, with the account of all that was found.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// All that the sources declare; candidates that are still open are the checks.
+    pub found: Found,
+    /// The checks, in the order of the contract.
+    pub checks: Vec<Check>,
+    /// The text, laid out as `vplan fmt` does.
+    pub text: String,
+}
+
+/// Reads all sources and proposes a contract.
+#[must_use]
+pub fn propose(tree: &Tree, title: &str) -> Proposal {
+    let mut found = Found::default();
+    github::read(tree, &mut found);
+    gitlab::read(tree, &mut found);
+    hooks::read(tree, &mut found);
+    look::through(tree, &mut found);
+    manifests::read(tree, &mut found);
+    look::through(tree, &mut found);
+    close(tree, found, title)
+}
+
+/// Merges, limits and writes what was found.
+#[must_use]
+pub fn close(tree: &Tree, mut found: Found, title: &str) -> Proposal {
+    for candidate in &mut found.candidates {
+        if candidate.state == State::Open && !text::can_be_said(&candidate.work) {
+            let why = "no line of a contract can say it";
+            candidate.leave_out(Reason::Inline, why);
+        }
+    }
+    merge::apply(&mut found);
+    size::apply(&mut found);
+    let conditions = conditions::derive(tree, &found);
+    let checks = text::checks(&found, &conditions);
+    let written = text::write(title, &found, &checks);
+    let text = laid_out(written);
+    Proposal {
+        found,
+        checks,
+        text,
+    }
+}
+
+/// Lays a text out; one that cannot be laid out stays as it is, and a test finds it.
+fn laid_out(text: String) -> String {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new("contracts/verify.vplan", &text));
+    match sources
+        .get(id)
+        .map(|source| reformat(source, id, &Caps::default()))
+    {
+        Some(Ok(Formatted::Text(laid_out))) => laid_out,
+        _ => text,
+    }
+}

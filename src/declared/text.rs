@@ -1,0 +1,308 @@
+//! Writes the contract of the candidates that are kept: names, order, comments with the sources.
+
+use super::candidate::{Candidate, Found, Reason, State, Work};
+use super::conditions::Condition;
+use super::kind;
+use crate::base::command::{Command, Env, Piece};
+use crate::base::word::{Word, quote_string, visible};
+use crate::check::Kind;
+use crate::lang::command::parse_command;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most lines about what was left out.
+const MAX_LEFT_OUT: usize = 6;
+
+/// A check of the contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Its name, unique in the contract.
+    pub name: String,
+    /// The index of its candidate.
+    pub candidate: usize,
+    /// Its verb.
+    pub kind: Kind,
+    /// The changes for which it is wanted.
+    pub condition: Condition,
+}
+
+/// Returns the checks of the contract, in its order: by kind of work, then by folder.
+#[must_use]
+pub fn checks(found: &Found, conditions: &BTreeMap<usize, Condition>) -> Vec<Check> {
+    let mut kept: Vec<(usize, &Candidate)> = found
+        .candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.state == State::Open)
+        .collect();
+    kept.sort_by_key(|(index, c)| (!c.setup, kind::of(c), c.dir.clone(), *index));
+    let named = names(&kept);
+    let blank = Condition::Always;
+    kept.into_iter()
+        .zip(named)
+        .map(|((index, candidate), name)| Check {
+            name,
+            candidate: index,
+            kind: kind::verb(candidate),
+            condition: conditions.get(&index).unwrap_or(&blank).clone(),
+        })
+        .collect()
+}
+
+/// Chooses the names: what the source calls the work, or the tool; where two would be equal, with
+/// the folder, then the job, then a number.
+fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
+    let short: Vec<String> = kept.iter().map(|(_, c)| kind::name(c)).collect();
+    let mut taken = BTreeSet::new();
+    let mut out = Vec::with_capacity(kept.len());
+    for ((_, candidate), name) in kept.iter().zip(&short) {
+        let alone = short.iter().filter(|other| *other == name).count() == 1;
+        let folder = kind::word(candidate.dir.name());
+        let label = kind::word(candidate.origin.label.as_bytes());
+        let mut wanted = Vec::new();
+        if alone || candidate.dir.is_root() {
+            wanted.push(name.clone());
+        }
+        if !candidate.dir.is_root() {
+            wanted.push(format!("{folder}-{name}"));
+            wanted.push(format!("{}-{name}", kind::word(candidate.dir.as_bytes())));
+        }
+        if label != *name && label.len() <= 24 {
+            wanted.push(format!("{name}-{label}"));
+        }
+        let numbered = (2..).map(|n: u64| format!("{name}-{n}"));
+        let free = wanted
+            .into_iter()
+            .chain(numbered)
+            .find(|name| !taken.contains(name))
+            .unwrap_or_default();
+        taken.insert(free.clone());
+        out.push(free);
+    }
+    out
+}
+
+/// Writes the contract, laid out as `vplan fmt` does but for its blank lines.
+#[must_use]
+pub fn write(title: &str, found: &Found, checks: &[Check]) -> String {
+    let mut out = String::from("vplan 1\n");
+    if !title.is_empty() {
+        out.push_str(&format!("contract {}\n", quote_string(title)));
+    }
+    out.push_str("\n# Proposed from what the repository declares; the comment above a check names its source.\n");
+    let minutes = |check: &Check| {
+        found
+            .candidates
+            .get(check.candidate)
+            .and_then(|c| c.timeout)
+            .unwrap_or(0)
+    };
+    if !checks.is_empty() {
+        // Long enough for a test suite; a check that hangs is still found.
+        let most = checks.iter().map(minutes).max().unwrap_or(0).clamp(20, 60);
+        out.push_str(&format!("defaults {{\n  timeout {most}m\n}}\n"));
+    }
+    let by_candidate: BTreeMap<usize, &str> = checks
+        .iter()
+        .map(|check| (check.candidate, &*check.name))
+        .collect();
+    let mut written: BTreeSet<&Condition> = BTreeSet::new();
+    for check in checks {
+        if !written.insert(&check.condition) {
+            continue;
+        }
+        let same: Vec<&Check> = checks
+            .iter()
+            .filter(|other| other.condition == check.condition)
+            .collect();
+        out.push('\n');
+        match &check.condition {
+            Condition::Always => {
+                for one in same {
+                    out.push_str(&text_of(found, one, &by_candidate, ""));
+                }
+            }
+            Condition::Changed(globs, why) => {
+                out.push_str(&format!("# {}\n", visible(why.as_bytes())));
+                let list: Vec<_> = globs.iter().map(|glob| glob_text(glob)).collect();
+                out.push_str(&format!("whenChangedAny {} {{\n", list.join(" ")));
+                for one in same {
+                    out.push_str(&text_of(found, one, &by_candidate, "  "));
+                }
+                out.push_str("}\n");
+            }
+        }
+    }
+    let left_out = left_out(found);
+    if !left_out.is_empty() {
+        out.push('\n');
+        out.extend(left_out.iter().map(|line| format!("# {line}\n")));
+    }
+    out
+}
+
+fn glob_text(glob: &str) -> String {
+    quote_string(glob).into_owned()
+}
+
+/// Writes a check with its comment.
+fn text_of(found: &Found, check: &Check, names: &BTreeMap<usize, &str>, indent: &str) -> String {
+    let Some(one) = found.candidates.get(check.candidate) else {
+        return String::new();
+    };
+    let mut settings = Vec::new();
+    if let (false, Ok(dir)) = (one.dir.is_root(), std::str::from_utf8(one.dir.as_bytes())) {
+        settings.push(format!("dir {}", quote_string(dir)));
+    }
+    for (name, value) in &one.env {
+        let env = Env::from([(name.clone(), Word::new(value.as_bytes()))]);
+        let pair = Command::Argv {
+            env,
+            pieces: Vec::new(),
+        };
+        settings.push(format!("env {}", pair.to_text().trim_end()));
+    }
+    let list = |items: &[String]| {
+        let list: Vec<_> = items.iter().map(|item| quote_string(item)).collect();
+        list.join(" ")
+    };
+    let needs: Vec<&str> = one
+        .needs
+        .iter()
+        .filter_map(|n| names.get(n).copied())
+        .collect();
+    settings.extend((!needs.is_empty()).then(|| format!("needs {}", needs.join(" "))));
+    settings
+        .extend((!one.produces.is_empty()).then(|| format!("produces {}", list(&one.produces))));
+    settings
+        .extend((!one.tool_path.is_empty()).then(|| format!("tool-path {}", list(&one.tool_path))));
+    settings
+        .extend((!one.unchanged.is_empty()).then(|| format!("unchanged {}", list(&one.unchanged))));
+    settings.extend(one.warning.then(|| "severity warning".to_owned()));
+    settings.extend(one.setup.then(|| "setup".to_owned()));
+    settings.extend((one.tier > 0).then(|| format!("tier {}", one.tier)));
+    let comment = comment(one);
+    let command = command_text(&one.work);
+    let name = &check.name;
+    if check.kind == Kind::Run && settings.is_empty() {
+        return format!("{indent}# {comment}\n{indent}check {name}: {command}\n");
+    }
+    let settings: String = settings
+        .iter()
+        .map(|s| format!("{indent}  {s}\n"))
+        .collect();
+    format!(
+        "{indent}# {comment}\n{indent}check {name} {{\n{indent}  {} {command}\n{settings}{indent}}}\n",
+        check.kind.verb()
+    )
+}
+
+/// The comment above a check: its sources, then what was changed.
+#[must_use]
+pub fn comment(one: &Candidate) -> String {
+    let place = |origin: &super::candidate::Origin| format!("{}:{}", origin.file, origin.line);
+    let mut parts = vec![place(&one.origin)];
+    let mut also: Vec<String> = one.also.iter().map(place).collect();
+    also.dedup();
+    also.retain(|other| *other != place(&one.origin));
+    if !also.is_empty() {
+        let more = also.len().saturating_sub(3);
+        also.truncate(3);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        parts.push(format!("also {}{more}", also.join(", ")));
+    }
+    parts.extend(one.notes.iter().cloned());
+    visible(parts.join("; ").as_bytes()).replace('\n', " ")
+}
+
+/// The command as the contract has it.
+#[must_use]
+pub fn command_text(work: &Work) -> String {
+    match work {
+        Work::Words(words) => {
+            let pieces = words.iter().map(|word| {
+                if word == "{changed}" {
+                    Piece::Changed
+                } else {
+                    Piece::Word(Word::new(word.as_bytes()))
+                }
+            });
+            Command::Argv {
+                env: Env::new(),
+                pieces: pieces.collect(),
+            }
+            .to_text()
+        }
+        Work::Shell(text) => text.clone(),
+    }
+}
+
+/// Whether the contract can say this command on a line.
+#[must_use]
+pub fn can_be_said(work: &Work) -> bool {
+    match work {
+        Work::Words(_) => matches!(parse_command(&command_text(work)), Command::Argv { .. }),
+        Work::Shell(text) => {
+            !text.trim().is_empty() && !text.contains(['\n', '\r']) && !text.ends_with('\\')
+        }
+    }
+}
+
+/// Lines about what was left out: by reason, the most frequent first.
+#[must_use]
+pub fn left_out(found: &Found) -> Vec<String> {
+    let mut groups: BTreeMap<Reason, Vec<String>> = BTreeMap::new();
+    for candidate in &found.candidates {
+        if let State::Out(reason, _) = &candidate.state {
+            groups
+                .entry(*reason)
+                .or_default()
+                .push(format!("`{}`", candidate.text()));
+        }
+    }
+    for skipped in &found.skipped {
+        groups
+            .entry(skipped.reason)
+            .or_default()
+            .push(skipped.what.clone());
+    }
+    let mut groups: Vec<(Reason, Vec<String>)> = groups
+        .into_iter()
+        .filter(|(reason, _)| *reason != Reason::Nothing)
+        .collect();
+    groups.sort_by_key(|(reason, all)| (std::cmp::Reverse(all.len()), *reason));
+    let more = groups.len().saturating_sub(MAX_LEFT_OUT);
+    let mut lines: Vec<String> = groups
+        .into_iter()
+        .take(MAX_LEFT_OUT)
+        .map(|(reason, all)| {
+            let first = all.first().map(|text| shorten(text)).unwrap_or_default();
+            let number = all.len();
+            if number == 1 {
+                format!("Left out, {}: {first}", reason.sentence())
+            } else {
+                format!("Left out, {}: {number}, such as {first}", reason.sentence())
+            }
+        })
+        .collect();
+    if more > 0 {
+        lines.push(format!(
+            "And for {more} more reasons: `vplan init --stdout -v` says all of it."
+        ));
+    }
+    lines
+}
+
+/// Shows a text on a line, in at most 60 characters.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    let line = visible(text.replace('\n', " ").as_bytes());
+    if line.chars().count() <= 60 {
+        return line;
+    }
+    let cut: String = line.chars().take(59).collect();
+    format!("{}…", cut.trim_end())
+}
