@@ -249,7 +249,6 @@ impl Reason {
             Reason::Size => "more than a contract of twenty checks",
             Reason::NotRun => "CI does not run it",
             Reason::NotRead => "not understood",
-            Reason::Hook => "checked by the hook runner itself, or no check of a change",
         }
     }
 

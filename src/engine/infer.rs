@@ -5,8 +5,10 @@ use super::place::Engine;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::declared::proposal::{self, Proposal as Declared};
 use crate::effect::os::files;
 use crate::effect::repo::infer::contract;
+use crate::effect::repo::infer::declared;
 use crate::effect::repo::infer::propose::{self, Proposal};
 use crate::effect::repo::load::{self, Site};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,7 +17,9 @@ use std::path::Path;
 /// A proposed contract.
 #[derive(Debug)]
 pub struct Proposed {
-    /// Its statements, with the reasons.
+    /// What the repository declares, with the account of all of it.
+    pub declared: Declared,
+    /// Statements for a repository that declares no check but in manifests, with the reasons.
     pub proposal: Proposal,
     /// Its text.
     pub text: String,
@@ -26,15 +30,31 @@ pub struct Proposed {
 /// # Errors
 /// A repository that cannot be read.
 pub fn propose(site: &Site) -> Result<Proposed, Failure> {
-    let proposal = propose::propose(&site.root, site.git.as_ref().ok()).map_err(|e| {
+    let unreadable = |e: std::io::Error| {
         Failure::usage(
             "vplan::usage::unreadable",
             format!("the repository cannot be read: {e}"),
         )
-    })?;
+    };
+    let git = site.git.as_ref().ok();
     let name = site.root.file_name().map(|n| visible(n.as_bytes()));
-    let text = contract::text(&name.unwrap_or_default(), &proposal);
-    Ok(Proposed { proposal, text })
+    let name = name.unwrap_or_default();
+    let tree = declared::read(&site.root, git).map_err(unreadable)?;
+    let declared = proposal::propose(&tree, &name);
+    if !declared.checks.is_empty() {
+        return Ok(Proposed {
+            text: declared.text.clone(),
+            declared,
+            proposal: Proposal::default(),
+        });
+    }
+    let proposal = propose::propose(&site.root, git).map_err(unreadable)?;
+    let text = contract::text(&name, &proposal);
+    Ok(Proposed {
+        declared,
+        proposal,
+        text,
+    })
 }
 
 impl Engine<'_> {

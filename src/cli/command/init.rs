@@ -1,6 +1,8 @@
 //! `vplan init`: proposes a contract from what the repository declares, with the reason for each
 //! line. Nothing of it is guessed again when a plan is made.
 
+pub(in crate::cli) mod account;
+
 use super::format;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
@@ -18,16 +20,27 @@ use crate::engine::{Failure, infer};
 /// A contract that is there already, a place that cannot be written or that is not the
 /// repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
-    format(global, &[Format::Text])?;
+    let shape = format(global, &[Format::Text, Format::Json])?;
     let site = global.engine().locate()?;
     let found = infer::propose(&site)?;
-    if args.stdout {
+    if args.stdout && shape == Format::Text {
         terminal.print(&found.text);
         return Ok(Exit::Success.code());
     }
-    let path = global.engine().write_proposal(&site, &found, args.force)?;
-    if !terminal.quiet {
-        terminal.say(&description(&path, &found.proposal));
+    let path = match args.stdout {
+        true => None,
+        false => Some(global.engine().write_proposal(&site, &found, args.force)?),
+    };
+    if shape == Format::Json {
+        terminal.print_json(&account::document(path.as_ref(), &found));
+    } else if let (Some(path), false) = (&path, terminal.quiet) {
+        let declared = !found.declared.checks.is_empty();
+        let told = if declared {
+            account::told(path, &found.declared, global.verbose > 0)
+        } else {
+            description(path, &found.proposal)
+        };
+        terminal.say(&told);
     }
     Ok(Exit::Success.code())
 }
