@@ -96,7 +96,10 @@ fn account(name: &str) -> Account {
         quiet: Vec::new(),
         loud: Vec::new(),
     };
-    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+    for line in text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    {
         let (kind, rest) = line.split_once(' ').unwrap();
         match kind {
             "out" => {
@@ -116,13 +119,23 @@ fn account(name: &str) -> Account {
 
 /// The steps of a plan, with their kinds.
 fn steps(project: &Project, args: &[&str]) -> Vec<(String, String)> {
-    let fixed = ["plan", "--format", "json", "--role", "tester", "--min-tier", "2"];
+    let fixed = [
+        "plan",
+        "--format",
+        "json",
+        "--role",
+        "tester",
+        "--min-tier",
+        "2",
+    ];
     let ran = project.run(&[&fixed[..], args].concat());
     ran.exits(0);
     let plan = ran.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let steps = plan["steps"].as_array().unwrap().iter();
-    steps.map(|s| (text(&s["check"]), text(&s["kind"]))).collect()
+    steps
+        .map(|s| (text(&s["check"]), text(&s["kind"])))
+        .collect()
 }
 
 struct Score {
@@ -156,7 +169,10 @@ fn score(name: &str) -> Score {
     let document = ran.json();
     let text = project.read("contracts/verify.vplan");
     assert_eq!(text, shown.out(), "{name}: the same bytes twice");
-    assert_eq!(project.git(&["status", "--porcelain"]).trim(), "?? contracts/");
+    assert_eq!(
+        project.git(&["status", "--porcelain"]).trim(),
+        "?? contracts/"
+    );
     project.run(&["check"]).exits(0);
     project.run(&["fmt", "--check"]).exits(0);
 
@@ -178,7 +194,10 @@ fn score(name: &str) -> Score {
     let mut wrong = Vec::new();
     for (reason, command) in &account.out {
         let same = left.iter().position(|(r, c)| r == reason && c == command);
-        let alike = same.or_else(|| left.iter().position(|(r, c)| r == reason && c.contains(&**command)));
+        let alike = same.or_else(|| {
+            left.iter()
+                .position(|(r, c)| r == reason && c.contains(&**command))
+        });
         match alike {
             Some(at) => drop(left.swap_remove(at)),
             None => {
@@ -200,11 +219,19 @@ fn score(name: &str) -> Score {
     for (path, named) in &account.loud {
         let selected = steps(&project, &["--changed", path]);
         for check in named {
-            let Some(form) = wanted.get(check) else { continue };
-            let ours = got.iter().find(|(_, other)| *other == form).map(|(name, _)| name);
+            let Some(form) = wanted.get(check) else {
+                continue;
+            };
+            let ours = got
+                .iter()
+                .find(|(_, other)| *other == form)
+                .map(|(name, _)| name);
             // A command that is missing is counted already.
             let Some(ours) = ours else { continue };
-            if !selected.iter().any(|(name, _)| name == ours || name.starts_with(&**ours) && ours.ends_with('/')) {
+            if !selected
+                .iter()
+                .any(|(name, _)| name == ours || name.starts_with(&**ours) && ours.ends_with('/'))
+            {
                 other.push(format!("{path} does not select {ours}"));
             }
         }
@@ -254,7 +281,12 @@ fn what_was_wanted() {
             score.checks,
             score.lines
         );
-        for (what, list) in [("missing", &score.missing), ("more", &score.extra), ("reason", &score.wrong), ("condition", &score.other)] {
+        for (what, list) in [
+            ("missing", &score.missing),
+            ("more", &score.extra),
+            ("reason", &score.wrong),
+            ("condition", &score.other),
+        ] {
             list.iter().for_each(|one| println!("    {what}: {one}"));
         }
         wanted += score.wanted;
@@ -267,12 +299,24 @@ fn what_was_wanted() {
         if !score.extra.is_empty() {
             faults.push(format!("{}: {:?} was not wanted", score.name, score.extra));
         }
-        faults.extend(score.other.iter().map(|one| format!("{}: {one}", score.name)));
+        faults.extend(
+            score
+                .other
+                .iter()
+                .map(|one| format!("{}: {one}", score.name)),
+        );
         if score.checks > 20 || score.lines > 120 {
-            faults.push(format!("{}: {} checks in {} lines", score.name, score.checks, score.lines));
+            faults.push(format!(
+                "{}: {} checks in {} lines",
+                score.name, score.checks, score.lines
+            ));
         }
     }
-    println!("all: {} of {wanted} commands, {} of {reasons} reasons", wanted - missing, reasons - wrong);
+    println!(
+        "all: {} of {wanted} commands, {} of {reasons} reasons",
+        wanted - missing,
+        reasons - wrong
+    );
     if missing * 10 > wanted {
         faults.push("fewer than nine tenths of all commands".to_owned());
     }
