@@ -526,3 +526,158 @@ pub fn below(dir: &RepoPath, glob: &str) -> String {
         escape(&String::from_utf8_lossy(dir.as_bytes()))
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::candidate::{Belief, Origin};
+    use super::*;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    fn tree(files: &[(&str, &str)]) -> Tree {
+        let mut tree = Tree::default();
+        for (file, text) in files {
+            tree.files.insert(path(file));
+            tree.texts.insert(path(file), (*text).to_owned());
+        }
+        tree
+    }
+
+    fn condition(tree: &Tree, dir: &str, command: &str, when: When) -> Condition {
+        let origin = Origin {
+            file: path(".github/workflows/ci.yml"),
+            line: 1,
+            label: "job".to_owned(),
+        };
+        let words = command.split(' ').map(str::to_owned).collect();
+        let mut one = Candidate::new(origin, Belief::Workflow, Work::Words(words), path(dir));
+        one.when = when;
+        of(tree, &one, &mut Prose::new())
+    }
+
+    fn selects(condition: &Condition, file: &str) -> bool {
+        let Condition::Changed(globs, _) = condition else {
+            return true;
+        };
+        let glob = |text: &str| Glob::parse(text).unwrap().matches(&path(file));
+        globs.iter().any(|g| !g.starts_with('!') && glob(g))
+            && !globs.iter().any(|g| g.strip_prefix('!').is_some_and(glob))
+    }
+
+    #[test]
+    fn prose_that_is_proven_to_be_prose() {
+        let mut tree = tree(&[
+            ("README.md", ""),
+            ("LICENSE", ""),
+            ("docs/a.md", ""),
+            ("src/lib.rs", ""),
+            ("src/notes.md", ""),
+        ]);
+        for command in ["cargo test", "cargo clippy", "tsc -p .", "make test"] {
+            let condition = condition(&tree, ".", command, When::Unsaid);
+            for (file, want) in [
+                ("src/lib.rs", true),
+                ("src/notes.md", true),
+                ("Cargo.toml", true),
+                ("README.md", false),
+                ("LICENSE", false),
+                ("docs/a.md", false),
+            ] {
+                assert_eq!(selects(&condition, file), want, "{command}: {file}");
+            }
+        }
+        // A name inside quotes, and a folder with sources, are no prose.
+        tree.mentioned.insert("README.md".to_owned());
+        tree.files.insert(path("docs/conf.py"));
+        let found = condition(&tree, ".", "cargo test", When::Unsaid);
+        assert!(selects(&found, "README.md") && selects(&found, "docs/a.md"));
+        assert!(!selects(&found, "LICENSE"));
+        tree.mentioned.insert("*.md".to_owned());
+        tree.files.insert(path("CHANGES.md"));
+        let found = condition(&tree, ".", "cargo test", When::Unsaid);
+        assert!(selects(&found, "CHANGES.md"));
+    }
+
+    #[test]
+    fn tools_that_read_single_files() {
+        let tree = tree(&[("a.py", ""), ("README.md", "")]);
+        for (command, yes, no) in [
+            ("ruff check .", "b/c.py", "a.rs"),
+            ("uv run ruff check", "pyproject.toml", "a.rs"),
+            ("cargo fmt --check", "a/b.rs", "README.md"),
+            ("gofmt -l .", "x.go", "x.py"),
+            ("actionlint", ".github/workflows/x.yml", "x.py"),
+            ("uv lock --check", "uv.lock", "a.py"),
+            ("clang-format --dry-run -Werror src/a.c", "src/b.h", "a.py"),
+        ] {
+            let found = condition(&tree, ".", command, When::Unsaid);
+            assert!(selects(&found, yes), "{command}: {yes}: {found:?}");
+            assert!(!selects(&found, no), "{command}: {no}: {found:?}");
+        }
+        // These read everything, or nobody knows what.
+        for command in [
+            "codespell",
+            "prettier --check .",
+            "mkdocs build",
+            "cargo deny check",
+        ] {
+            assert_eq!(
+                condition(&tree, ".", command, When::Unsaid),
+                Condition::Always,
+                "{command}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_source_says() {
+        let tree = Tree::default();
+        let said = |globs: &[&str]| When::Changed(globs.iter().map(|g| (*g).to_owned()).collect());
+        let found = condition(&tree, ".", "cargo test", said(&["src/**", "!src/x"]));
+        assert!(selects(&found, "src/a") && !selects(&found, "src/x") && !selects(&found, "b"));
+        for globs in [&["**"][..], &["!x"], &["["], &[]] {
+            let found = condition(&tree, ".", "cargo test", said(globs));
+            assert_eq!(found, Condition::Always, "{globs:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_and_what_it_depends_on() {
+        let tree = tree(&[
+            ("package.json", "{}"),
+            (
+                "apps/web/package.json",
+                r#"{"name":"web","dependencies":{"@x/ui":"*"}}"#,
+            ),
+            (
+                "packages/ui/package.json",
+                r#"{"name":"@x/ui","dependencies":{"@x/core":"*"}}"#,
+            ),
+            ("packages/core/package.json", r#"{"name":"@x/core"}"#),
+            ("packages/other/package.json", r#"{"name":"@x/other"}"#),
+            (
+                "tool/Cargo.toml",
+                "[dependencies]\nx = { path = \"../lib\" }",
+            ),
+            ("lib/Cargo.toml", "[package]"),
+            ("scripts/a.sh", ""),
+        ]);
+        let web = condition(&tree, "apps/web", "vitest run", When::Unsaid);
+        for (file, want) in [
+            ("apps/web/a.ts", true),
+            ("packages/ui/a.ts", true),
+            ("packages/core/a.ts", true),
+            ("package-lock.json", true),
+            ("packages/other/a.ts", false),
+        ] {
+            assert_eq!(selects(&web, file), want, "{file}: {web:?}");
+        }
+        let tool = condition(&tree, "tool", "cargo test", When::Unsaid);
+        assert!(selects(&tool, "lib/src/a.rs") && !selects(&tool, "apps/web/a.ts"));
+        // Without a manifest nothing is known.
+        let scripts = condition(&tree, "scripts", "./a.sh", When::Unsaid);
+        assert!(selects(&scripts, "apps/web/a.ts"));
+    }
+}

@@ -3,7 +3,8 @@
 use super::candidate::{Candidate, Found, Reason, State, Work};
 use super::conditions::Condition;
 use super::kind;
-use crate::base::command::{Command, Env, Piece};
+use crate::base::command::{Command, Env, Piece, is_env_name};
+use crate::base::glob::Glob;
 use crate::base::word::{Word, quote_string, visible};
 use crate::check::Kind;
 use crate::lang::command::parse_command;
@@ -153,7 +154,7 @@ fn text_of(found: &Found, check: &Check, names: &BTreeMap<usize, &str>, indent: 
     if let (false, Ok(dir)) = (one.dir.is_root(), std::str::from_utf8(one.dir.as_bytes())) {
         settings.push(format!("dir {}", quote_string(dir)));
     }
-    for (name, value) in &one.env {
+    for (name, value) in one.env.iter().filter(|(name, _)| is_env_name(name)) {
         let env = Env::from([(name.clone(), Word::new(value.as_bytes()))]);
         let pair = Command::Argv {
             env,
@@ -165,18 +166,19 @@ fn text_of(found: &Found, check: &Check, names: &BTreeMap<usize, &str>, indent: 
         let list: Vec<_> = items.iter().map(|item| quote_string(item)).collect();
         list.join(" ")
     };
+    let is_glob = |text: &&String| Glob::parse(text.trim_start_matches('!')).is_ok();
+    let produces: Vec<String> = one.produces.iter().filter(is_glob).cloned().collect();
+    let unchanged: Vec<String> = one.unchanged.iter().filter(is_glob).cloned().collect();
     let needs: Vec<&str> = one
         .needs
         .iter()
         .filter_map(|n| names.get(n).copied())
         .collect();
     settings.extend((!needs.is_empty()).then(|| format!("needs {}", needs.join(" "))));
-    settings
-        .extend((!one.produces.is_empty()).then(|| format!("produces {}", list(&one.produces))));
+    settings.extend((!produces.is_empty()).then(|| format!("produces {}", list(&produces))));
     settings
         .extend((!one.tool_path.is_empty()).then(|| format!("tool-path {}", list(&one.tool_path))));
-    settings
-        .extend((!one.unchanged.is_empty()).then(|| format!("unchanged {}", list(&one.unchanged))));
+    settings.extend((!unchanged.is_empty()).then(|| format!("unchanged {}", list(&unchanged))));
     settings.extend(one.warning.then(|| "severity warning".to_owned()));
     settings.extend(one.setup.then(|| "setup".to_owned()));
     settings.extend((one.tier > 0).then(|| format!("tier {}", one.tier)));
@@ -305,4 +307,105 @@ pub fn shorten(text: &str) -> String {
     }
     let cut: String = line.chars().take(59).collect();
     format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::candidate::{Belief, Origin};
+    use super::super::proposal::close;
+    use super::super::tree::Tree;
+    use super::*;
+    use crate::base::diagnostic::Diagnostics;
+    use crate::base::path::RepoPath;
+    use crate::base::source::{Source, Sources};
+    use crate::contract::validate::validate;
+    use crate::front::lower;
+    use proptest::prelude::*;
+
+    fn candidate(words: Vec<String>, dir: &str, label: &str) -> Candidate {
+        let origin = Origin {
+            file: RepoPath::parse(b"a\"b/ci.yml").unwrap(),
+            line: 3,
+            label: label.to_owned(),
+        };
+        let dir = RepoPath::parse(dir.as_bytes()).unwrap_or_else(|_| RepoPath::root());
+        Candidate::new(origin, Belief::Workflow, Work::Words(words), dir)
+    }
+
+    fn valid(found: Found, title: &str) -> String {
+        let proposal = close(&Tree::default(), found, title);
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("contracts/verify.vplan", &proposal.text));
+        let mut sink = Diagnostics::default();
+        let draft = lower(&sources, id, &mut sink);
+        let contract = validate(&draft, &sources, &mut sink);
+        assert!(
+            contract.is_some() && !sink.has_errors(),
+            "{}\n{sink:?}",
+            proposal.text
+        );
+        proposal.text
+    }
+
+    proptest! {
+        /// Whatever is declared, the text is a contract.
+        #[test]
+        fn a_proposal_is_a_contract(
+            commands in proptest::collection::vec(
+                (proptest::collection::vec(".{0,12}", 1..4), ".{0,8}", ".{0,8}", any::<bool>(), ".{0,6}"),
+                0..6,
+            ),
+            title in ".{0,8}",
+        ) {
+            let mut found = Found::default();
+            for (words, dir, label, is_shell, value) in commands {
+                let mut one = candidate(words, &dir, &label);
+                if is_shell {
+                    one.work = Work::Shell(one.text());
+                }
+                one.env.insert("A_B".to_owned(), value.clone());
+                one.notes.push(label.clone());
+                one.produces.push(value);
+                one.needs.push(0);
+                found.candidates.push(one);
+            }
+            valid(found, &title);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_short() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let mut found = Found::default();
+        for (command, dir) in [
+            ("cargo test --workspace", "."),
+            ("cargo test --doc", "."),
+            ("npm run test", "web"),
+            ("npm run test", "api"),
+            ("uv run ruff format --check", "."),
+            ("ruff check .", "."),
+            ("go vet ./...", "."),
+            ("./scripts/check-all.sh", "."),
+            ("make lint", "."),
+        ] {
+            found.candidates.push(candidate(words(command), dir, "job"));
+        }
+        let checks = checks(&found, &BTreeMap::new());
+        let mut names: Vec<&str> = checks.iter().map(|check| &*check.name).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "api-test",
+                "check-all",
+                "go-vet",
+                "lint",
+                "ruff",
+                "ruff-format",
+                "test",
+                "test-job",
+                "web-test"
+            ]
+        );
+    }
 }

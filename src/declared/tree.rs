@@ -351,3 +351,55 @@ pub fn mentions(text: &str, names: &BTreeSet<String>, found: &mut BTreeSet<Strin
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_prose_in_sources() {
+        let names: BTreeSet<String> = ["README.md", "docs", "a.md"].map(str::to_owned).into();
+        for (text, want) in [
+            (
+                "#![doc = include_str!(\"../README.md\")]",
+                &["README.md"][..],
+            ),
+            ("let x = \"README.md\";", &["README.md"]),
+            ("open('docs/a.md')", &["a.md", "docs"]),
+            ("// see \"README.md\"", &[]),
+            ("# \"README.md\"", &[]),
+            ("//go:embed docs/*.md", &["*.md", "docs"]),
+            ("glob(\"**/*.md\")", &["*.md"]),
+            ("let docs = 1;", &[]),
+            ("\"XREADME.md\"", &[]),
+            ("\"README.mdx\"", &[]),
+        ] {
+            let mut found = BTreeSet::new();
+            mentions(text, &names, &mut found);
+            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_may_declare_something() {
+        for (file, want) in [
+            (".github/workflows/ci.yml", true),
+            (".github/actions/setup/action.yml", true),
+            ("package.json", true),
+            ("a/b/package.json", true),
+            ("node_modules/x/package.json", false),
+            ("vendor/x/Makefile", false),
+            ("scripts/check", true),
+            ("scripts/check.sh", true),
+            ("src/main.rs", false),
+            ("a/b/c/d/e/f/g/Makefile", false),
+        ] {
+            assert_eq!(
+                may_declare(&RepoPath::parse(file.as_bytes()).unwrap()),
+                want,
+                "{file}"
+            );
+        }
+    }
+}
