@@ -2,7 +2,7 @@
 
 mod acode_yaml;
 pub mod convert;
-mod picomatch;
+pub(crate) mod picomatch;
 pub mod print;
 mod ralph_tui;
 mod runr_json;
