@@ -1,5 +1,23 @@
 //! Tasks of the repository's own: what a package script, a target of a makefile, a recipe, a
 //! session, an environment or a script file runs.
+//!
+//! Each reader takes the part of its format that needs no running; what only the tool itself can
+//! know is opaque or stays in the text as it is written (`$(shell …)`), never guessed.
+//! INVARIANT (bounded): one level deep, at most [`kit::MAX_LINES`] lines of at most
+//! [`kit::MAX_TEXT`] bytes; a task that needs itself is read once.
+
+mod file;
+mod just;
+pub(super) mod kit;
+pub(super) mod make;
+mod mise;
+mod nox;
+pub(super) mod package;
+pub(super) mod python;
+mod run_all;
+mod small;
+mod taskfile;
+pub(super) mod tox;
 
 use super::candidate::Origin;
 use super::tree::Tree;
@@ -17,7 +35,7 @@ pub enum Body {
     Lines(Vec<Line>),
 }
 
-/// A line of a task: shell text.
+/// A line of a task: shell text. A script file is one line with all of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Where it is; the label is the task's name.
@@ -32,9 +50,37 @@ pub struct Line {
     pub ignored: bool,
 }
 
-/// Finds what a command runs, one level deep.
+/// The readers, each of which knows by the words whether they are its own.
+const READERS: &[fn(&Tree, &RepoPath, &[String]) -> Option<Body>] = &[
+    package::body,
+    run_all::body,
+    make::body,
+    just::body,
+    mise::body,
+    taskfile::body,
+    tox::body,
+    nox::body,
+    python::body,
+    small::body,
+    file::body,
+];
+
+/// Finds what a command runs, one level deep. The words begin with the program: no assignments, and
+/// no launcher (`npx`, `env`, `time`) in front of it.
 #[must_use]
 pub fn body(tree: &Tree, dir: &RepoPath, words: &[String]) -> Body {
-    let _ = (tree, dir, words);
-    Body::NotATask
+    let found = READERS.iter().find_map(|reader| reader(tree, dir, words));
+    match found {
+        None => Body::NotATask,
+        Some(Body::Lines(lines)) if lines.len() > kit::MAX_LINES => {
+            Body::Opaque(format!("it runs more than {} commands", kit::MAX_LINES))
+        }
+        Some(Body::Lines(lines)) if lines.iter().any(|l| l.text.len() > kit::MAX_TEXT) => {
+            Body::Opaque("one of its commands is too long".to_owned())
+        }
+        Some(body) => body,
+    }
 }
+
+#[cfg(test)]
+mod tests;
