@@ -3,8 +3,10 @@
 use super::candidate::{Candidate, Found, Reason, State, Work};
 use super::conditions::Condition;
 use super::kind;
+use super::tree::Tree;
 use crate::base::command::{Command, Env, Piece, is_env_name};
 use crate::base::glob::Glob;
+use crate::base::path::RepoPath;
 use crate::base::word::{Word, quote_string, visible};
 use crate::check::Kind;
 use crate::lang::command::parse_command;
@@ -12,6 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines about what was left out.
 const MAX_LEFT_OUT: usize = 6;
+
+/// The most files that a trial gives to a check in place of the changed ones.
+const MOST_TRIED_FILES: usize = 500;
 
 /// A check of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,11 +150,101 @@ fn glob_text(glob: &str) -> String {
     quote_string(glob).into_owned()
 }
 
+/// Writes the contract of a trial: these checks and what they need, each for every change, with the
+/// files of the tree where a check takes the changed ones. `linked`: folders for a checkout.
+#[must_use]
+pub fn for_trial(
+    found: &Found,
+    checks: &[Check],
+    wanted: &BTreeSet<String>,
+    tree: &Tree,
+    linked: &[&str],
+) -> String {
+    let by_candidate: BTreeMap<usize, &str> = checks
+        .iter()
+        .map(|check| (check.candidate, &*check.name))
+        .collect();
+    let mut chosen: BTreeSet<usize> = checks
+        .iter()
+        .filter(|check| wanted.contains(&check.name))
+        .map(|check| check.candidate)
+        .collect();
+    for _ in 0..checks.len() {
+        let needed = chosen
+            .iter()
+            .filter_map(|index| found.candidates.get(*index));
+        let needed: Vec<usize> = needed.flat_map(|c| c.needs.clone()).collect();
+        chosen.extend(needed);
+    }
+    let mut out = String::from("vplan 1\ndefaults {\n  timeout 60m\n}\n");
+    if !linked.is_empty() {
+        let list: Vec<_> = linked.iter().map(|name| quote_string(name)).collect();
+        out.push_str(&format!("linked {}\n", list.join(" ")));
+    }
+    for check in checks
+        .iter()
+        .filter(|check| chosen.contains(&check.candidate))
+    {
+        let Some(one) = found.candidates.get(check.candidate) else {
+            continue;
+        };
+        let mut one = one.clone();
+        if let Work::Words(words) = &mut one.work {
+            let files = files_for(tree, &one.dir, &check.condition);
+            let expanded = words.iter().flat_map(|word| {
+                if word == "{changed}" {
+                    files.clone()
+                } else {
+                    vec![word.clone()]
+                }
+            });
+            *words = expanded.collect();
+        }
+        out.push_str(&text_of_one(&one, check, &by_candidate, ""));
+    }
+    out
+}
+
+/// The files of a tree that a condition selects, relative to a directory; at most
+/// [`MOST_TRIED_FILES`].
+fn files_for(tree: &Tree, dir: &RepoPath, condition: &Condition) -> Vec<String> {
+    let (globs, not): (Vec<Glob>, Vec<Glob>) = match condition {
+        Condition::Always => (Glob::parse("**").into_iter().collect(), Vec::new()),
+        Condition::Changed(list, _) => {
+            let parse = |text: &String| Glob::parse(text.trim_start_matches('!')).ok();
+            let (no, yes): (Vec<&String>, Vec<&String>) =
+                list.iter().partition(|text| text.starts_with('!'));
+            let all = |list: Vec<&String>| list.into_iter().filter_map(parse).collect();
+            (all(yes), all(no))
+        }
+    };
+    let selected = tree.files.iter().filter(|file| {
+        globs.iter().any(|glob| glob.matches(file)) && !not.iter().any(|glob| glob.matches(file))
+    });
+    let relative = selected.filter_map(|file| {
+        let rest = if dir.is_root() {
+            Some(file.as_bytes())
+        } else {
+            file.below(dir)
+        };
+        String::from_utf8(rest?.to_vec()).ok()
+    });
+    relative.take(MOST_TRIED_FILES).collect()
+}
+
 /// Writes a check with its comment.
 fn text_of(found: &Found, check: &Check, names: &BTreeMap<usize, &str>, indent: &str) -> String {
-    let Some(one) = found.candidates.get(check.candidate) else {
-        return String::new();
-    };
+    let one = found.candidates.get(check.candidate);
+    one.map(|one| text_of_one(one, check, names, indent))
+        .unwrap_or_default()
+}
+
+fn text_of_one(
+    one: &Candidate,
+    check: &Check,
+    names: &BTreeMap<usize, &str>,
+    indent: &str,
+) -> String {
     let mut settings = Vec::new();
     if let (false, Ok(dir)) = (one.dir.is_root(), std::str::from_utf8(one.dir.as_bytes())) {
         settings.push(format!("dir {}", quote_string(dir)));

@@ -6,6 +6,7 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::declared::proposal::{self, Proposal as Declared};
+use crate::declared::tree::Tree;
 use crate::effect::os::files;
 use crate::effect::repo::infer::contract;
 use crate::effect::repo::infer::declared;
@@ -23,6 +24,10 @@ pub struct Proposed {
     pub proposal: Proposal,
     /// Its text.
     pub text: String,
+    /// The files that were read.
+    pub tree: Tree,
+    /// The title of the contract.
+    pub title: String,
 }
 
 /// Proposes a contract from what the repository declares.
@@ -46,6 +51,8 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
             text: declared.text.clone(),
             declared,
             proposal: Proposal::default(),
+            tree,
+            title: name,
         });
     }
     let proposal = propose::propose(&site.root, git).map_err(unreadable)?;
@@ -54,6 +61,8 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
         declared,
         proposal,
         text,
+        tree,
+        title: name,
     })
 }
 

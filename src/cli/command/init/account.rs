@@ -9,6 +9,7 @@ use crate::declared::proposal::Proposal;
 use crate::declared::text::{command_text, comment, shorten};
 use crate::effect::repo::load::DEFAULT_CONTRACT;
 use crate::engine::infer::Proposed;
+use crate::engine::trial::{TrialEnd, summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,8 +32,24 @@ pub(in crate::cli) struct InitDocument<'a> {
     text: &'a str,
     /// The tools that CI sets up, with versions where they are said.
     tools: &'a [String],
+    /// What came of each check in a trial; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tried: Option<Vec<TriedCheck<'a>>>,
+    /// The reason why the trial that was asked for did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untried: Option<&'a str>,
     #[schemars(extend("const" = 1))]
     version: u32,
+}
+
+/// A check of a trial.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TriedCheck<'a> {
+    /// Its name.
+    name: &'a str,
+    /// What came of it, for people.
+    outcome: &'a str,
 }
 
 /// A proposed check.
@@ -95,7 +112,11 @@ impl<'a> From<&'a Origin> for Source<'a> {
 }
 
 /// Makes the document.
-pub(super) fn document<'a>(path: Option<&'a RepoPath>, found: &'a Proposed) -> InitDocument<'a> {
+pub(super) fn document<'a>(
+    path: Option<&'a RepoPath>,
+    found: &'a Proposed,
+    tried: Option<&'a TrialEnd>,
+) -> InitDocument<'a> {
     let declared = &found.declared;
     let names: BTreeMap<usize, &str> = declared
         .checks
@@ -136,6 +157,17 @@ pub(super) fn document<'a>(path: Option<&'a RepoPath>, found: &'a Proposed) -> I
         left_out: commands.chain(skipped).collect(),
         text: &found.text,
         tools: &declared.found.tools,
+        tried: match tried {
+            Some(TrialEnd::Ran(all)) => {
+                let one = |(name, outcome): &'a (String, String)| TriedCheck { name, outcome };
+                Some(all.iter().map(one).collect())
+            }
+            _ => None,
+        },
+        untried: match tried {
+            Some(TrialEnd::Untried(why)) => Some(why),
+            _ => None,
+        },
         version: 1,
     }
 }
@@ -156,7 +188,12 @@ fn left_out<'a>(one: &'a Candidate, names: &BTreeMap<usize, &'a str>) -> Option<
 }
 
 /// Tells people: each check with its source, and by reason what was left out.
-pub(super) fn told(path: &RepoPath, declared: &Proposal, all: bool) -> String {
+pub(super) fn told(
+    path: &RepoPath,
+    declared: &Proposal,
+    tried: Option<&TrialEnd>,
+    all: bool,
+) -> String {
     let mut out = format!("{path}: {}\n", count(declared.checks.len(), "check"));
     for check in &declared.checks {
         let Some(one) = declared.found.candidates.get(check.candidate) else {
@@ -211,6 +248,15 @@ pub(super) fn told(path: &RepoPath, declared: &Proposal, all: bool) -> String {
             "CI sets up: {}\n",
             visible(declared.found.tools.join(", ").as_bytes())
         ));
+    }
+    if let Some(tried) = tried {
+        out.push_str(&format!("{}\n", summary(tried)));
+        if let TrialEnd::Ran(checks) = tried {
+            let others = checks.iter().filter(|(_, what)| what != "passes");
+            out.extend(
+                others.map(|(name, what)| format!("  {name}: {}\n", visible(what.as_bytes()))),
+            );
+        }
     }
     let next = if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() {
         String::new()
