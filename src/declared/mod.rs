@@ -13,6 +13,7 @@ pub mod gitlab;
 pub mod hooks;
 pub mod judge;
 pub mod kind;
+pub mod launch;
 pub mod look;
 pub mod manifests;
 pub mod merge;
