@@ -82,5 +82,72 @@ pub fn body(tree: &Tree, dir: &RepoPath, words: &[String]) -> Body {
     }
 }
 
+/// A task of the root's runner: its command, its name, its place, and the family of programs that it
+/// is one of, if it is no runner for any.
+pub(super) type RunnerTask = (Vec<String>, String, RepoPath, u32, Option<&'static str>);
+
+/// The tasks of the root's task runners that verify by their names: of the first of just, mise and
+/// task that has any, and of tox and nox.
+pub(super) fn runner_tasks(tree: &Tree) -> Vec<RunnerTask> {
+    const WANTED: [&str; 6] = ["lint", "typecheck", "check", "test", "tests", "types"];
+    let root = RepoPath::root();
+    let wanted = |name: &str| WANTED.contains(&name);
+    let mut found: Vec<RunnerTask> = Vec::new();
+    if let Some((_, file)) = kit::nearest(tree, &root, &just::NAMES)
+        && let Some(text) = tree.texts.get(&file)
+    {
+        let parsed = just::parse(text).recipes.into_iter();
+        let parsed = parsed.filter(|(name, recipe)| wanted(name) && recipe.runs_alone());
+        found.extend(parsed.map(|(name, recipe)| {
+            let command = kit::words(&["just", &name]);
+            (command, name, file.clone(), recipe.line, None)
+        }));
+    }
+    if found.is_empty() {
+        let all = mise::tasks(tree)
+            .into_iter()
+            .filter(|(name, _)| wanted(name));
+        found.extend(all.filter_map(|(name, task)| {
+            let (file, line) = task.place?;
+            let command = kit::words(&["mise", "run", &name]);
+            Some((command, name, file, line, None))
+        }));
+    }
+    if found.is_empty()
+        && let Some((file, names)) = taskfile::names(tree)
+    {
+        let names = names.into_iter().filter(|(name, _)| wanted(name));
+        found.extend(names.map(|(name, line)| {
+            let command = kit::words(&["task", &name]);
+            (command, name, file.clone(), line, None)
+        }));
+    }
+    if let Some(tox) = tox::read(tree, &root) {
+        for name in tox::proposed(&tox) {
+            let command = kit::words(&["tox", "run", "-e", &name]);
+            let name = if name.starts_with("py") {
+                "test".to_owned()
+            } else {
+                name
+            };
+            found.push((command, name, tox.file().clone(), tox.line, Some("python")));
+        }
+    }
+    if let Some((file, text)) = tree.text(&root, nox::FILE) {
+        let (sessions, _) = nox::sessions(text);
+        for session in sessions.iter().filter(|s| wanted(&s.name)) {
+            let command = kit::words(&["nox", "-s", &session.name]);
+            found.push((
+                command,
+                session.name.clone(),
+                file.clone(),
+                session.line,
+                Some("python"),
+            ));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests;
