@@ -273,6 +273,7 @@ pub fn may_declare(file: &RepoPath) -> bool {
         || name.ends_with("lefthook.json")
         || name.starts_with(".lintstagedrc")
         || path == ".cargo/config.toml"
+        || path.starts_with(".github/") && matches!(ending, "yml" | "yaml")
         || path.starts_with("ci/") && matches!(ending, "yml" | "yaml")
         || !name.contains('.')
             && folders
