@@ -53,6 +53,14 @@ pub fn text(tree: &Tree, dir: &RepoPath, env: &BTreeMap<String, String>, text: &
     text_within(tree, dir, env, text, 0)
 }
 
+/// Whether a command verifies nothing: it prints, or only asks.
+#[must_use]
+pub fn is_noise(words: &[String]) -> bool {
+    let peeled = launch::peel(words);
+    peeled.text.is_none()
+        && never::is_noise(&Call::new(words.get(peeled.at()..).unwrap_or_default()))
+}
+
 fn nested(
     tree: &Tree,
     dir: &RepoPath,

@@ -230,7 +230,7 @@ pub fn form(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) ->
 }
 
 /// Programs that only decorate another's output become that one.
-fn decorated(words: &[String]) -> Vec<String> {
+pub(super) fn decorated(words: &[String]) -> Vec<String> {
     let name = words.first().map_or("", |w| launch::name(w));
     let rest = || words.get(1..).unwrap_or_default().iter().cloned();
     let as_words = |front: &[&str], rest: Vec<String>| -> Vec<String> {
