@@ -661,3 +661,6 @@ fn minutes(text: &str) -> Option<u32> {
     }
     (total > 0).then(|| total.div_ceil(60))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use super::candidate::{Found, Reason, State};
 use super::text::{self, Check};
 use super::tree::Tree;
-use super::{conditions, github, gitlab, hooks, look, manifests, merge, size};
+use super::{conditions, github, gitlab, hooks, look, manifests, merge, predecessors, size};
 use crate::base::source::{Source, Sources};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
@@ -26,6 +26,7 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     github::read(tree, &mut found);
     gitlab::read(tree, &mut found);
     hooks::read(tree, &mut found);
+    predecessors::read(tree, &mut found);
     look::through(tree, &mut found);
     manifests::read(tree, &mut found);
     look::through(tree, &mut found);

@@ -146,6 +146,7 @@ const NAMES: &[&str] = &[
     ".python-version",
     ".ruby-version",
     ".ruff.toml",
+    ".simple-git-hooks.json",
     ".tool-versions",
     "CMakeLists.txt",
     "Cargo.toml",
@@ -189,6 +190,7 @@ const NAMES: &[&str] = &[
     "rust-toolchain",
     "rust-toolchain.toml",
     "setup.cfg",
+    "simple-git-hooks.json",
     "taskfile.yaml",
     "taskfile.yml",
     "tox.ini",
@@ -199,12 +201,15 @@ const NAMES: &[&str] = &[
 
 /// Folders in which every file may declare something.
 const FOLDERS: &[&str] = &[
+    ".acode/",
     ".agent/",
+    ".ci/",
     ".circleci/",
     ".config/mise/",
     ".forgejo/workflows/",
     ".gitea/workflows/",
     ".github/workflows/",
+    ".gitlab-ci/",
     ".gitlab/",
     ".husky/",
     ".mise/tasks/",
@@ -212,6 +217,7 @@ const FOLDERS: &[&str] = &[
     ".opentiger/",
     ".ralph-tui/",
     ".runr/",
+    "gitlab-ci/",
     "mise-tasks/",
 ];
 

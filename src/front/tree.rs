@@ -701,3 +701,88 @@ fn within(source: &Source, start: usize, end: usize) -> Span {
     };
     Span::new(floor(start), floor(end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(node: &Node) -> String {
+        match &node.value {
+            Value::Null => "~".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Whole(value) => value.to_string(),
+            Value::Other => "number".to_owned(),
+            Value::Text(text) => text.clone(),
+            Value::List(nodes) => {
+                let all: Vec<String> = nodes.iter().map(shown).collect();
+                format!("[{}]", all.join(" "))
+            }
+            Value::Map(entries) => {
+                let all: Vec<String> = entries
+                    .iter()
+                    .map(|(key, node)| format!("{}:{}", key.name, shown(node)))
+                    .collect();
+                format!("{{{}}}", all.join(" "))
+            }
+        }
+    }
+
+    fn read(text: &str, merged: bool) -> Result<String, Code> {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("a.yml", text));
+        let mut sink = Diagnostics::default();
+        let node = if merged {
+            yaml_merged(&sources, id, &mut sink)
+        } else {
+            yaml(&sources, id, &mut sink)
+        };
+        let error = sink.iter().next().map(|d| d.code);
+        node.map(|node| shown(&node)).ok_or(error.unwrap_or(YAML))
+    }
+
+    #[test]
+    fn merge_keys_and_tags_are_read_only_where_they_are_asked_for() {
+        for (text, want) in [
+            (
+                "a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3",
+                "{a:{x:1 y:2} b:{y:3 x:1}}",
+            ),
+            ("b:\n  y: 3\n  <<: {y: 1, z: 2}", "{b:{y:3 z:2}}"),
+            ("<<: [{x: 1}, {x: 2, y: 2}]", "{x:1 y:2}"),
+            ("<<: {x: 1}\n<<: {x: 2}", "{x:2}"),
+            ("<<: 3\na: 1", "{a:1}"),
+            ("a: !reference [b, c]", "{a:{!reference:[b c]}}"),
+            ("- !reference [b]\n- d", "[{!reference:[b]} d]"),
+            ("a: !x y", "{a:{!x:y}}"),
+            ("a: !x {y: 1}", "{a:{!x:{y:1}}}"),
+            ("spec: {inputs: {a: ~}}\n---\njob: x", "{job:x}"),
+        ] {
+            assert_eq!(read(text, true).as_deref(), Ok(want), "{text}");
+            assert!(read(text, false).is_err(), "{text}");
+        }
+        for text in ["a: 1\n---\nb: 1", "a: 1\na: 2", "a: &a [*a]"] {
+            assert!(read(text, true).is_err(), "{text}");
+        }
+        assert_eq!(read("a: !!str 1", false).as_deref(), Ok("{a:1}"));
+    }
+
+    #[test]
+    fn aliases_do_not_let_a_file_grow() {
+        let mut text = "a0: &a0 {k: v}\n".to_owned();
+        for n in 1..40 {
+            let before = n - 1;
+            text.push_str(&format!(
+                "a{n}: &a{n} [*a{before}, *a{before}, *a{before}]\n"
+            ));
+        }
+        assert_eq!(read(&text, true), Err(TOO_LARGE));
+        let mut text = "a0: &a0 {k0: v}\n".to_owned();
+        for n in 1..40 {
+            let before = n - 1;
+            text.push_str(&format!(
+                "a{n}: &a{n}\n  <<: *a{before}\n  x{n}: *a{before}\n"
+            ));
+        }
+        assert_eq!(read(&text, true), Err(TOO_LARGE));
+    }
+}

@@ -10,8 +10,9 @@ use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
-use crate::engine::convert::write;
-use crate::front::convert;
+use crate::declared::single;
+use crate::engine::convert::{self, write};
+use crate::front::convert::Format as Tool;
 use clap::{Args, ValueEnum};
 pub(super) use document::ImportDocument;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,8 +21,8 @@ use std::path::PathBuf;
 /// `vplan import`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, or with `--strict` something is \
-                        lost; 5 the contract cannot be written."
+    after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, gives no check, or with \
+                        `--strict` something is lost; 5 the contract cannot be written."
 )]
 pub struct Import {
     /// The file to convert; `-` is standard input.
@@ -54,15 +55,59 @@ pub enum Kind {
     Acode,
     /// verify.contract.json
     VerifyContractJson,
+    /// A workflow of GitHub, Forgejo or Gitea
+    GithubWorkflow,
+    /// .gitlab-ci.yml, with what it includes from the repository
+    GitlabCi,
+    /// .pre-commit-config.yaml, prek.toml
+    PreCommit,
+    /// lefthook.yml
+    Lefthook,
+    /// .lintstagedrc, or the map in a package.json
+    LintStaged,
+    /// turbo.json
+    Turbo,
+    /// nx.json, project.json
+    Nx,
+    /// moon.yml, .moon/tasks.yml
+    Moon,
+    /// justfile
+    Just,
+    /// mise.toml
+    Mise,
+    /// tox.ini, tox.toml
+    Tox,
+    /// noxfile.py
+    Nox,
+    /// Makefile
+    Make,
+    /// The scripts of a package.json
+    PackageJson,
 }
 
 impl Kind {
-    fn format(self) -> convert::Format {
+    fn of_file(self) -> convert::Kind {
+        use single::Kind as Declared;
+        let declared = convert::Kind::Declared;
         match self {
-            Kind::Runr => convert::Format::Runr,
-            Kind::RalphTui => convert::Format::RalphTui,
-            Kind::Acode => convert::Format::Acode,
-            Kind::VerifyContractJson => convert::Format::VerifyContractJson,
+            Kind::Runr => convert::Kind::Tool(Tool::Runr),
+            Kind::RalphTui => convert::Kind::Tool(Tool::RalphTui),
+            Kind::Acode => convert::Kind::Tool(Tool::Acode),
+            Kind::VerifyContractJson => convert::Kind::Tool(Tool::VerifyContractJson),
+            Kind::GithubWorkflow => declared(Declared::GithubWorkflow),
+            Kind::GitlabCi => declared(Declared::GitlabCi),
+            Kind::PreCommit => declared(Declared::PreCommit),
+            Kind::Lefthook => declared(Declared::Lefthook),
+            Kind::LintStaged => declared(Declared::LintStaged),
+            Kind::Turbo => declared(Declared::Turbo),
+            Kind::Nx => declared(Declared::Nx),
+            Kind::Moon => declared(Declared::Moon),
+            Kind::Just => declared(Declared::Just),
+            Kind::Mise => declared(Declared::Mise),
+            Kind::Tox => declared(Declared::Tox),
+            Kind::Nox => declared(Declared::Nox),
+            Kind::Make => declared(Declared::Make),
+            Kind::PackageJson => declared(Declared::PackageJson),
         }
     }
 }
@@ -75,7 +120,16 @@ impl Kind {
 pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Failure> {
     let form = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine();
-    let found = engine.convert(&args.file, args.from.map(Kind::format))?;
+    let found = engine.convert(&args.file, args.from.map(Kind::of_file))?;
+    if found.contract.checks.is_empty() {
+        terminal.note(&text::account(&found, ""));
+        let message = format!("`{}` gives no check; nothing was written", found.name);
+        return Err(Failure::new(
+            Exit::Contract,
+            "vplan::import::nothing",
+            message,
+        ));
+    }
     let heavy = found.heavy();
     if args.strict && heavy > 0 {
         terminal.note(&text::account(&found, ""));

@@ -3,8 +3,8 @@
 use super::{Group, is_other_hook, judges, pattern, types};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::check::tool::Invocation;
 use crate::declared::candidate::{Belief, Found, Origin, Reason, State, When, Work};
+use crate::declared::judge::{self, Judged};
 use crate::declared::tasks::{self, Body};
 use crate::declared::tree::{Document, Syntax, Tree};
 use crate::front::tree::{Node, Value};
@@ -318,7 +318,13 @@ pub(super) fn fixers(tree: &Tree, range: Range<usize>, found: &mut Found) {
         if candidate.state != State::Open {
             continue;
         }
-        let checks = has_form;
+        let (dir, env) = (candidate.dir.clone(), candidate.env.clone());
+        let checks = |words: &[String]| {
+            matches!(
+                judge::command(tree, &dir, &env, words),
+                Judged::Checking(..) | Judged::CheckingShell(..)
+            )
+        };
         let checks_only = match &candidate.work {
             Work::Words(words) => {
                 checks(words)
@@ -335,52 +341,6 @@ pub(super) fn fixers(tree: &Tree, range: Range<usize>, found: &mut Found) {
             candidate.leave_out(Reason::Writes, "the hook stages what it writes");
         }
     }
-}
-
-/// Whether a program that writes also has a form that only checks.
-fn has_form(words: &[String]) -> bool {
-    const PROGRAMS: &[&str] = &[
-        "black",
-        "biome",
-        "cargo",
-        "clang-format",
-        "codespell",
-        "dart",
-        "deno",
-        "dprint",
-        "eslint",
-        "gofmt",
-        "goimports",
-        "golangci-lint",
-        "isort",
-        "ktlint",
-        "markdownlint",
-        "markdownlint-cli2",
-        "mdformat",
-        "mix",
-        "oxfmt",
-        "oxlint",
-        "php-cs-fixer",
-        "pint",
-        "prettier",
-        "rubocop",
-        "ruff",
-        "rustfmt",
-        "shfmt",
-        "sort-package-json",
-        "standard",
-        "stylelint",
-        "stylua",
-        "swiftformat",
-        "swiftlint",
-        "taplo",
-        "terraform",
-        "tofu",
-        "xo",
-        "yamlfmt",
-    ];
-    let argv: Vec<&str> = words.iter().map(String::as_str).collect();
-    Invocation::of(&argv).runs(PROGRAMS)
 }
 
 fn texts(node: &Node) -> Vec<String> {

@@ -157,7 +157,8 @@ impl Shared<'_> {
         if always && !passes {
             group.when = When::Unsaid;
         }
-        let range = group.words(self.tree, all, passes && !whole, line, found);
+        let changed = passes && !whole && out.is_none();
+        let range = group.words(self.tree, all, changed, line, found);
         if let Some((reason, why)) = out {
             for candidate in found.candidates.get_mut(range).into_iter().flatten() {
                 if candidate.state == State::Open {
