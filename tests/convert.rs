@@ -1031,10 +1031,7 @@ fn files_that_declare_commands() {
             ".pre-commit-config.yaml",
             "repos:\n  - repo: x\n    hooks:\n      - id: flake8\n      - id: check-yaml\n",
         ),
-        (
-            ".lintstagedrc.json",
-            "{\"*.md\": \"markdownlint\"}\n",
-        ),
+        (".lintstagedrc.json", "{\"*.md\": \"markdownlint\"}\n"),
         ("justfile", "lint:\n  flake8 src\nrun arg:\n  x\n"),
         ("other.txt", "*.md: x\n"),
         ("a.py", "x = 1\n"),
@@ -1061,9 +1058,15 @@ fn files_that_declare_commands() {
     let ran = project.run(&["import", "justfile", "--stdout", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&ran.exits(0).out()).unwrap();
     assert_eq!(json["from"], "just");
-    assert_eq!((&json["lost"][0]["line"], &json["lost"][0]["weight"]), (&3.into(), &"lost".into()));
+    assert_eq!(
+        (&json["lost"][0]["line"], &json["lost"][0]["weight"]),
+        (&3.into(), &"lost".into())
+    );
     // The kind is said where the name does not tell it.
-    project.run(&["import", "other.txt"]).exits(2).warns("--from");
+    project
+        .run(&["import", "other.txt"])
+        .exits(2)
+        .warns("--from");
     project
         .run(&["import", "other.txt", "--from", "lint-staged", "--stdout"])
         .exits(0)

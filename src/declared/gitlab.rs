@@ -236,8 +236,6 @@ impl Reader<'_> {
                 continue;
             }
             match facts.job(self.job) {
-                // It depends on the branch's name: a release branch, not every branch.
-                Ok(answer) if pipeline == Pipeline::Branch && !answer.unknown.is_empty() => {}
                 Ok(answer) => answers.push((pipeline, answer)),
                 Err(not) => why = not,
             }

@@ -56,7 +56,7 @@ pub fn close(tree: &Tree, mut found: Found, title: &str) -> Proposal {
 }
 
 /// Lays a text out; one that cannot be laid out stays as it is, and a test finds it.
-fn laid_out(text: String) -> String {
+pub(super) fn laid_out(text: String) -> String {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("contracts/verify.vplan", &text));
     match sources

@@ -156,7 +156,9 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
         .find(|(known, _)| *known == file || *known == ".gitlab-ci.yml" && file.ends_with(known))
         .or_else(|| {
             let lefthook = NAMES.iter().filter(|(_, kind)| *kind == Kind::Lefthook);
-            lefthook.into_iter().find(|(known, _)| file == format!(".{known}"))
+            lefthook
+                .into_iter()
+                .find(|(known, _)| file == format!(".{known}"))
         });
     if let Some((_, kind)) = known {
         return Some(*kind);
@@ -246,9 +248,13 @@ fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) {
             // asked for.
             let mut alone = tree.clone();
             let workflow = |path: &RepoPath| {
-                [".github/workflows/", ".forgejo/workflows/", ".gitea/workflows/"]
-                    .iter()
-                    .any(|folder| path.as_bytes().starts_with(folder.as_bytes()))
+                [
+                    ".github/workflows/",
+                    ".forgejo/workflows/",
+                    ".gitea/workflows/",
+                ]
+                .iter()
+                .any(|folder| path.as_bytes().starts_with(folder.as_bytes()))
             };
             alone.texts.retain(|path, text| {
                 path == file || !workflow(path) || text.contains("workflow_call")
@@ -288,9 +294,7 @@ fn account(found: &Found) -> Vec<Entry> {
 fn of_candidate(candidate: &Candidate) -> Option<Entry> {
     let (weight, why) = match &candidate.state {
         State::Out(reason, detail) => (weight(*reason), why(*reason, detail)),
-        State::Open if !candidate.notes.is_empty() => {
-            (Weight::Changed, candidate.notes.join("; "))
-        }
+        State::Open if !candidate.notes.is_empty() => (Weight::Changed, candidate.notes.join("; ")),
         State::Open | State::Merged(_) => return None,
     };
     Some(Entry {

@@ -90,11 +90,19 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
 /// Writes the contract, laid out as `vplan fmt` does but for its blank lines.
 #[must_use]
 pub fn write(title: &str, found: &Found, checks: &[Check]) -> String {
+    let head =
+        "Proposed from what the repository declares; the comment above a check names its source.";
+    write_under(head, title, found, checks)
+}
+
+/// Writes the contract under another sentence.
+#[must_use]
+pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {
         out.push_str(&format!("contract {}\n", quote_string(title)));
     }
-    out.push_str("\n# Proposed from what the repository declares; the comment above a check names its source.\n");
+    out.push_str(&format!("\n# {}\n", visible(head.as_bytes())));
     let minutes = |check: &Check| {
         found
             .candidates

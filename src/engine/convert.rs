@@ -3,11 +3,11 @@
 use super::failure::Failure;
 use super::place::Engine;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
 use crate::base::unit::show_size;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::base::path::RepoPath;
 use crate::contract::Contract;
 use crate::contract::validate::validate;
 use crate::declared::single;

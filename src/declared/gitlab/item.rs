@@ -47,6 +47,8 @@ pub(super) struct Config {
     pub(super) top: Vec<Entry>,
     /// How many more values may be copied.
     budget: usize,
+    /// Whether more would have been copied: then nothing is known to be whole.
+    exhausted: bool,
 }
 
 /// The tag of a reference, a key as [`Syntax::YamlMerged`] reads it.
@@ -278,10 +280,9 @@ impl Config {
             let Some(target) = target.filter(|_| depth < MAX_DEPTH) else {
                 return;
             };
-            let Some(left) = self.budget.checked_sub(target.size()) else {
+            if self.spend(target.size()).is_none() {
                 return;
-            };
-            self.budget = left;
+            }
             *item = target.clone();
             self.resolve(whole, item, depth + 1);
             return;
@@ -303,13 +304,22 @@ impl Config {
 
     /// A job with all that it inherits.
     pub(super) fn job(&mut self, name: &str) -> Option<Vec<Entry>> {
-        self.inherited(name, 0)
+        let job = self.inherited(name, 0);
+        job.filter(|_| !self.exhausted)
+    }
+
+    /// Takes a number of values from the budget.
+    fn spend(&mut self, size: usize) -> Option<()> {
+        let left = self.budget.checked_sub(size);
+        self.exhausted |= left.is_none();
+        self.budget = left?;
+        Some(())
     }
 
     fn inherited(&mut self, name: &str, depth: usize) -> Option<Vec<Entry>> {
-        let own = find(&self.top, name)?;
-        self.budget = self.budget.checked_sub(own.size())?;
-        let own = own.entries().to_vec();
+        let size = find(&self.top, name)?.size();
+        self.spend(size)?;
+        let own = find(&self.top, name)?.entries().to_vec();
         if depth >= MAX_DEPTH {
             return Some(own);
         }

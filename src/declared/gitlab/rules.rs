@@ -28,11 +28,12 @@ enum Known {
     Is(Option<String>),
     /// It has a value, which is not known.
     Set,
-    /// The name of a branch that is not the default one.
-    Branch,
     /// Nothing.
     Open,
 }
+
+/// A branch of no particular name: that of a change.
+const A_BRANCH: &str = "a-change";
 
 /// What an expression or a rule says: `None` when that depends on what only CI knows.
 type Three = Option<bool>;
@@ -201,7 +202,7 @@ impl Facts<'_> {
         if let Some((pattern, flags)) = name.strip_prefix('/').and_then(|n| n.rsplit_once('/')) {
             return match self.pipeline {
                 Pipeline::MergeRequest => Some(false),
-                Pipeline::Branch => None,
+                Pipeline::Branch => matches(pattern, flags, A_BRANCH),
                 Pipeline::Default => matches(pattern, flags, self.default_branch()),
             };
         }
@@ -219,9 +220,7 @@ impl Facts<'_> {
             | "external_pull_requests" => false,
             "$CI_DEFAULT_BRANCH" => self.pipeline == Pipeline::Default,
             _ => match self.pipeline {
-                Pipeline::MergeRequest => false,
-                Pipeline::Branch if self.is_default(name) => false,
-                Pipeline::Branch => return None,
+                Pipeline::MergeRequest | Pipeline::Branch => false,
                 Pipeline::Default => self.is_default(name),
             },
         })
@@ -256,14 +255,14 @@ impl Facts<'_> {
             | "CI_EXTERNAL_PULL_REQUEST_IID" => unset,
             "CI_COMMIT_BRANCH" => match self.pipeline {
                 MergeRequest => unset,
-                Branch => Known::Branch,
+                Branch => text(A_BRANCH),
                 Default => default,
             },
             "CI_COMMIT_REF_NAME" | "CI_COMMIT_REF_SLUG" => match self.pipeline {
-                MergeRequest | Branch => Known::Branch,
+                MergeRequest | Branch => text(A_BRANCH),
                 Default => default,
             },
-            "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME" if merge_request => Known::Branch,
+            "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME" if merge_request => text(A_BRANCH),
             "CI_MERGE_REQUEST_TARGET_BRANCH_NAME" if merge_request => default,
             "CI_MERGE_REQUEST_LABELS"
             | "CI_COMMIT_MESSAGE"
@@ -380,7 +379,10 @@ fn either(a: Answer, b: Answer) -> Answer {
         unknown: if a.unknown.is_empty() || b.unknown.is_empty() {
             Vec::new()
         } else {
-            a.unknown.into_iter().chain(b.unknown).collect()
+            let mut seen = BTreeSet::new();
+            let mut all: Vec<String> = a.unknown.into_iter().chain(b.unknown).collect();
+            all.retain(|text| seen.insert(text.clone()));
+            all
         },
         warning: a.warning.zip(b.warning).map(|(a, b)| a && b),
         variables: if a.variables == b.variables {
@@ -546,13 +548,13 @@ impl Reader<'_> {
                 continue;
             }
             let right = self.operand()?;
-            let equal = compare(self.facts, left, right, sign.ends_with('~'));
+            let equal = compare(left, right, sign.ends_with('~'));
             return Some(equal.map(|equal| equal != sign.starts_with('!')));
         }
         Some(match left {
             Operand::Truth(value) => value,
             Operand::Value(Known::Is(value)) => Some(value.is_some_and(|v| !v.is_empty())),
-            Operand::Value(Known::Set | Known::Branch) => Some(true),
+            Operand::Value(Known::Set) => Some(true),
             Operand::Value(Known::Open) => None,
             Operand::Pattern(..) => return None,
         })
@@ -583,21 +585,15 @@ impl Reader<'_> {
 }
 
 /// Whether two operands are equal, or the left one matches the right one.
-fn compare(facts: &Facts<'_>, left: Operand, right: Operand, is_match: bool) -> Three {
+fn compare(left: Operand, right: Operand, is_match: bool) -> Three {
     match (left, right) {
-        (Operand::Value(Known::Branch), Operand::Value(Known::Is(Some(name))))
-        | (Operand::Value(Known::Is(Some(name))), Operand::Value(Known::Branch))
-            if !is_match =>
-        {
-            facts.is_default(&name).then_some(false)
-        }
         (Operand::Value(Known::Is(text)), Operand::Pattern(pattern, flags)) if is_match => {
             text.map_or(Some(false), |text| matches(&pattern, &flags, &text))
         }
         (Operand::Value(Known::Is(a)), Operand::Value(Known::Is(b))) if !is_match => Some(a == b),
         // What is set is not null.
-        (Operand::Value(Known::Set | Known::Branch), Operand::Value(Known::Is(None)))
-        | (Operand::Value(Known::Is(None)), Operand::Value(Known::Set | Known::Branch))
+        (Operand::Value(Known::Set), Operand::Value(Known::Is(None)))
+        | (Operand::Value(Known::Is(None)), Operand::Value(Known::Set))
             if !is_match =>
         {
             Some(false)

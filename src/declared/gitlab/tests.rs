@@ -297,7 +297,7 @@ fn rules_of_jobs() {
         ("  only:\n    variables: [$OWN]\n", "tier 0"),
         ("  except: [tags]\n", "tier 0"),
         ("  except: [branches]\n", "occasion: its `except` holds"),
-        ("  except:\n    variables: [$SKIP]\n", "tier 1 if except"),
+        ("  except:\n    variables: [$SKIP]\n", "tier 0 if except"),
         // Texts that are no expressions are not known to hold.
         ("  rules:\n    - if: '$A = 1'\n", "tier 0 if $A = 1"),
         ("  rules:\n    - if: '((('\n", "tier 0 if ((("),

@@ -273,6 +273,14 @@ fn of_way(mut way: Vec<Part>) -> Option<Vec<String>> {
 /// The globs that go on with anything, before the next part.
 fn anything(before: &str, next: Option<&Part>) -> Option<Vec<String>> {
     let fresh = before.is_empty() || before.ends_with('/');
+    // `**` before `**` says nothing more.
+    if let Some(deep) = before.strip_suffix("**/") {
+        return Some(match next {
+            None => vec![format!("{deep}**")],
+            Some(Part::Char('/')) => return None,
+            Some(_) => vec![format!("{before}*")],
+        });
+    }
     Some(match (fresh, next) {
         (true, None) => vec![format!("{before}**")],
         (false, None) => vec![format!("{before}*"), format!("{before}*/**")],
@@ -303,7 +311,7 @@ mod tests {
                 r"\.(js|tsx?)$",
                 Some(vec!["**/*.js", "**/*.tsx", "**/*.ts"]),
             ),
-            (r"(^|/)tests/", Some(vec!["tests/**", "**/*/tests/**"])),
+            (r"(^|/)tests/", Some(vec!["tests/**", "*/**/tests/**"])),
             (
                 "(?x)^(\n  a/  # one\n  | b\\.txt$\n)",
                 Some(vec!["a/**", "b.txt"]),

@@ -54,7 +54,12 @@ pub(super) fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) 
     for (index, task) in tasks.into_iter().enumerate() {
         if index == MAX_TASKS {
             let why = format!("more than {MAX_TASKS} tasks");
-            found.skip(origin(task.line, ""), format!("`{file}`"), Reason::NotRead, why);
+            found.skip(
+                origin(task.line, ""),
+                format!("`{file}`"),
+                Reason::NotRead,
+                why,
+            );
             return;
         }
         let mut one = Candidate::new(
@@ -136,7 +141,10 @@ fn scripts(tree: &Tree, file: &RepoPath) -> Result<Vec<Task>, String> {
         out: if LIFECYCLE.contains(&key.name.as_str()) {
             Some((Reason::Nothing, "the package manager runs it by itself"))
         } else if belongs(&key.name) {
-            Some((Reason::Nothing, "it runs with the script that it is named after"))
+            Some((
+                Reason::Nothing,
+                "it runs with the script that it is named after",
+            ))
         } else {
             None
         },
@@ -407,14 +415,18 @@ fn just(text: &str) -> Vec<Task> {
             continue;
         }
         let line = line.strip_prefix('@').unwrap_or(line);
-        let head = line.split_once(':').map(|(head, rest)| (head.trim_end(), rest));
+        let head = line
+            .split_once(':')
+            .map(|(head, rest)| (head.trim_end(), rest));
         let Some((head, rest)) = head.filter(|(_, rest)| !rest.starts_with('=')) else {
             continue;
         };
         let mut parts = head.split_whitespace();
         let name = parts.next().unwrap_or_default();
         let is_name = !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && !matches!(name, "alias" | "export" | "import" | "mod" | "set");
         if !is_name || line.starts_with([' ', '\t', '#']) || rest.starts_with(':') {
             continue;

@@ -15,17 +15,37 @@ fn tree(name: &str, text: &str) -> Tree {
 fn kinds_of_files() {
     for (name, text, want) in [
         (".github/workflows/a.yml", "", Some(Kind::GithubWorkflow)),
-        ("x/.forgejo/workflows/a.yaml", "", Some(Kind::GithubWorkflow)),
+        (
+            "x/.forgejo/workflows/a.yaml",
+            "",
+            Some(Kind::GithubWorkflow),
+        ),
         (".gitlab-ci.yml", "", Some(Kind::GitlabCi)),
         ("ci/part.gitlab-ci.yml", "", Some(Kind::GitlabCi)),
         (".lefthook.yml", "", Some(Kind::Lefthook)),
         ("prek.toml", "", Some(Kind::PreCommit)),
         ("a/.moon/tasks.yml", "", Some(Kind::Moon)),
         ("web/package.json", "", Some(Kind::PackageJson)),
-        ("a.yml", "name: x\non: push\njobs:\n  a:\n", Some(Kind::GithubWorkflow)),
-        ("a.yml", "repos:\n  - repo: x\n    hooks: []\n", Some(Kind::PreCommit)),
-        ("a.yml", "pre-commit:\n  jobs:\n    - run: x\n", Some(Kind::Lefthook)),
-        ("a.yml", "stages: [a]\nx:\n  script: y\n", Some(Kind::GitlabCi)),
+        (
+            "a.yml",
+            "name: x\non: push\njobs:\n  a:\n",
+            Some(Kind::GithubWorkflow),
+        ),
+        (
+            "a.yml",
+            "repos:\n  - repo: x\n    hooks: []\n",
+            Some(Kind::PreCommit),
+        ),
+        (
+            "a.yml",
+            "pre-commit:\n  jobs:\n    - run: x\n",
+            Some(Kind::Lefthook),
+        ),
+        (
+            "a.yml",
+            "stages: [a]\nx:\n  script: y\n",
+            Some(Kind::GitlabCi),
+        ),
         ("-", "x:\n  stage: a\n  script: y\n", Some(Kind::GitlabCi)),
         ("a.yml", "a: b\n", None),
         ("a.json", "{\"jobs\": 1}", None),
@@ -62,7 +82,11 @@ fn tasks_of_files() {
             "package.json",
             Kind::PackageJson,
             "{\"scripts\": {\n\"lint\": \"x\",\n\"prelint\": \"y\",\n\"prepare\": \"z\"}}",
-            &["npm run lint @2", "nothing: npm run prelint", "nothing: npm run prepare"][..],
+            &[
+                "npm run lint @2",
+                "nothing: npm run prelint",
+                "nothing: npm run prepare",
+            ][..],
         ),
         (
             "Makefile",
@@ -70,7 +94,12 @@ fn tasks_of_files() {
             "A := b\nall: x y\n\n.PHONY: all\nx y:\n\tdo: it\n%.o: %.c\nB ?= c:d\n",
             &["make all @2", "make x @5", "make y @5"],
         ),
-        ("build/rules.mk", Kind::Make, "t:\n", &["make -f rules.mk t @1"]),
+        (
+            "build/rules.mk",
+            Kind::Make,
+            "t:\n",
+            &["make -f rules.mk t @1"],
+        ),
         (
             "justfile",
             Kind::Just,
@@ -139,7 +168,11 @@ fn tasks_of_files() {
             ".moon/tasks.yml",
             Kind::Moon,
             "tasks:\n  lint:\n    command: x\n  dev:\n    preset: server\n  own:\n    local: true\n",
-            &["moon run :lint @2", "never_ends: moon run :dev", "never_ends: moon run :own"],
+            &[
+                "moon run :lint @2",
+                "never_ends: moon run :dev",
+                "never_ends: moon run :own",
+            ],
         ),
         (
             "apps/web/moon.yml",
@@ -171,8 +204,16 @@ fn nothing_is_lost_in_silence() {
         ]
     );
     assert_eq!(translation.checks.len(), 1);
-    assert!(translation.text.contains("flake8 {changed}"), "{}", translation.text);
-    assert!(translation.text.contains("Converted from"), "{}", translation.text);
+    assert!(
+        translation.text.contains("flake8 {changed}"),
+        "{}",
+        translation.text
+    );
+    assert!(
+        translation.text.contains("Converted from"),
+        "{}",
+        translation.text
+    );
     // A file that is none.
     let translation = translate(&tree(name, "a: ["), &path(name), Kind::PreCommit, name);
     assert_eq!(translation.checks.len(), 0);
