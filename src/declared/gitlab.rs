@@ -299,7 +299,7 @@ impl Reader<'_> {
             .get("allow_failure")
             .is_some_and(|value| !value.is(false));
         let lines = self.lines(&["before_script", "script"]);
-        let (services, service_names) = self.services(&variables);
+        let services = self.services(&variables);
         let mut job = Job {
             file: self.config.files.first().cloned().unwrap_or_default(),
             belief: Belief::Workflow,
@@ -320,13 +320,9 @@ impl Reader<'_> {
             built: Vec::new(),
             since_compared: Vec::new(),
         };
-        let env: BTreeMap<String, String> = variables
-            .iter()
-            .filter(|(name, value)| {
-                means_something(name, value) || service_names.contains(name.as_str())
-            })
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        // What a value refers to and nothing sets is not known.
+        let mut env = variables.clone();
+        env.retain(|_, value| !value.contains('$'));
         self.run(&mut job, &lines, &variables, &env, found);
         // Whatever it does, the job's end does not depend on it.
         let after = self.lines(&["after_script"]);
@@ -389,18 +385,19 @@ impl Reader<'_> {
             }
         };
         let new = found.candidates.iter_mut().skip(candidates);
-        new.for_each(|candidate: &mut Candidate| place(&mut candidate.origin));
+        new.for_each(|candidate: &mut Candidate| {
+            place(&mut candidate.origin);
+            candidate
+                .env
+                .retain(|name, value| means_something(name, value));
+        });
         let new = found.skipped.iter_mut().skip(skipped);
         new.for_each(|skipped| place(&mut skipped.origin));
     }
 
-    /// The services of the job, each with the variables that name it; and all these variables.
-    fn services(
-        &self,
-        variables: &BTreeMap<String, String>,
-    ) -> (Vec<(String, Vec<String>)>, BTreeSet<String>) {
+    /// The services of the job, each with the variables that name it.
+    fn services(&self, variables: &BTreeMap<String, String>) -> Vec<(String, Vec<String>)> {
         let mut all = Vec::new();
-        let mut names = BTreeSet::new();
         for service in self.get("services").map_or_else(Vec::new, Item::flat) {
             let image = service.get("name").unwrap_or(service).text();
             let image = fill(image.unwrap_or_default(), variables);
@@ -423,10 +420,9 @@ impl Reader<'_> {
                 (mentions || name.starts_with(&prefix)).then(|| name.clone())
             };
             let own: Vec<String> = variables.iter().filter_map(of_service).collect();
-            names.extend(own.iter().cloned());
             all.push((short, own));
         }
-        (all, names)
+        all
     }
 }
 
@@ -586,6 +582,20 @@ fn means_something(name: &str, value: &str) -> bool {
         && !exact.contains(&name)
         && !name.contains("CACHE")
         && !(name == "NODE_OPTIONS" && value.starts_with("--max-old-space"))
+}
+
+/// Whether a variable is a part of the script's commands, which has been filled in.
+fn is_parameter(lines: &[(String, At)], name: &str) -> bool {
+    let prints = |line: &str| line.trim_start().starts_with("echo");
+    let names = |part: &str| {
+        let part = part.trim_start_matches('{');
+        part.strip_prefix(name)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    };
+    lines
+        .iter()
+        .filter(|(line, _)| !prints(line))
+        .any(|(line, _)| line.split('$').skip(1).any(names))
 }
 
 /// The variables of a script that hold a secret by their name, and that the configuration does not

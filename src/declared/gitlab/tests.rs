@@ -491,6 +491,52 @@ fn what_includes_itself_ends() {
     assert!(found.skipped.iter().any(|s| s.reason == Reason::NotRead));
 }
 
+#[test]
+fn commands_of_a_job() {
+    let text = "\
+variables: {RUSTFLAGS: -D warnings, GIT_DEPTH: '1'}
+lint:
+  allow_failure: true
+  variables: {DIR: src}
+  timeout: 10m
+  script:
+    - failed=
+    - cargo clippy || failed=1
+    - flake8 $DIR || failed=1
+    - test -z \"$failed\"
+  after_script: [cargo doc]
+database:
+  services: [{name: 'postgres:16', alias: db}]
+  variables: {DATABASE_URL: 'postgres://db/x'}
+  script: [pytest]
+";
+    let mut found = Found::default();
+    read(&tree(&[(FILE, text), ("src/a.py", "")]), &mut found);
+    let shown: Vec<String> = found
+        .candidates
+        .iter()
+        .map(|one| {
+            let out = match &one.state {
+                State::Out(reason, _) => format!("{}: ", reason.key()),
+                _ => String::new(),
+            };
+            let env: Vec<String> = one.env.iter().map(|(n, v)| format!("{n}={v} ")).collect();
+            format!("{} {out}{}{}", one.origin.line, env.concat(), one.text())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "8 RUSTFLAGS=-D warnings cargo clippy",
+            "9 RUSTFLAGS=-D warnings flake8 src",
+            "11 cannot_fail: DIR=src RUSTFLAGS=-D warnings cargo doc",
+            "15 service: DATABASE_URL=postgres://db/x RUSTFLAGS=-D warnings pytest",
+        ]
+    );
+    assert!(found.candidates[0].warning);
+    assert_eq!(found.candidates[0].timeout, Some(10));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

@@ -100,7 +100,9 @@ fn close(hook: &str, range: Range<usize>, found: &mut Found) {
         return;
     }
     for candidate in found.candidates.get_mut(range).into_iter().flatten() {
-        if candidate.state == State::Open && candidate.words().is_some_and(|w| started(w).is_some())
+        if candidate
+            .words()
+            .is_some_and(|words| started(words).is_some())
         {
             let why = "it rewrites what is staged; its commands are read one by one";
             candidate.leave_out(Reason::Writes, why);

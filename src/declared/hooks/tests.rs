@@ -343,6 +343,105 @@ fn steps_of_hk() {
     assert_eq!(shown(&found), ["hk check --all"]);
 }
 
+#[test]
+fn jobs_of_lefthook() {
+    let text = r#"
+pre-commit:
+  exclude: ["gen/*"]
+  jobs:
+    - name: lint
+      glob: "*.{js,ts}"
+      run: npx eslint --fix {staged_files}
+      stage_fixed: true
+    - name: sprites
+      run: node tools/sprites.mjs && git add sprites.js
+    - group:
+        jobs:
+          - name: web
+            root: web/
+            glob: "src/*.ts"
+            run: npx tsc --noEmit
+    - script: check.sh
+      runner: bash
+pre-push:
+  commands:
+    test:
+      run: go test ./...
+    off:
+      skip: true
+      run: go vet ./...
+commit-msg:
+  commands:
+    message:
+      run: npx commitlint --edit {1}
+fixes:
+  jobs:
+    - run: flake8
+"#;
+    let files = [("lefthook.yml", text), ("web/src/a.ts", "")];
+    let mut found = Found::default();
+    read(&tree(&files), &mut found);
+    let shown: Vec<String> = shown(&found)
+        .into_iter()
+        .filter(|line| !line.contains("git add"))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "npx eslint --fix {changed} @ **/*.{js,ts} !gen/**",
+            "writes: node tools/sprites.mjs",
+            "npx tsc --noEmit @ web/** !gen/**",
+            "bash .lefthook/pre-commit/check.sh @ ** !gen/**",
+            "go test ./...",
+            "not_run: go vet ./...",
+            "occasion: npx commitlint --edit {1}",
+            "not_run: flake8",
+        ]
+    );
+    assert_eq!(found.candidates.iter().map(|c| c.tier).max(), Some(1));
+}
+
+#[test]
+fn scripts_of_husky() {
+    let files = [
+        (
+            ".husky/pre-commit",
+            "#!/bin/sh\n. \"$(dirname -- \"$0\")/_/husky.sh\"\n\nnpx lint-staged\nflake8 src\n",
+        ),
+        (".husky/post-merge", "npm ci\n"),
+        (".husky/_/husky.sh", "exit 1\n"),
+        (
+            "package.json",
+            r#"{"simple-git-hooks": {"pre-push": "mypy src"}}"#,
+        ),
+    ];
+    let mut found = Found::default();
+    read(&tree(&files), &mut found);
+    assert_eq!(
+        shown(&found),
+        [
+            "occasion: npm ci",
+            "writes: npx lint-staged",
+            "flake8 src",
+            "mypy src"
+        ]
+    );
+    assert_eq!(found.candidates[2].origin.line, 5);
+}
+
+#[test]
+fn literal_steps_of_hk() {
+    let text = "hooks {\n  [\"check\"] {\n    steps {\n      [\"py\"] {\n        \
+                glob = List(\"*.py\", \"x/*.pyi\")\n        check = \"flake8 {{files}}\"\n        \
+                fix = \"black {{files}}\"\n      }\n      [\"f\"] { fix = \"isort .\" }\n    }\n  }\n}\n";
+    let mut found = Found::default();
+    read(&tree(&[("hk.pkl", text)]), &mut found);
+    assert_eq!(
+        shown(&found),
+        ["flake8 {changed} @ **/*.py x/*.pyi", "writes: isort ."]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
