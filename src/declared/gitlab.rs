@@ -217,7 +217,7 @@ impl Reader<'_> {
         all
     }
 
-    /// What the job's rules say of a change, and its tier.
+    /// Returns the answer of the job's rules for a change, and its tier.
     fn answer(
         &self,
         variables: &BTreeMap<String, String>,

@@ -41,7 +41,7 @@ impl Manager {
     ];
 }
 
-/// What a command that runs hooks runs.
+/// The hooks that a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRunner {
     /// The manager.

@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// Where a file of the kind is in a repository, for one that comes from elsewhere.
+    /// The path of such a file in a repository, for one that comes from elsewhere.
     #[must_use]
     pub fn home(self) -> &'static str {
         match self {
@@ -185,7 +185,7 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
     }
 }
 
-/// What became of a file.
+/// A file, translated.
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// All that it declares.
@@ -194,7 +194,7 @@ pub struct Translation {
     pub checks: Vec<Check>,
     /// The contract, laid out.
     pub text: String,
-    /// What is not in the contract, or is there otherwise, in the order of the files.
+    /// All that is not in the contract, or is there otherwise, in the order of the files.
     pub account: Vec<Entry>,
 }
 
@@ -243,24 +243,7 @@ fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) {
         hooks::read_file(tree, manager, file, None, Belief::Workflow, found);
     };
     match kind {
-        Kind::GithubWorkflow => {
-            // Workflows that this one calls are read through it; others that judge a change are not
-            // asked for.
-            let mut alone = tree.clone();
-            let workflow = |path: &RepoPath| {
-                [
-                    ".github/workflows/",
-                    ".forgejo/workflows/",
-                    ".gitea/workflows/",
-                ]
-                .iter()
-                .any(|folder| path.as_bytes().starts_with(folder.as_bytes()))
-            };
-            alone.texts.retain(|path, text| {
-                path == file || !workflow(path) || text.contains("workflow_call")
-            });
-            github::read(&alone, found);
-        }
+        Kind::GithubWorkflow => github::read_files(tree, std::slice::from_ref(file), found),
         Kind::GitlabCi => gitlab::read_file(tree, file, found),
         Kind::PreCommit => manager(Manager::PreCommit, found),
         Kind::Lefthook => manager(Manager::Lefthook, found),
@@ -306,7 +289,7 @@ fn of_candidate(candidate: &Candidate) -> Option<Entry> {
     })
 }
 
-/// What installs or prints requires no check, there or here.
+/// The weight of a reason: a command that installs or prints requires no check, there or here.
 fn weight(reason: Reason) -> Weight {
     match reason {
         Reason::Installs | Reason::Nothing | Reason::Built => Weight::NoEffect,

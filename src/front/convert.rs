@@ -82,7 +82,7 @@ impl Format {
     }
 }
 
-/// Where contracts of other tools are in a repository: `vplan import` converts them, and `vplan init`
+/// The paths of contracts of other tools in a repository: `vplan import` converts them, and `vplan init`
 /// proposes their commands.
 pub const PREDECESSORS: &[(&str, Format)] = &[
     (

@@ -1,4 +1,4 @@
-//! The cells of `parallel: matrix`: which one this machine stands in for, and which others change
+//! The cells of `parallel: matrix`: the one that fits this machine, and those that change
 //! the work.
 
 use super::item::Item;
@@ -16,7 +16,7 @@ pub(super) struct Chosen {
     pub(super) first: Cell,
     /// Cells whose other axes have other values: tier 1, at most three.
     pub(super) more: Vec<Cell>,
-    /// How many cells there are.
+    /// The number of all cells.
     pub(super) count: usize,
     /// Combinations of other axes that are no check.
     pub(super) dropped: Vec<String>,
@@ -184,7 +184,7 @@ fn pins(tree: &Tree) -> Vec<String> {
     all
 }
 
-/// How well a cell fits this machine: Linux, then the pinned version, then the newest release.
+/// The fit of a cell to this machine: Linux, then the pinned version, then the newest release.
 fn rank(cell: &Cell, pins: &[String]) -> (bool, bool, bool, Vec<Vec<u64>>) {
     let values: Vec<&String> = cell
         .iter()

@@ -38,14 +38,14 @@ pub(super) struct Entry {
     pub(super) value: Item,
 }
 
-/// What all files say together.
+/// The configuration of all files together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Config {
     /// The files that were read.
     pub(super) files: Vec<RepoPath>,
     /// The entries of the top level.
     pub(super) top: Vec<Entry>,
-    /// How many more values may be copied.
+    /// The number of values that may still be copied.
     budget: usize,
     /// Whether more would have been copied: then nothing is known to be whole.
     exhausted: bool,

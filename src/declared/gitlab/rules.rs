@@ -21,7 +21,7 @@ impl Pipeline {
         [Pipeline::MergeRequest, Pipeline::Branch, Pipeline::Default];
 }
 
-/// What is known of a variable.
+/// The knowledge of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Known {
     /// Its value; `None` where it is not set.
@@ -35,10 +35,10 @@ enum Known {
 /// A branch of no particular name: that of a change.
 const A_BRANCH: &str = "a-change";
 
-/// What an expression or a rule says: `None` when that depends on what only CI knows.
+/// The answer of an expression or a rule: `None` when that depends on what only CI knows.
 type Three = Option<bool>;
 
-/// What expressions are evaluated against.
+/// The facts that expressions are evaluated against.
 #[derive(Clone, Debug)]
 pub(super) struct Facts<'a> {
     pub(super) tree: &'a Tree,
@@ -237,7 +237,7 @@ impl Facts<'_> {
         }
     }
 
-    /// What is known of a variable in this pipeline.
+    /// Returns the knowledge of a variable in this pipeline.
     fn variable(&self, name: &str) -> Known {
         use Pipeline::{Branch, Default, MergeRequest};
         let text = |text: &str| Known::Is(Some(text.to_owned()));

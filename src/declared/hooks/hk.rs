@@ -1,5 +1,5 @@
 //! Reads `hk.pkl`: the steps that are literal. Pkl is a programming language; what is computed is not
-//! read, and `hk check --all` stands in for all of it then.
+//! read, and `hk check --all` is the one command then.
 
 use super::Group;
 use crate::base::glob::Glob;

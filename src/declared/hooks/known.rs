@@ -16,7 +16,7 @@ pub(super) struct Known {
     pub(super) reads: Reads,
 }
 
-/// What a hook is given.
+/// The files that a hook is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     /// The changed files.

@@ -110,7 +110,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What groups around a job say.
+/// The settings of the groups around a job.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     globs: Option<Vec<String>>,

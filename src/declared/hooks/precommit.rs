@@ -64,7 +64,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What holds for all hooks of a configuration.
+/// The settings for all hooks of a configuration.
 struct Shared<'s> {
     tree: &'s Tree,
     document: &'s Document,
