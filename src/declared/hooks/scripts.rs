@@ -3,7 +3,7 @@
 
 use super::{Group, is_other_hook, judges, started};
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Reason, State};
+use crate::declared::candidate::{Belief, Found, Reason};
 use crate::declared::tree::{Document, Syntax, Tree};
 use crate::front::tree::{Node, Value};
 use std::ops::Range;
