@@ -10,7 +10,7 @@ mod tools;
 
 use super::candidate::{Belief, Candidate, Found, Import, Origin, Reason, State, Work};
 use super::kind::{self, Kind};
-use super::tasks::package::{NOT_OURS, is_ours};
+use super::tasks::package::is_ours;
 use super::tree::Tree;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
@@ -360,7 +360,6 @@ fn survey(
             dirs.insert((depth, dir));
         }
     }
-    debug_assert!(NOT_OURS.is_sorted(), "a list of names");
     (dirs, deep, odd)
 }
 

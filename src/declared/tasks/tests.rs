@@ -483,3 +483,448 @@ fn script_files() {
         );
     }
 }
+
+#[test]
+fn just_recipes() {
+    let text = "\
+set shell := ['bash', '-c']
+version := `git describe`
+packages := './...'
+export RUST_LOG := 'warn'
+alias t := test
+
+[private]
+default:
+    @just --list
+
+[group('verify')]
+ci: tidy (test '-race' packages) && after
+tidy:
+    go mod tidy
+test flags='' what=packages *more:
+    @echo testing
+    -go test {{ flags }} {{ what }} {{more}}
+after:
+    go run . \\
+      --version {{ version }}
+[confirm]
+deploy to:
+    kubectl {{ to }}
+[no-cd]
+here:
+    ls
+script:
+    #!/usr/bin/env bash
+    set -e
+    cargo test
+loop: back
+back: loop
+    x
+[windows]
+tidy:
+    del x
+need: (test version)
+";
+    let tree = tree(&[("justfile", text), ("sub/x", "")]);
+    let e = "RUST_LOG=warn ";
+    for (dir, command, want) in [
+        (
+            "sub",
+            "just ci",
+            vec![
+                format!("justfile:14 tidy: {e}go mod tidy"),
+                format!("justfile:16 test: {e}echo testing"),
+                format!("justfile:17 test: -{e}go test -race ./... "),
+                format!("justfile:19 after: {e}go run . --version ${{{{ just }}}}"),
+            ],
+        ),
+        (
+            ".",
+            "just packages=./a t -v",
+            vec![
+                format!("justfile:16 test: {e}echo testing"),
+                format!("justfile:17 test: -{e}go test -v ./a "),
+            ],
+        ),
+        (
+            ".",
+            "just",
+            vec![format!("justfile:9 default: {e}just --list")],
+        ),
+        (
+            ".",
+            "just deploy x",
+            vec!["opaque: the recipe `deploy`: it asks a person".to_owned()],
+        ),
+        (
+            "sub",
+            "just here",
+            vec![format!("sub justfile:26 here: {e}ls")],
+        ),
+        (
+            ".",
+            "just script",
+            vec![format!(
+                "justfile:28 script: {e}#!/usr/bin/env bash\nset -e\ncargo test"
+            )],
+        ),
+        (".", "just loop", vec![format!("justfile:33 back: {e}x")]),
+        (
+            ".",
+            "just none",
+            vec!["opaque: `justfile` has no recipe `none`".to_owned()],
+        ),
+        (
+            ".",
+            "just need",
+            vec!["opaque: an argument of `test` is not literal".to_owned()],
+        ),
+        (".", "just --list", vec!["no task".to_owned()]),
+    ] {
+        assert_eq!(
+            run_in(&tree, dir, &words(command)),
+            want,
+            "{dir}: {command}"
+        );
+    }
+}
+
+#[test]
+fn mise_tasks() {
+    let tree = tree(&[
+        (
+            "mise.toml",
+            "[tasks.lint]\ndepends = ['lint:*']\n[tasks.'lint:go']\nrun = ['golangci-lint run', 'go vet ./...']\n\
+             dir = 'sub'\nenv = { CGO_ENABLED = 0 }\n[tasks]\nshort = 'cargo test'\nloop = { depends = ['loop'] }\n\
+             gone = { depends = ['nothing'] }\n",
+        ),
+        (
+            "mise-tasks/lint/shell",
+            "#!/bin/sh\n#MISE depends=[\"short\"]\nshellcheck a.sh\n",
+        ),
+        ("mise-tasks/py", "#!/usr/bin/env python3\n"),
+    ]);
+    for (command, want) in [
+        (
+            "mise run lint",
+            &[
+                "sub mise.toml:4 lint:go: CGO_ENABLED=0 golangci-lint run",
+                "sub mise.toml:4 lint:go: CGO_ENABLED=0 go vet ./...",
+                "mise.toml:8 short: cargo test",
+                "mise-tasks/lint/shell:1 lint:shell: #!/bin/sh\n#MISE depends=[\"short\"]\nshellcheck a.sh\n",
+            ][..],
+        ),
+        (
+            "mise r short -- --lib",
+            &["mise.toml:8 short: cargo test --lib"],
+        ),
+        ("mise run loop", &[]),
+        (
+            "mise run gone",
+            &["opaque: mise has no task `nothing` here"],
+        ),
+        (
+            "mise run py",
+            &["opaque: the task `py`: `mise-tasks/py` is no shell script"],
+        ),
+        ("mise install", &["no task"]),
+        ("mise", &["no task"]),
+    ] {
+        assert_eq!(run_in(&tree, ".", &words(command)), want, "{command}");
+    }
+}
+
+#[test]
+fn tasks_of_taskfiles() {
+    let text = "\
+version: '3'
+vars: {PKG: ./...}
+tasks:
+  default:
+    deps: [lint]
+    cmds:
+      - task: test
+  lint: golangci-lint run
+  test:
+    dir: sub
+    env: {CGO_ENABLED: 0}
+    vars: {FLAGS: -race}
+    cmds:
+      - cmd: go test {{.FLAGS}} {{.PKG}} {{.CLI_ARGS}}
+        ignore_error: true
+      - echo {{now}}
+  loop: {deps: [loop]}
+";
+    let tree = tree(&[("Taskfile.yml", text), ("sub/x", "")]);
+    for (command, want) in [
+        (
+            "task",
+            &[
+                "Taskfile.yml:8 lint: golangci-lint run",
+                "sub Taskfile.yml:14 test: -CGO_ENABLED=0 go test -race ./... ",
+                "sub Taskfile.yml:16 test: CGO_ENABLED=0 echo ${{ task }}",
+            ][..],
+        ),
+        ("task loop", &[]),
+        ("task none", &["opaque: `Taskfile.yml` has no task `none`"]),
+        ("task --list", &["no task"]),
+    ] {
+        assert_eq!(run_in(&tree, ".", &words(command)), want, "{command}");
+    }
+}
+
+#[test]
+fn environments_of_tox() {
+    let ini = "\
+[tox]
+envlist = py{311,312}-{a,b}, lint
+[testenv]
+deps = pytest
+commands =
+    a: pytest {posargs:tests} \\
+        --strict
+    !a: pytest -k b
+    - coverage report
+[testenv:lint]
+changedir = sub
+commands = ruff check --fix {toxinidir} {[base]more}
+[base]
+more = {envname}
+";
+    let toml = "env_list = ['lint']\n[env.lint]\ncommands = [['mypy', { replace = 'posargs', default = ['src dir'] }]]\n";
+    let tree = tree(&[("tox.ini", ini), ("t/tox.toml", toml), ("sub/x", "")]);
+    for (dir, command, want) in [
+        (
+            ".",
+            "tox run -e py312-a",
+            &[
+                "tox.ini:6 py312-a: pytest tests --strict",
+                "tox.ini:9 py312-a: -coverage report",
+            ][..],
+        ),
+        (
+            ".",
+            "tox -e py312-b -- x",
+            &[
+                "tox.ini:8 py312-b: pytest -k b",
+                "tox.ini:9 py312-b: -coverage report",
+            ],
+        ),
+        (
+            ".",
+            "tox -elint",
+            &["sub tox.ini:12 lint: ruff check --fix . lint"],
+        ),
+        (
+            ".",
+            "tox",
+            &[
+                "tox.ini:6 py311-a: pytest tests --strict",
+                "tox.ini:9 py311-a: -coverage report",
+                "tox.ini:8 py311-b: pytest -k b",
+                "sub tox.ini:12 lint: ruff check --fix . lint",
+            ],
+        ),
+        (
+            "t",
+            "tox run -e lint",
+            &["t t/tox.toml:3 lint: mypy 'src dir'"],
+        ),
+        (
+            "t",
+            "tox run -e none",
+            &["opaque: `t/tox.toml` has no commands for `none`"],
+        ),
+        (".", "tox list", &["no task"]),
+        ("none", "tox", &["opaque: nothing configures tox in `none`"]),
+    ] {
+        assert_eq!(
+            run_in(&tree, dir, &words(command)),
+            want,
+            "{dir}: {command}"
+        );
+    }
+    let wide = format!(
+        "[tox]\nenvlist = {}\n[testenv]\ncommands = x\n",
+        "{a,b,c,d,e,f,g,h}".repeat(30)
+    );
+    let tree = self::tree(&[("tox.ini", &wide)]);
+    assert_eq!(run_in(&tree, ".", &words("tox")).len(), 1);
+}
+
+#[test]
+fn sessions_of_nox() {
+    let text = "\
+import nox
+nox.options.sessions = ['lint']
+
+@nox.session(python=['3.11', '3.12'])
+@nox.parametrize('x', [1])
+def tests(session):
+    session.install('.[test]')
+    session.run('pytest', '--strict', *session.posargs, env={'A': '1'})
+    if x:
+        session.run(
+            'coverage',
+            'report',
+        )
+
+@nox.session(name='lint')
+def check(session: nox.Session) -> None:
+    # session.run('wrong')
+    session.run('ruff', 'check', '--fix', 'src dir', external=True)
+    session.run(TOOL, \"--x\")
+
+def helper(session):
+    session.run('wrong')
+";
+    let tree = tree(&[("noxfile.py", text)]);
+    let lint: &[&str] = &[
+        "noxfile.py:18 lint: ruff check --fix 'src dir'",
+        "noxfile.py:19 lint: ${NOX} --x",
+    ];
+    for (command, want) in [
+        ("nox", lint),
+        ("nox -s lint", lint),
+        (
+            "nox -s tests-3.12 -- -k a",
+            &[
+                "noxfile.py:8 tests: pytest --strict -k a",
+                "noxfile.py:10 tests: coverage report",
+            ],
+        ),
+        (
+            "nox --session=helper",
+            &["opaque: `noxfile.py` has no session `helper`"],
+        ),
+        ("nox -l", &["no task"]),
+    ] {
+        assert_eq!(run_in(&tree, ".", &words(command)), want, "{command}");
+    }
+}
+
+#[test]
+fn scripts_of_other_manifests() {
+    let project = "\
+[tool.hatch.envs.default.scripts]
+test = 'pytest {args:tests}'
+all = ['lint', '- test -x']
+lint = 'ruff check --fix'
+loop = ['back']
+back = 'loop'
+[tool.hatch.envs.docs.scripts]
+build = 'mkdocs build'
+[tool.pdm.scripts]
+types = {cmd = ['mypy', 'src dir']}
+[tool.poe.tasks]
+check = {sequence = ['types', {cmd = 'pytest'}]}
+types = 'mypy'
+odd = {script = 'a:b'}
+";
+    let tree = tree(&[
+        ("pyproject.toml", project),
+        (
+            ".cargo/config.toml",
+            "[alias]\nxtask = 'run -p xtask --'\nlint = ['clippy', '--fix']\nself = 'self x'\n",
+        ),
+        (
+            "composer.json",
+            "{\"scripts\": {\"test\": [\"@lint\", \"@php a.php\", \"phpunit\"], \"lint\": \"pint\", \"code\": \"A::b\"}}",
+        ),
+    ]);
+    for (command, want) in [
+        (
+            "hatch run test",
+            &["pyproject.toml:2 test: pytest tests"][..],
+        ),
+        (
+            "hatch run test -k a",
+            &["pyproject.toml:2 test: pytest -k a"],
+        ),
+        (
+            "hatch run docs:build",
+            &["pyproject.toml:8 build: mkdocs build"],
+        ),
+        (
+            "hatch run all",
+            &[
+                "pyproject.toml:4 lint: ruff check --fix",
+                "pyproject.toml:2 test: pytest -x",
+            ],
+        ),
+        ("hatch run loop", &["opaque: `back` needs too many scripts"]),
+        ("hatch run pytest", &["no task"]),
+        (
+            "pdm run types",
+            &["pyproject.toml:10 types: mypy 'src dir'"],
+        ),
+        (
+            "poe check",
+            &[
+                "pyproject.toml:13 types: mypy",
+                "pyproject.toml:12 check: pytest",
+            ],
+        ),
+        (
+            "poe odd",
+            &["opaque: the script `odd` of `pyproject.toml` is no command"],
+        ),
+        (
+            "cargo xtask ci",
+            &[".cargo/config.toml:2 xtask: cargo run -p xtask -- ci"],
+        ),
+        (
+            "cargo lint",
+            &[".cargo/config.toml:3 lint: cargo clippy --fix"],
+        ),
+        ("cargo self", &["no task"]),
+        ("cargo test", &["no task"]),
+        (
+            "composer test",
+            &[
+                "composer.json:1 test: composer run-script lint",
+                "composer.json:1 test: php a.php",
+                "composer.json:1 test: phpunit",
+            ],
+        ),
+        (
+            "composer run-script code",
+            &["opaque: `A::b` is code of PHP"],
+        ),
+        (
+            "composer none",
+            &["opaque: `composer.json` declares no script `none`"],
+        ),
+        ("composer install", &["no task"]),
+    ] {
+        assert_eq!(run_in(&tree, ".", &words(command)), want, "{command}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    /// Any text is read without a panic, within the bounds.
+    #[test]
+    fn any_text(text in "([a-zA-Z0-9 \\t\\n:=$(){}@%'\"#,\\[\\]\\\\./-]|all|\\n\\t|\\n    |test: |session.run\\(|\\{posargs:|\\{\\{|é){0,200}") {
+        const FILES: [&str; 10] = [
+            "Makefile", "justfile", "mise.toml", "tox.ini", "noxfile.py", "package.json", "pyproject.toml",
+            "Taskfile.yml", "composer.json", "x.sh",
+        ];
+        const COMMANDS: [&str; 14] = [
+            "make", "make all", "just", "just all", "mise run all", "tox", "tox -e all", "nox", "npm run all",
+            "run-p all *", "hatch run all", "task all", "composer all", "./x.sh a b",
+        ];
+        let files: Vec<(&str, &str)> = FILES.iter().map(|file| (*file, text.as_str())).collect();
+        let tree = tree(&files);
+        for command in COMMANDS {
+            if let Body::Lines(lines) = body(&tree, &RepoPath::root(), &words(command)) {
+                proptest::prop_assert!(lines.len() <= kit::MAX_LINES);
+                proptest::prop_assert!(lines.iter().all(|l| l.text.len() <= kit::MAX_TEXT));
+            }
+        }
+        let mut found = crate::declared::candidate::Found::default();
+        crate::declared::manifests::read(&tree, &mut found);
+        crate::declared::runners::apply(&tree, &mut found);
+    }
+}
