@@ -380,6 +380,7 @@ impl Walk<'_> {
     }
 
     fn run(&mut self, name: &str, args: Vec<String>, depth: usize) -> Result<(), String> {
+        let name = self.parsed.aliases.get(name).map_or(name, String::as_str);
         if !self.seen.insert((name.to_owned(), args.clone())) {
             return Ok(());
         }

@@ -285,19 +285,19 @@ endef
     let tree = tree(&files);
     let env = "MIX_ENV=test ";
     let line = |rest: &str, text: &str| format!("{rest}: {env}{text}");
-    let format = line("Makefile:24 format", "clang-format -i src/a.c src/b.c");
+    let format = line("Makefile:25 format", "clang-format -i src/a.c src/b.c");
     let lint = [
         format,
-        line("Makefile:22 style", "echo styled"),
+        line("Makefile:23 style", "echo styled"),
         line("ci/more.mk:2 more", "more"),
     ];
     let check = [
-        "Makefile:26 check: -MIX_ENV=test python3 -m pytest --verbose "
+        "Makefile:27 check: -MIX_ENV=test python3 -m pytest --verbose "
             .trim_end()
             .to_owned()
             + " ",
-        "Makefile:28 check: -MIX_ENV=test run $(shell date) $(EXE) $HOME/x".to_owned(),
-        line("Makefile:30 check", "make -C sub check"),
+        "Makefile:29 check: -MIX_ENV=test run $(shell date) $(EXE) $HOME/x".to_owned(),
+        line("Makefile:31 check", "make -C sub check"),
     ];
     for (command, want) in [
         (
@@ -316,22 +316,22 @@ endef
         (
             "make test-unit",
             vec![
-                line("Makefile:35 data-%", "fetch unit").replace("data-%", "data-unit"),
-                line("Makefile:33 test-unit", "run unit test-unit data-unit"),
+                line("Makefile:36 data-%", "fetch unit").replace("data-%", "data-unit"),
+                line("Makefile:34 test-unit", "run unit test-unit data-unit"),
             ],
         ),
-        ("make debug", vec![line("Makefile:38 debug", "cc only.c")]),
+        ("make debug", vec![line("Makefile:39 debug", "cc only.c")]),
         (
             "make twice",
             vec![
-                line("Makefile:40 twice", "one"),
-                line("Makefile:42 twice", "two"),
+                line("Makefile:41 twice", "one"),
+                line("Makefile:43 twice", "two"),
             ],
         ),
         ("make empty", vec![]),
         (
             "make format SRCS=$x",
-            vec![line("Makefile:24 format", "clang-format -i $x")],
+            vec![line("Makefile:25 format", "clang-format -i $x")],
         ),
         (
             "make none",

@@ -210,8 +210,12 @@ impl Tox {
             _ => dir.clone(),
         };
         let mut lines: Vec<Line> = Vec::new();
-        let mut goes_on = false;
+        let (mut goes_on, mut skipping) = (false, false);
         for (raw, number) in text.lines().zip(*number..) {
+            if std::mem::take(&mut skipping) {
+                skipping = raw.ends_with('\\');
+                continue;
+            }
             let conditional = raw.split_once(": ").filter(|(factors, _)| {
                 let plain = |c: char| c.is_alphanumeric() || "-_.,!{} ".contains(c);
                 !goes_on
@@ -222,7 +226,10 @@ impl Tox {
             });
             let text = match conditional {
                 Some((factors, text)) if self.holds(factors, name) => text,
-                Some(_) => continue,
+                Some(_) => {
+                    skipping = raw.ends_with('\\');
+                    continue;
+                }
                 None => raw,
             };
             let whole = text.strip_suffix('\\').unwrap_or(text).trim();

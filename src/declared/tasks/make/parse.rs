@@ -194,6 +194,12 @@ impl Makefile {
         let assigns = second.starts_with(['=', '?', '+']) || second.starts_with(":=");
         match first {
             _ if assigns => {}
+            "override" | "export" | "private" if second == "define" => {
+                reader.define = 1;
+                let name = words.next().unwrap_or_default();
+                self.variables.insert(name.to_owned(), Value::Unknown);
+                return Vec::new();
+            }
             "ifeq" | "ifneq" | "ifdef" | "ifndef" => {
                 reader.conditions += 1;
                 return Vec::new();
