@@ -10,8 +10,7 @@ mod globs;
 mod jobs;
 mod matrix;
 mod steps;
-#[cfg(test)]
-mod tests;
+mod tox;
 
 use super::candidate::{Found, Origin, Reason, State, When};
 use super::script::{self, Job, Script};
@@ -483,3 +482,6 @@ fn other_machine(text: &str) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 //! ends as kept, as merged into another one, or as left out for a reason that is shown.
 
 pub mod candidate;
+pub mod ci_other;
 pub mod conditions;
 pub mod github;
 pub mod gitlab;

@@ -3,7 +3,9 @@
 use super::candidate::{Found, Reason, State};
 use super::text::{self, Check};
 use super::tree::Tree;
-use super::{conditions, github, gitlab, hooks, look, manifests, merge, predecessors, size};
+use super::{
+    ci_other, conditions, github, gitlab, hooks, look, manifests, merge, predecessors, size,
+};
 use crate::base::source::{Source, Sources};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
@@ -25,6 +27,7 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let mut found = Found::default();
     github::read(tree, &mut found);
     gitlab::read(tree, &mut found);
+    ci_other::read(tree, &mut found);
     hooks::read(tree, &mut found);
     predecessors::read(tree, &mut found);
     look::through(tree, &mut found);

@@ -5,7 +5,7 @@ use super::expression::{Maybe, Scope, Truth, Value};
 use super::matrix::{self, Axis, Cell, Choice, Uses};
 use super::steps::Steps;
 use super::{
-    Env, Flow, MAX_DEPTH, Reader, actions, blank, github, place, steps, text_of, value_of,
+    Env, Flow, MAX_DEPTH, Reader, actions, blank, github, place, steps, text_of, tox, value_of,
 };
 use crate::base::path::RepoPath;
 use crate::declared::candidate::{Found, Reason, When};
@@ -318,7 +318,10 @@ impl Reader<'_> {
             out: None,
         };
         let list = node.get("steps").map(Node::list).unwrap_or_default();
+        let start = found.candidates.len();
         self.steps(found, &mut steps, list);
+        let cell = steps.scope.get("matrix");
+        tox::choose(self.tree, &cell, found, start);
     }
 
     /// The events for which a condition may hold.
@@ -478,16 +481,16 @@ impl Reader<'_> {
         let Some(called) = called else {
             return Value::unknown();
         };
-        if !self.step() {
+        let declared = call_of(&called).and_then(|call| call.get("outputs"));
+        if declared.is_none() || !self.step() {
             return Value::unknown();
         }
         let mut inner = super::base_scope(self.tree);
         inner.set("inputs", inputs(&called, doc, node, scope));
         let jobs = self.outputs_of_jobs(&called, &inner, depth);
         inner.set("jobs", jobs);
-        let outputs = call_of(&called).and_then(|call| call.get("outputs"));
         let mut all = Vec::new();
-        for (name, node) in outputs.map(Node::entries).unwrap_or_default() {
+        for (name, node) in declared.map(Node::entries).unwrap_or_default() {
             let value = node
                 .get("value")
                 .map_or_else(Value::unknown, |value| value_of(&inner, &called, value));

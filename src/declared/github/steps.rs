@@ -121,12 +121,14 @@ fn of_action(
     scope: &Scope<'_>,
     depth: usize,
 ) -> Value {
+    let action = action_file(reader, local).and_then(|file| reader.open(&file).ok());
+    let action = action.filter(|action| action.root.get("outputs").is_some());
+    let Some(action) = action else {
+        return Value::unknown();
+    };
     if depth + 1 >= MAX_DEPTH || !reader.step() {
         return Value::unknown();
     }
-    let Some(action) = action_file(reader, local).and_then(|file| reader.open(&file).ok()) else {
-        return Value::unknown();
-    };
     let mut inner = scope.clone();
     inner.set("inputs", inputs(&action, doc, step, scope));
     let list = action.root.get("runs").and_then(|r| r.get("steps"));
