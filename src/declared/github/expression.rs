@@ -234,7 +234,7 @@ impl Scope<'_> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${{") {
             out.push_str(before);
-            let Some((inner, tail)) = after.split_once("}}") else {
+            let Some((inner, tail)) = split_at_end(after) else {
                 out.push_str("${{");
                 rest = after;
                 continue;
@@ -259,6 +259,19 @@ impl Scope<'_> {
         out.push_str(rest);
         out
     }
+}
+
+/// Splits at the first `}}` that is in no quotes.
+fn split_at_end(text: &str) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    for (at, c) in text.char_indices() {
+        quoted ^= c == '\'';
+        let rest = text.get(at..).unwrap_or_default();
+        if let Some(tail) = rest.strip_prefix("}}").filter(|_| !quoted) {
+            return text.get(..at).map(|inner| (inner, tail));
+        }
+    }
+    None
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -633,7 +646,7 @@ fn format(arguments: &[Value]) -> Value {
     let mut out = String::new();
     let mut rest = &**pattern;
     while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
+        out.push_str(&before.replace("}}", "}"));
         if let Some(after) = after.strip_prefix('{') {
             out.push('{');
             rest = after;
@@ -648,8 +661,8 @@ fn format(arguments: &[Value]) -> Value {
         out.push_str(value);
         rest = tail;
     }
-    out.push_str(rest);
-    Value::Text(out.replace("}}", "}"))
+    out.push_str(&rest.replace("}}", "}"));
+    Value::Text(out)
 }
 
 /// Reads JSON as a value.

@@ -248,7 +248,7 @@ mod tests {
                 Dialect::Node,
                 Some(vec!["src/**/*.{js,ts}"]),
             ),
-            ("+(a|b)", Dialect::Node, None),
+            ("+(a|b)", Dialect::Node, Some(vec!["*"])),
         ] {
             let want = want.map(|w| w.into_iter().map(str::to_owned).collect());
             assert_eq!(translate(pattern, dialect), want, "{pattern}");
