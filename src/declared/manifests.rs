@@ -270,13 +270,11 @@ impl Reader<'_> {
         self.found.candidates.push(candidate);
     }
 
-    /// Whether a manifest has a task for this work in the folder, or one of the root that may do it.
+    /// Whether a manifest has a task for this work in the folder, of this family or of any.
     fn is_said(&self, dir: &RepoPath, kind: Kind, family: &'static str) -> bool {
-        let root = RepoPath::root();
         [Some(family), None]
             .iter()
             .any(|family| self.said.contains(&(dir.clone(), kind, *family)))
-            || self.said.contains(&(root, kind, Some(family))) && !dir.is_root() && family != "node"
     }
 
     fn origin(file: &RepoPath, line: u32, label: &str) -> Origin {
