@@ -6,6 +6,7 @@
 
 mod never;
 mod settings;
+mod table;
 mod words;
 mod writes;
 
@@ -98,11 +99,14 @@ fn nested(
         && words
             .get(at - 1)
             .is_some_and(|w| w.starts_with('-') && w != "--" && !w.contains('='));
-    if doubtful
-        && let Some(rest) = words.get(at + 1..).filter(|rest| !rest.is_empty())
-        && let Judged::Never(reason, detail) = nested(tree, &dir, &all, rest, depth + 1)
-    {
-        return Judged::Never(reason, detail);
+    if doubtful && let Some(rest) = words.get(at + 1..).filter(|rest| !rest.is_empty()) {
+        let inner = launch::peel(rest);
+        for start in &inner.starts {
+            let call = Call::new(rest.get(*start..).unwrap_or_default());
+            if let Some((reason, detail)) = never::why(tree, &dir, &all, &call) {
+                return Judged::Never(reason, detail);
+            }
+        }
     }
     // Each command of `find … -exec A ; -exec B`.
     if let Some(inner) = words.get(at..) {

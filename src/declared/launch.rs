@@ -11,7 +11,7 @@ const DEEPEST: usize = 12;
 /// An argument vector with its launchers told from the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peeled {
-    /// Where each program begins, launchers first; the last one does the work.
+    /// The index at which each program begins, launchers first; the last one does the work.
     pub starts: Vec<usize>,
     /// Shell text that the last one runs (`sh -c TEXT`).
     pub text: Option<String>,
@@ -24,7 +24,7 @@ pub struct Peeled {
 }
 
 impl Peeled {
-    /// Where the program that does the work begins.
+    /// The index of the program that does the work.
     #[must_use]
     pub fn at(&self) -> usize {
         self.starts.last().copied().unwrap_or_default()
@@ -163,10 +163,13 @@ fn inner(words: &[String], out: &mut Peeled) -> Inner {
         | "proxychains" | "proxychains4" | "tsocks" => Inner::At(operand(words, 1, &["-f", "-a"])),
         "eval" | "cross-env-shell" => Inner::Text(words.get(1..).unwrap_or_default().join(" ")),
         "env" => {
-            if let Some(text) = given(words, &["-S", "--split-string"]) {
-                return Inner::Text(text.to_owned());
+            let end = operand(words, 1, &["-u", "--unset", "-C", "--chdir", "-P", "-S"]);
+            let own = words.get(..end).unwrap_or_default();
+            if let Some(text) = given(own, &["-S", "--split-string"]) {
+                let rest = words.get(end..).unwrap_or_default().join(" ");
+                return Inner::Text(format!("{text} {rest}").trim_end().to_owned());
             }
-            if let Some(dir) = given(words, &["-C", "--chdir"]) {
+            if let Some(dir) = given(own, &["-C", "--chdir"]) {
                 out.dirs.push(dir.to_owned());
             }
             Inner::At(operand(words, 1, &["-u", "--unset", "-C", "--chdir", "-P"]))
@@ -250,9 +253,11 @@ fn inner(words: &[String], out: &mut Peeled) -> Inner {
             None => Inner::None,
         },
         "mise" | "rtx" if matches!(second, "x" | "exec") => {
-            match given(words, &["-c", "--command"]) {
+            let end = behind(words, &["--"]);
+            let own = words.get(..end.unwrap_or(words.len())).unwrap_or_default();
+            match given(own, &["-c", "--command"]) {
                 Some(text) => Inner::Text(text.to_owned()),
-                None => at(behind(words, &["--"])),
+                None => at(end),
             }
         }
         "devbox" | "flox" | "guix" | "devenv" | "pkgx" | "hermit" | "op" | "doppler"
@@ -432,7 +437,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        text.split(' ').map(|w| w.replace('_', " ")).collect()
+        text.split(' ').map(|w| w.replace('~', " ")).collect()
     }
 
     #[test]
@@ -514,17 +519,17 @@ mod tests {
     #[test]
     fn texts() {
         for (command, want) in [
-            ("sh -c rm_-rf_x", Some("rm -rf x")),
-            ("bash -euo pipefail -c rm_x", Some("rm x")),
-            ("bash -lc rm_x", Some("rm x")),
-            ("bash -c -e rm_x", Some("rm x")),
-            ("env bash -ec rm_x", Some("rm x")),
-            ("env -S rm_x", Some("rm x")),
-            ("nix-shell --run rm_x", Some("rm x")),
-            ("npx -c rm_x", Some("rm x")),
+            ("sh -c rm~-rf~x", Some("rm -rf x")),
+            ("bash -euo pipefail -c rm~x", Some("rm x")),
+            ("bash -lc rm~x", Some("rm x")),
+            ("bash -c -e rm~x", Some("rm x")),
+            ("env bash -ec rm~x", Some("rm x")),
+            ("env -S rm~x", Some("rm x")),
+            ("nix-shell --run rm~x", Some("rm x")),
+            ("npx -c rm~x", Some("rm x")),
             ("npx eslint -c config.js", None),
-            ("npm exec -c rm_x", Some("rm x")),
-            ("pnpm -c exec rm_x", Some("rm x")),
+            ("npm exec -c rm~x", Some("rm x")),
+            ("pnpm -c exec rm~x", Some("rm x")),
             ("eval rm x", Some("rm x")),
             ("bash -e script.sh", None),
             ("bash script.sh -c x", None),

@@ -224,9 +224,48 @@ pub fn form(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) ->
             "shell {}",
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         ),
-        None => arranged(&decorated(words.get(peeled.at()..).unwrap_or_default())).join(" "),
+        None => arranged(&decorated(program(words, &peeled))).join(" "),
     };
     format!("{dir} {}{own}", set.concat())
+}
+
+/// The program of a command, with its words. The name of a package's script is no program: there it
+/// is the package manager.
+fn program<'a>(words: &'a [String], peeled: &launch::Peeled) -> &'a [String] {
+    let at = peeled.at();
+    let inner = words.get(at..).unwrap_or_default();
+    let before = peeled.starts.iter().rev().nth(1).copied();
+    let outer = before.and_then(|from| words.get(from..at));
+    let manager = outer.is_some_and(|outer| {
+        let name = outer.first().map_or("", |w| launch::name(w));
+        matches!(name, "pnpm" | "yarn" | "bun")
+            && !outer
+                .iter()
+                .any(|w| matches!(w.as_str(), "exec" | "dlx" | "x"))
+    });
+    let scripts = [
+        "all",
+        "build",
+        "check",
+        "ci",
+        "docs",
+        "e2e",
+        "fmt",
+        "format",
+        "lint",
+        "spec",
+        "test",
+        "types",
+        "typecheck",
+        "verify",
+    ];
+    let is_script = inner
+        .first()
+        .is_some_and(|w| w.contains(':') || scripts.contains(&w.as_str()));
+    match before {
+        Some(from) if manager && is_script => words.get(from..).unwrap_or(inner),
+        _ => inner,
+    }
 }
 
 /// Programs that only decorate another's output become that one.
@@ -407,7 +446,7 @@ fn operands_of(program: &str, operands: &mut Vec<String>) {
     }
 }
 
-/// What a compiler or a test compiles, the same for both where they compile the same.
+/// The work of a compiler, alone or for a test: the same for both where they compile the same.
 #[must_use]
 pub fn compiled(candidate: &Candidate) -> Option<String> {
     let own;

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Job {
     /// The workflow's file.
     pub file: RepoPath,
-    /// How much it is believed.
+    /// The belief in it.
     pub belief: Belief,
-    /// What it is called: ``job `test` ``'s `test`.
+    /// Its name: ``job `test` ``'s `test`.
     pub name: String,
     /// The changes for which it is wanted.
     pub when: When,
@@ -56,7 +56,7 @@ pub struct Script<'a> {
     pub text: &'a str,
     /// The line of its first line in the file, from 1.
     pub line: u32,
-    /// What the step is called.
+    /// The step's name.
     pub label: String,
     /// The directory in which it begins.
     pub dir: RepoPath,
@@ -209,7 +209,8 @@ impl Reading<'_, '_> {
             );
             return;
         }
-        if words::is_noise(&shown) {
+        let asserts = words::asserts(&shown) && !part.and;
+        if words::is_noise(&shown) && !asserts {
             self.edits_by_redirection(simple);
             return;
         }
@@ -500,6 +501,7 @@ impl Reading<'_, '_> {
         }
         match texts.first() {
             Some(first) if kept == 1 => self.text(first, line),
+            _ if !self.does_work(&part.text) => {}
             _ => self.shell(part, line),
         }
     }
@@ -509,7 +511,9 @@ impl Reading<'_, '_> {
             return;
         };
         match words::end_of(last) {
+            _ if !self.does_work(&part.text) && texts.len() > 2 => {}
             _ if texts.len() > 2 => self.shell(part, line),
+            words::End::Other if !self.does_work(&part.text) => {}
             words::End::Other => self.shell(part, line),
             words::End::Fails => self.text(first, line),
             words::End::Passes => {
@@ -535,7 +539,9 @@ impl Reading<'_, '_> {
         if words::is_function(&part.text) {
             return;
         }
-        if !self.does_work(&part.text) {
+        // `! grep -q TODO src` asserts something.
+        let asserts = part.text.starts_with("! grep ");
+        if !asserts && !self.does_work(&part.text) {
             return;
         }
         self.shell(part, line);
@@ -543,9 +549,6 @@ impl Reading<'_, '_> {
 
     /// A text that only a shell understands.
     fn shell(&mut self, part: &Part, line: u32) {
-        if !self.does_work(&part.text) {
-            return;
-        }
         let work = Work::Shell(part.text.clone());
         let read = shell::read(&part.text);
         if let Some(edit) = read

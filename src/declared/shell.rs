@@ -35,7 +35,7 @@ pub struct Part {
     pub and: bool,
     /// Whether it runs in the background (`&`).
     pub background: bool,
-    /// What it is.
+    /// Its shape.
     pub shape: Shape,
 }
 
@@ -71,7 +71,7 @@ pub struct Simple {
 pub struct Redirection {
     /// The operator without a number in front: `>`, `>>`, `>&`, `<`, `<<`.
     pub operator: String,
-    /// What is behind it.
+    /// The word behind it.
     pub target: Word,
 }
 
@@ -290,7 +290,7 @@ mod tests {
                 "a <(b; c) > >(d); e",
                 &["0+1 plain: a <(b; c) > >(d)", "0+1 plain: e"],
             ),
-            ("x=(a\n b); c", &["0+2 plain: x=(a\n b)", "0+1 plain: c"]),
+            ("x=(a\n b); c", &["0+2 plain: x=(a\n b)", "1+1 plain: c"]),
             ("echo if; fi", &["0+1 plain: echo if", "0+1 plain: fi"]),
             ("a # b; c\nd", &["0+1 plain: a", "1+1 plain: d"]),
             (

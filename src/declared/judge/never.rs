@@ -1,4 +1,4 @@
-//! What is never proposed, by program and subcommand, with the reason.
+//! The table of commands that are never proposed, by program and subcommand, with the reason.
 
 use super::super::candidate::Reason;
 use super::super::launch;
@@ -71,7 +71,7 @@ const CALLS: &[(Reason, &str)] = &[
     (
         Reason::NeverEnds,
         "cargo watch, cargo-watch, bacon, nodemon, watchexec, entr, watch, watchman, chokidar, onchange, air, gow, reflex, modd, realize, ts-node-dev, tsnd, tsx watch, vite dev, vite serve, vite preview, \
-         vitest watch, next dev, next start, nuxt dev, nuxt start, nuxt preview, nuxi dev, nuxi preview, astro dev, astro preview, remix dev, remix vite:dev, gatsby develop, gatsby serve, webpack serve, webpack-dev-server, webpack watch, \
+         next dev, next start, nuxt dev, nuxt start, nuxt preview, nuxi dev, nuxi preview, astro dev, astro preview, remix dev, remix vite:dev, gatsby develop, gatsby serve, webpack serve, webpack-dev-server, webpack watch, \
          ng serve, vue-cli-service serve, react-scripts start, craco start, storybook dev, storybook, start-storybook, sb dev, ladle serve, cypress open, playwright codegen, playwright open, playwright show-report, \
          playwright show-trace, prisma studio, drizzle-kit studio, mkdocs serve, mkdocs new, zensical serve, hugo server, hugo serve, jekyll serve, mdbook serve, mdbook watch, vitepress dev, vitepress serve, vitepress preview, \
          docusaurus start, docusaurus serve, sphinx-autobuild, http-server, serve, live-server, json-server, lite-server, browser-sync, parcel serve, parcel watch, esbuild-serve, rails server, rails s, rails console, rails c, artisan serve, \
@@ -157,7 +157,7 @@ const SHORT_WATCH: &[&str] = &[
     "concurrently-watch",
 ];
 
-/// Why a call is never proposed.
+/// The reason why a call is never proposed.
 pub fn why(
     tree: &Tree,
     dir: &RepoPath,
@@ -372,7 +372,7 @@ fn watch_is_known(call: &Call<'_>) -> bool {
     }
 }
 
-/// What a table of names cannot say.
+/// Calls for which a table of names is not enough.
 fn special(
     tree: &Tree,
     dir: &RepoPath,
@@ -500,12 +500,7 @@ fn special(
             });
             (onto || into || moved || outside).then_some((Reason::Changes, shown))
         }
-        "chmod"
-            if call
-                .operand_words()
-                .skip(1)
-                .any(|w| w.starts_with(['/', '~'])) =>
-        {
+        "chmod" if call.operand_words().any(|w| w.starts_with(['/', '~'])) => {
             Some((Reason::Changes, shown))
         }
         "go" if call.is("go test").is_some()
@@ -652,7 +647,8 @@ fn reads_commands(call: &Call<'_>) -> bool {
     }
     let peeled = launch::peel(call.words);
     peeled.text.is_none()
-        && (call.operands.is_empty() && !call.words.iter().any(|w| w == "--") || call.has(&["-s"]))
+        && (call.operand_words().all(|w| w == "-") && !call.words.iter().any(|w| w == "--")
+            || call.has(&["-s"]))
 }
 
 /// A program that a package manager downloads, because no manifest names it.

@@ -1,4 +1,4 @@
-//! What configuration files say of a tool: that it writes without being asked, and which tools the
+//! Reads what configuration files say of a tool: that it writes without being asked, and which tools the
 //! manifests name.
 
 use super::super::tree::{Syntax, Tree};

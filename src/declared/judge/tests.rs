@@ -1,3 +1,5 @@
+//! Each row of the tables of commands, alone and behind whatever may start it.
+
 use super::*;
 
 fn words(text: &str) -> Vec<String> {

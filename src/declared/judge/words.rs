@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
             .map(String::as_str)
     }
 
-    /// Where the words of `PROGRAM [WORD…]` end in this call, if it is one: an index of a word.
+    /// The index of the word behind `PROGRAM [WORD…]` in this call, if it is one.
     /// Programs with goals may have the one word anywhere.
     pub fn is(&self, pattern: &str) -> Option<usize> {
         let mut parts = pattern.split_whitespace();

@@ -35,14 +35,19 @@ const CALLS: &[(&str, &[&str])] = &[
     ("composer", &["require", "remove"]),
 ];
 
-/// What in a command edits tracked files.
+/// The part of a command that edits tracked files.
 pub fn of(tree: &Tree, dir: Option<&RepoPath>, words: &[String]) -> Option<String> {
     let peeled = launch::peel(words);
     let words = words.get(peeled.at()..).unwrap_or_default();
     let (first, rest) = words.split_first()?;
     let name = launch::name(first);
     let shown = || words.iter().take(6).cloned().collect::<Vec<_>>().join(" ");
-    let operands: Vec<&String> = rest.iter().filter(|w| !w.starts_with(['-', '+'])).collect();
+    // `git -c NAME=VALUE checkout`.
+    let setting = |w: &str| name == "git" && w.contains('=');
+    let operands: Vec<&String> = rest
+        .iter()
+        .filter(|w| !w.starts_with(['-', '+']) && !setting(w))
+        .collect();
     let operand = |at: usize| operands.get(at).map_or("", |w| w.as_str());
     let touched = |word: &str| {
         word.contains(['$', '*', '?', '`']) || dir.is_some_and(|dir| is_tracked(tree, dir, word))

@@ -1,4 +1,4 @@
-//! What single commands of a script are.
+//! Reads single commands of a script.
 
 use super::super::judge;
 use super::super::launch;
@@ -91,11 +91,6 @@ const NOISE: &[&str] = &[
     "sed",
 ];
 
-/// Those of them that may be a check when they are the whole command.
-const ASSERTS: &[&str] = &[
-    "[", "test", "grep", "egrep", "awk", "sed", "jq", "false", "[[",
-];
-
 /// Whether a command does no work in a script.
 pub fn is_noise(words: &[String]) -> bool {
     let Some(first) = words.first() else {
@@ -118,9 +113,14 @@ fn writes_in_place(words: &[String]) -> bool {
             .any(|w| w.starts_with("-i") || w == "--in-place" || w == "inplace")
 }
 
-/// Whether a plain command asserts something by its exit code.
+/// Whether a plain command asserts something of a file by its exit code.
 pub fn asserts(words: &[String]) -> bool {
-    words.first().is_some_and(|w| ASSERTS.contains(&w.as_str()))
+    let quiet = || words.iter().any(|w| w == "-q" || w == "--quiet");
+    match words.first().map(String::as_str) {
+        Some("test" | "[") => !words.iter().any(|w| w.contains('$')),
+        Some("grep" | "egrep") => quiet() && !words.iter().any(|w| w.contains('$')),
+        _ => false,
+    }
 }
 
 /// Programs that only prepare for others.
@@ -416,7 +416,7 @@ pub enum End {
     Other,
 }
 
-/// What `|| TEXT` makes of a failure.
+/// The end that `|| TEXT` gives a failure.
 pub fn end_of(text: &str) -> End {
     let read = shell::read(text);
     if read.broken {
