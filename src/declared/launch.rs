@@ -97,6 +97,12 @@ pub fn name(word: &str) -> &str {
         base = tool::base_name(before);
     }
     let ends = [".phar", ".bat", ".ps1", ".cjs", ".mjs"];
+    // A program of a package, by its script.
+    if word.contains("node_modules/")
+        && let Some(stem) = base.strip_suffix(".js")
+    {
+        base = stem;
+    }
     let base = ends
         .iter()
         .find_map(|end| base.strip_suffix(end))
@@ -349,6 +355,7 @@ fn by_table(words: &[String]) -> Inner {
     let same = words.get(index).is_some_and(|word| {
         let found = tool::base_name(word);
         found == next.program
+            || found.split('.').next() == Some(&*next.program)
             || found.starts_with(&format!("{}@", next.program))
             || name(word) == name(&next.program)
     });

@@ -221,7 +221,7 @@ pub const ROWS: &[Row] = &[
     writes("cargo hakari generate", &[], NODIFF, &["--diff"]),
     writes(
         "cargo hakari manage-deps",
-        &["-y", "--yes"],
+        &[],
         &["--dry-run", "-n"],
         &["--dry-run"],
     ),

@@ -415,12 +415,12 @@ fn generic(call: &Call<'_>) -> Judged {
             || name.ends_with("-fixer"))
             && name != "echo"
     };
-    if formats(call.name) && call.has(&["-i"]) {
-        return Judged::Never(Reason::Writes, "`-i`".to_owned());
-    }
     let known = ROWS
         .iter()
         .any(|row| row.call.split(' ').next() == Some(call.name));
+    if !known && formats(call.name) && call.has(&["-i"]) {
+        return Judged::Never(Reason::Writes, "`-i`".to_owned());
+    }
     if !known && formats(call.name) && !call.has(CHECKS) {
         return Judged::Never(Reason::Writes, format!("`{}` is a formatter", call.name));
     }

@@ -129,7 +129,7 @@ fn commands_of_scripts() {
             "cargo test ${{ matrix.x }}",
             &["unknown: cargo test ${{ matrix.x }}"],
         ),
-        ("deploy $TOKEN", &["publishes: deploy $TOKEN"]),
+        ("deploy $TOKEN", &["deploys: deploy $TOKEN"]),
         ("scan --key $TOKEN", &["secret: scan --key $TOKEN"]),
         (
             "psqlcheck $DATABASE_URL",
@@ -181,7 +181,7 @@ fn commands_of_scripts() {
         ("cargo test || { echo no; exit 1; }", &["10 .: cargo test"]),
         (
             "a=0; cargo test || a=1; cargo clippy || a=1; test $a = 0",
-            &["10 .: cargo test", "10 .: cargo clippy", "10 .: test 0 = 0"],
+            &["10 .: cargo test", "10 .: cargo clippy"],
         ),
         (
             "set +e\ncargo test\nset -e\ncargo clippy",

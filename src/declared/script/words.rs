@@ -102,7 +102,11 @@ pub fn is_noise(words: &[String]) -> bool {
                 .get(1)
                 .is_some_and(|w| matches!(w.as_str(), "-v" | "-V"));
     }
-    (NOISE.contains(&first.as_str()) && !writes_in_place(words)) || judge::is_noise(words)
+    // A comparison that looks for what has changed.
+    let looks = first == "git"
+        && words.iter().any(|w| w == "diff")
+        && !words.iter().any(|w| w == "--check");
+    looks || (NOISE.contains(&first.as_str()) && !writes_in_place(words)) || judge::is_noise(words)
 }
 
 /// `sed -i`.

@@ -760,10 +760,8 @@ impl<'a> Reader<'a> {
             match self.byte(0) {
                 None | Some(b'\n' | b';' | b'|' | b')') => break,
                 Some(b'&') if self.byte(1) != Some(b'>') => break,
-                Some(b'#') => {
-                    self.comment();
-                    break;
-                }
+                // A comment belongs to nothing.
+                Some(b'#') => break,
                 Some(b'(') => {
                     if simple.words.len() == 1 && self.is_empty_list() {
                         let name = simple.shown().concat();
