@@ -84,7 +84,9 @@ pub fn read_file(tree: &Tree, file: &RepoPath, found: &mut Found) {
         };
         if let Err((reason, why)) = reader.read(found) {
             let what = format!("job `{name}`");
-            found.skip(origin(&config, at, &name), what, reason, why);
+            if !reader.leave_out(reason, &format!("{what}: {why}"), found) {
+                found.skip(origin(&config, at, &name), what, reason, why);
+            }
         }
     }
 }
@@ -201,6 +203,20 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Names the commands of a job that is no check. Returns whether there are any.
+    fn leave_out(&self, reason: Reason, why: &str, found: &mut Found) -> bool {
+        let mut variables = self.variables();
+        settle(&mut variables);
+        let lines = self.lines(&["script"]);
+        let mut job = self.new_job(&variables, &lines);
+        let begun = found.candidates.len();
+        self.run(&mut job, &lines, &variables, &BTreeMap::new(), found);
+        for candidate in found.candidates.iter_mut().skip(begun) {
+            candidate.leave_out(reason, why);
+        }
+        found.candidates.len() > begun
+    }
+
     /// The variables of the configuration and of the job.
     fn variables(&self) -> BTreeMap<String, String> {
         let inherits = self.get("inherit").and_then(|i| i.get("variables"));
@@ -299,26 +315,15 @@ impl Reader<'_> {
             .get("allow_failure")
             .is_some_and(|value| !value.is(false));
         let lines = self.lines(&["before_script", "script"]);
-        let services = self.services(&variables);
         let mut job = Job {
-            file: self.config.files.first().cloned().unwrap_or_default(),
-            belief: Belief::Workflow,
-            name: self.name.to_owned(),
             when: match &answer.changes {
                 Some(globs) => changed(self.config, globs),
                 None => When::Unsaid,
             },
             tier,
             warning: answer.warning.unwrap_or(allowed),
-            timeout: self.get("timeout").and_then(Item::text).and_then(minutes),
             notes,
-            secrets: secrets(&lines, &variables),
-            services,
-            exported: BTreeMap::new(),
-            tool_path: Vec::new(),
-            edited: None,
-            built: Vec::new(),
-            since_compared: Vec::new(),
+            ..self.new_job(&variables, &lines)
         };
         // What a value refers to and nothing sets is not known.
         let mut env = variables.clone();
@@ -334,6 +339,27 @@ impl Reader<'_> {
                     candidate.leave_out(Reason::CannotFail, "after_script");
                 }
             }
+        }
+    }
+
+    /// The job as its scripts begin, wanted for every change.
+    fn new_job(&self, variables: &BTreeMap<String, String>, lines: &[(String, At)]) -> Job {
+        Job {
+            file: self.config.files.first().cloned().unwrap_or_default(),
+            belief: Belief::Workflow,
+            name: self.name.to_owned(),
+            when: When::Unsaid,
+            tier: 0,
+            warning: false,
+            timeout: self.get("timeout").and_then(Item::text).and_then(minutes),
+            notes: Vec::new(),
+            secrets: secrets(lines, variables),
+            services: self.services(variables),
+            exported: BTreeMap::new(),
+            tool_path: Vec::new(),
+            edited: None,
+            built: Vec::new(),
+            since_compared: Vec::new(),
         }
     }
 
@@ -389,7 +415,7 @@ impl Reader<'_> {
             place(&mut candidate.origin);
             candidate
                 .env
-                .retain(|name, value| means_something(name, value));
+                .retain(|name, value| means_something(name, value) && !is_parameter(lines, name));
         });
         let new = found.skipped.iter_mut().skip(skipped);
         new.for_each(|skipped| place(&mut skipped.origin));

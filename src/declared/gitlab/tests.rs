@@ -345,11 +345,19 @@ fn jobs_that_are_no_check() {
         let text = format!("job:\n  {job}\n");
         let mut found = Found::default();
         read(&tree(&[(FILE, &text)]), &mut found);
-        let got: Vec<String> = found
+        let mut got: Vec<String> = found
             .skipped
             .iter()
             .map(|s| format!("{}: {}", s.reason.key(), s.detail))
             .collect();
+        // A job with commands is told by these.
+        got.extend(found.candidates.iter().filter_map(|one| match &one.state {
+            State::Out(reason, why) => {
+                let why = why.strip_prefix("job `job`: ")?;
+                Some(format!("{}: {why}", reason.key()))
+            }
+            _ => None,
+        }));
         assert_eq!(got.join("\n"), want, "{job}");
     }
 }
