@@ -377,7 +377,6 @@ mod tests {
             r"c\.py",
             "",
             r"^src/.*/c",
-            r"foo.*/",
             "^$|^a",
         ] {
             let Some(globs) = globs(expression) else {

@@ -378,7 +378,13 @@ fixes:
   jobs:
     - run: flake8
 "#;
-    let files = [("lefthook.yml", text), ("web/src/a.ts", "")];
+    let package = r#"{"devDependencies": {"eslint": "9", "typescript": "5"}}"#;
+    let files = [
+        ("lefthook.yml", text),
+        ("web/src/a.ts", ""),
+        ("package.json", package),
+        ("web/package.json", package),
+    ];
     let mut found = Found::default();
     read(&tree(&files), &mut found);
     let shown: Vec<String> = shown(&found)
