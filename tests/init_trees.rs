@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use vplan::base::command::{Command, Piece};
 use vplan::base::diagnostic::Diagnostics;
+use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::contract::draft::{CheckEntry, Verb, Written};
 use vplan::declared::normal;
@@ -64,7 +65,12 @@ fn checks(text: &str) -> BTreeMap<String, String> {
                         Piece::Changed => "{changed}".to_owned(),
                     })
                     .collect();
-                normal::of_words(&dir.clone().unwrap_or_default(), &words)
+                let dir = RepoPath::parse(dir.clone().unwrap_or_default().as_bytes());
+                normal::form(
+                    &dir.unwrap_or_else(|_| RepoPath::root()),
+                    &BTreeMap::new(),
+                    &words,
+                )
             }
             Verb::Shell(text) => {
                 let text: Vec<&str> = text.split_whitespace().collect();
