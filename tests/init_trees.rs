@@ -84,7 +84,12 @@ fn checks(text: &str) -> BTreeMap<String, String> {
     found
 }
 
+/// A command as it is compared: words, without what only a shell reads.
 fn words(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .filter(|c| !matches!(c, '"' | '\'' | '\\'))
+        .collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -139,8 +144,11 @@ fn steps(project: &Project, args: &[&str]) -> Vec<(String, String)> {
     let plan = ran.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let steps = plan["steps"].as_array().unwrap().iter();
+    // A check whose changed files do not fit on one command line has several steps.
+    let name = |id: String| id.split('#').next().unwrap_or_default().to_owned();
+    let kind = |value: &Value| value.as_str().unwrap_or("run").to_owned();
     steps
-        .map(|s| (text(&s["check"]), text(&s["kind"])))
+        .map(|s| (name(text(&s["id"])), kind(&s["kind"])))
         .collect()
 }
 
@@ -185,7 +193,34 @@ fn score(name: &str) -> Score {
     let wanted_text = std::fs::read_to_string(trees().join(format!("{name}.vplan"))).unwrap();
     let (got, wanted) = (checks(&text), checks(&wanted_text));
     let forms = |all: &BTreeMap<String, String>| all.values().cloned().collect::<BTreeSet<_>>();
-    let (got_forms, wanted_forms) = (forms(&got), forms(&wanted));
+    let wanted_forms = forms(&wanted);
+    // A script or target that runs one command is as good as that command.
+    let mut same: BTreeMap<String, String> = BTreeMap::new();
+    for check in document["checks"].as_array().unwrap() {
+        let runs = check["runs"].as_array().unwrap();
+        if let ([one], Some(own)) = (&runs[..], got.get(check["name"].as_str().unwrap())) {
+            let words: Vec<String> = one
+                .as_str()
+                .unwrap()
+                .split(' ')
+                .map(str::to_owned)
+                .collect();
+            let dir = RepoPath::parse(check["dir"].as_str().unwrap().as_bytes());
+            let dir = dir.unwrap_or_else(|_| RepoPath::root());
+            same.insert(own.clone(), normal::form(&dir, &BTreeMap::new(), &words));
+        }
+    }
+    let as_wanted = |form: &String| match same.get(form) {
+        Some(inner) if !wanted_forms.contains(form) && wanted_forms.contains(inner) => {
+            inner.clone()
+        }
+        _ => form.clone(),
+    };
+    let got: BTreeMap<String, String> = got
+        .iter()
+        .map(|(name, form)| (name.clone(), as_wanted(form)))
+        .collect();
+    let got_forms = forms(&got);
     let account = account(name);
 
     let mut left: Vec<(String, String)> = document["leftOut"]

@@ -29,7 +29,6 @@ const GLOBAL: &[&str] = &[
     "services",
     "spec",
     "stages",
-    "types",
     "variables",
     "workflow",
 ];

@@ -78,7 +78,8 @@ fn nested(
     let dir = peeled.dirs.iter().fold(dir.clone(), |dir, to| {
         dir.join(to.as_bytes()).unwrap_or(dir)
     });
-    for start in &peeled.starts {
+    // What is done says more than who does it: `sudo apt-get install` installs.
+    for start in peeled.starts.iter().rev() {
         let call = Call::new(words.get(*start..).unwrap_or_default());
         if let Some((reason, detail)) = never::why(tree, &dir, &all, &call) {
             return Judged::Never(reason, detail);

@@ -2,6 +2,7 @@
 //! end.
 
 use super::candidate::{Candidate, Work};
+use super::launch;
 use crate::check;
 use crate::check::commands::parts;
 use crate::check::output::kind_of;
@@ -342,6 +343,7 @@ const WORDS: &[(Kind, &[&str])] = &[
 /// The kind of work of an argument vector.
 #[must_use]
 pub fn of_words(words: &[String]) -> Kind {
+    let words = words.get(launch::peel(words).at()..).unwrap_or(words);
     let argv: Vec<&str> = words.iter().map(String::as_str).collect();
     let found = Invocation::of(&argv);
     let program = found.program();
@@ -443,7 +445,16 @@ pub fn verb(candidate: &Candidate) -> check::Kind {
             .flat_map(|leaf| parts(&leaf.words.iter().map(String::as_str).collect::<Vec<_>>()))
             .collect()
     };
-    match kind_of(&found) {
+    let read = kind_of(&found);
+    if matches!(
+        of(candidate),
+        Kind::Docs | Kind::Dependencies | Kind::Format
+    ) {
+        return read
+            .filter(|kind| *kind == check::Kind::Lint)
+            .unwrap_or(check::Kind::Run);
+    }
+    match read {
         Some(kind @ (check::Kind::Compile | check::Kind::Lint | check::Kind::Test)) => kind,
         _ => check::Kind::Run,
     }
@@ -479,6 +490,9 @@ pub fn name(candidate: &Candidate) -> String {
     let Work::Words(words) = &candidate.work else {
         return word(candidate.origin.label.as_bytes());
     };
+    // `pnpm turbo run lint` is turbo's; `npm run lint` names a script.
+    let peeled = launch::peel(words);
+    let words = words.get(peeled.at()..).unwrap_or(words);
     let argv: Vec<&str> = words.iter().map(String::as_str).collect();
     let found = Invocation::of(&argv);
     if let Some(script) = found.script() {
@@ -502,7 +516,8 @@ pub fn name(candidate: &Candidate) -> String {
                 asked => word(asked.as_bytes()),
             },
         ),
-        "cmake" => "build".to_owned(),
+        "cmake" if found.has(&["--build"]) => "build".to_owned(),
+        "cmake" => "configure".to_owned(),
         "tox" | "nox" => {
             let session = found
                 .arguments()

@@ -1,7 +1,7 @@
 //! Joins candidates that do equal work, and drops those whose work another one does (section "small":
 //! a reader wants to keep the contract).
 
-use super::candidate::{Candidate, Found, Reason, State, When};
+use super::candidate::{Belief, Candidate, Found, Reason, State, When};
 use super::kind::{self, Kind};
 use super::normal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,7 +194,10 @@ fn compiled(found: &mut Found) {
         let Some(candidate) = found.candidates.get_mut(index) else {
             continue;
         };
-        let plain = candidate.produces.is_empty() && candidate.unchanged.is_empty();
+        // A predecessor's contract asks for it in so many words.
+        let plain = candidate.produces.is_empty()
+            && candidate.unchanged.is_empty()
+            && candidate.belief != Belief::Predecessor;
         if !plain || kind::of(candidate) != Kind::Build {
             continue;
         }

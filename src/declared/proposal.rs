@@ -1,10 +1,11 @@
 //! Proposes a contract from all sources: `vplan init`.
 
-use super::candidate::{Found, Reason, State};
+use super::candidate::{Belief, Found, Reason, State};
 use super::text::{self, Check};
 use super::tree::Tree;
 use super::{
-    ci_other, conditions, github, gitlab, hooks, look, manifests, merge, predecessors, size,
+    ci_other, conditions, github, gitlab, hooks, look, manifests, merge, normal, predecessors,
+    runners, size,
 };
 use crate::base::source::{Source, Sources};
 use crate::lang::layout::{Formatted, reformat};
@@ -30,8 +31,23 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     ci_other::read(tree, &mut found);
     hooks::read(tree, &mut found);
     predecessors::read(tree, &mut found);
+    runners::apply(tree, &mut found);
     look::through(tree, &mut found);
+    let spoken = found
+        .candidates
+        .iter()
+        .any(|one| one.state == State::Open && one.belief >= Belief::Started);
+    let before = found.candidates.len();
     manifests::read(tree, &mut found);
+    if spoken {
+        // CI is what maintainers mean: what it does not run is often broken, slow, or writes.
+        for candidate in found.candidates.iter_mut().skip(before) {
+            if candidate.state == State::Open {
+                candidate.leave_out(Reason::NotRun, String::new());
+            }
+        }
+    }
+    runners::apply(tree, &mut found);
     look::through(tree, &mut found);
     close(tree, found, title)
 }
@@ -40,6 +56,10 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
 #[must_use]
 pub fn close(tree: &Tree, mut found: Found, title: &str) -> Proposal {
     for candidate in &mut found.candidates {
+        candidate
+            .env
+            .retain(|name, value| normal::means(name, value));
+        candidate.tool_path.dedup();
         if candidate.state == State::Open && !text::can_be_said(&candidate.work) {
             let why = "no line of a contract can say it";
             candidate.leave_out(Reason::Inline, why);

@@ -32,6 +32,7 @@ pub fn apply(tree: &Tree, found: &mut Found) {
         {
             Some(("nx", at)) => made.extend(nx(tree, candidate, at)),
             Some(("moon", at)) => made.extend(moon(tree, candidate, at)),
+            Some(("turbo", at)) => made.extend(turbo(candidate, at)),
             _ => made.push(candidate),
         }
     }
@@ -84,6 +85,44 @@ fn with_words(candidate: &Candidate, words: Vec<String>) -> Candidate {
         work: Work::Words(words),
         ..candidate.clone()
     }
+}
+
+/// `turbo run A B` becomes one `turbo run T` for each task: each has an answer of its own.
+fn turbo(candidate: Candidate, at: usize) -> Vec<Candidate> {
+    const VALUED: &[&str] = &[
+        "--cache-dir",
+        "--concurrency",
+        "--cwd",
+        "--env-mode",
+        "--filter",
+        "--log-order",
+        "--log-prefix",
+        "--output-logs",
+        "-F",
+    ];
+    let words = candidate.words().unwrap_or_default();
+    let (before, own) = words.split_at((at + 1).min(words.len()));
+    let run = usize::from(own.first().is_some_and(|word| word == "run"));
+    let (run, rest) = own.split_at(run);
+    let end = rest.iter().position(|w| w == "--").unwrap_or(rest.len());
+    let (asked, behind) = rest.split_at(end);
+    let (mut tasks, mut options, mut is_value) = (Vec::new(), Vec::new(), false);
+    for word in asked {
+        if is_value || word.starts_with('-') {
+            options.push(word.clone());
+        } else {
+            tasks.push(word.clone());
+        }
+        is_value = !is_value && VALUED.contains(&word.as_str());
+    }
+    if tasks.len() < 2 || tasks.len() > MAX_TARGETS {
+        return vec![candidate];
+    }
+    let one = |task: String| {
+        let parts = [before, run, std::slice::from_ref(&task), &options, behind];
+        with_words(&candidate, parts.concat())
+    };
+    tasks.into_iter().map(one).collect()
 }
 
 /// `nx affected -t A,B` becomes one `nx run-many -t T` for each target.

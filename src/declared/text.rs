@@ -103,6 +103,7 @@ pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> 
         out.push_str(&format!("contract {}\n", quote_string(title)));
     }
     out.push_str(&format!("\n# {}\n", visible(head.as_bytes())));
+    let common = common_env(found, checks);
     let minutes = |check: &Check| {
         found
             .candidates
@@ -113,8 +114,19 @@ pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> 
     if !checks.is_empty() {
         // Long enough for a test suite; a check that hangs is still found.
         let most = checks.iter().map(minutes).max().unwrap_or(0).clamp(20, 60);
-        out.push_str(&format!("defaults {{\n  timeout {most}m\n}}\n"));
+        out.push_str("\ndefaults {\n");
+        for (name, value) in &common {
+            out.push_str(&format!("  {}\n", env_text(name, value)));
+        }
+        out.push_str(&format!("  timeout {most}m\n}}\n"));
     }
+    let mut own = found.clone();
+    for candidate in &mut own.candidates {
+        candidate
+            .env
+            .retain(|name, value| common.get(name) != Some(value));
+    }
+    let found = &own;
     let by_candidate: BTreeMap<usize, &str> = checks
         .iter()
         .map(|check| (check.candidate, &*check.name))
@@ -131,17 +143,19 @@ pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> 
         out.push('\n');
         match &check.condition {
             Condition::Always => {
-                for one in same {
-                    out.push_str(&text_of(found, one, &by_candidate, ""));
-                }
+                let all = same
+                    .iter()
+                    .map(|one| text_of(found, one, &by_candidate, ""));
+                out.push_str(&all.collect::<Vec<_>>().join("\n"));
             }
             Condition::Changed(globs, why) => {
                 out.push_str(&format!("# {}\n", visible(why.as_bytes())));
                 let list: Vec<_> = globs.iter().map(|glob| glob_text(glob)).collect();
                 out.push_str(&format!("whenChangedAny {} {{\n", list.join(" ")));
-                for one in same {
-                    out.push_str(&text_of(found, one, &by_candidate, "  "));
-                }
+                let all = same
+                    .iter()
+                    .map(|one| text_of(found, one, &by_candidate, "  "));
+                out.push_str(&all.collect::<Vec<_>>().join("\n"));
                 out.push_str("}\n");
             }
         }
@@ -156,6 +170,32 @@ pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> 
 
 fn glob_text(glob: &str) -> String {
     quote_string(glob).into_owned()
+}
+
+/// The variables that all checks have in common.
+fn common_env(found: &Found, checks: &[Check]) -> BTreeMap<String, String> {
+    let mut all = checks
+        .iter()
+        .filter_map(|check| found.candidates.get(check.candidate))
+        .map(|candidate| &candidate.env);
+    let Some(first) = all.next().filter(|_| checks.len() > 1) else {
+        return BTreeMap::new();
+    };
+    let mut common = first.clone();
+    for env in all {
+        common.retain(|name, value| env.get(name) == Some(value));
+    }
+    common.retain(|name, _| is_env_name(name));
+    common
+}
+
+fn env_text(name: &str, value: &str) -> String {
+    let env = Env::from([(name.to_owned(), Word::new(value.as_bytes()))]);
+    let pair = Command::Argv {
+        env,
+        pieces: Vec::new(),
+    };
+    format!("env {}", pair.to_text().trim_end())
 }
 
 /// Writes the contract of a trial: these checks and what they need, each for every change, with the
@@ -258,12 +298,7 @@ fn text_of_one(
         settings.push(format!("dir {}", quote_string(dir)));
     }
     for (name, value) in one.env.iter().filter(|(name, _)| is_env_name(name)) {
-        let env = Env::from([(name.clone(), Word::new(value.as_bytes()))]);
-        let pair = Command::Argv {
-            env,
-            pieces: Vec::new(),
-        };
-        settings.push(format!("env {}", pair.to_text().trim_end()));
+        settings.push(env_text(name, value));
     }
     let list = |items: &[String]| {
         let list: Vec<_> = items.iter().map(|item| quote_string(item)).collect();

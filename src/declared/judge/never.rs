@@ -43,12 +43,12 @@ const CALLS: &[(Reason, &str)] = &[
          npm audit, pnpm audit, yarn audit, yarn npm audit, bun audit, pip-audit, safety, trivy, snyk, osv-scanner, grype, govulncheck, nancy, bundle audit, bundle-audit, bundler-audit, \
          composer audit, mix hex.audit, terraform init, terraform plan, terraform refresh, terraform import, tofu init, tofu plan, tofu refresh, terragrunt, \
          cargo semver-checks, cargo outdated, npm outdated, pnpm outdated, yarn outdated, npm view, npm info, npm ping, npm whoami, ping, dig, nslookup, host, \
-         dependency-check, nuclei, wait-on, wait-for-it, w3m, lynx, npm login, kcat, psql, mysql, mysqladmin, redis-cli, mongosh, mongo, nmap, dotnet list",
+         dependency-check, nuclei, wait-on, wait-for-it, w3m, lynx, npm login, nx-cloud fix-ci, nx-cloud start-ci-run, nx-cloud start-agent, nx-cloud stop-all-agents, nx-cloud complete-run, kcat, psql, mysql, mysqladmin, redis-cli, mongosh, mongo, nmap, dotnet list",
     ),
     (
         Reason::Publishes,
         "npm publish, npm version, npm deprecate, npm dist-tag, npm unpublish, npm pkg, npm stage, pnpm publish, pnpm version, pnpm deploy, yarn publish, yarn npm publish, yarn version, bun publish, cargo publish, cargo release, \
-         cargo yank, cargo login, cargo owner, cargo smart-release, cargo dist, release-plz, cargo set-version, cargo workspaces, twine, flit publish, poetry publish, poetry version, hatch publish, hatch version, pdm publish, uv publish, uv version, maturin publish, maturin upload, gem push, \
+         cargo yank, cargo login, cargo owner, cargo smart-release, cargo dist, release-plz, cargo set-version, cargo workspaces, twine upload, twine register, flit publish, poetry publish, poetry version, hatch publish, hatch version, pdm publish, uv publish, uv version, maturin publish, maturin upload, gem push, \
          gem yank, rake release, nuget push, dotnet nuget, goreleaser, semantic-release, release-it, np, standard-version, commit-and-tag-version, changeset version, changeset publish, \
          changeset tag, changeset pre, changeset add, lerna version, lerna publish, nx release, git tag, git commit, git add, git send-email, git notes, gh, hub, glab, pkg-pr-new, auto, \
          release-please, git-cliff, conventional-changelog, standard-changelog, mvn deploy, mvn release:prepare, mvn release:perform, mvn versions:set, gradle publish, gradle publishPlugins, gradle release, \
@@ -95,7 +95,7 @@ const CALLS: &[(Reason, &str)] = &[
         Reason::Measures,
         "codecov, codecovcli, coveralls, goveralls, cargo bench, cargo criterion, cargo codspeed, cargo bloat, cargo llvm-lines, hyperfine, codspeed, criterion, asv, vitest bench, k6, wrk, ab, autocannon, lighthouse, lhci, \
          bundlewatch, bundlesize, size-limit-action, coverage report, coverage xml, coverage html, coverage json, coverage lcov, coverage combine, coverage erase, coverage annotate, nyc report, c8 report, grcov, lcov, genhtml, gcovr, gcov, \
-         cargo llvm-cov report, cargo llvm-cov show-env, cargo llvm-cov clean, go tool cover, gocov, gocover-cobertura, sonar-scanner, dotnet-sonarscanner, sonar, percy, chromatic, backstop, allure, reviewdog, danger, \
+         cargo llvm-cov, cargo tarpaulin, go tool cover, gocov, gocover-cobertura, sonar-scanner, dotnet-sonarscanner, sonar, percy, chromatic, backstop, allure, reviewdog, danger, \
          cloc, tokei, scc, du, twiggy, cargo-bloat, benchstat, pytest-benchmark, reportgenerator, junit2html, test-reporter, codeclimate, cc-test-reporter, codacy, deepsource, qlty coverage, flamegraph, \
          cargo flamegraph, source-map-explorer, webpack-bundle-analyzer, bencher, github-actions-cpu-cores, py-spy, scalene, make bench, make benchmark, nx-cloud start-ci-run, nx-cloud stop-all-agents, nx start-ci-run, nx fix-ci",
     ),
@@ -107,7 +107,7 @@ const CALLS: &[(Reason, &str)] = &[
     (
         Reason::Nothing,
         "echo, printf, ls, pwd, date, df, free, uname, whoami, id, hostname, nproc, lscpu, tree, which, type, sleep, git config, git status, git log, git show, git rev-parse, git describe, git ls-files, \
-         git rev-list, git merge-base, git shortlog, git blame, git version",
+         git rev-list, git merge-base, git shortlog, git blame, git version, uv pip list, uv pip freeze, uv pip show, uv pip tree, pip list, pip freeze, pip show, npm ls, npm list, pnpm ls, pnpm list, yarn list, cargo tree",
     ),
 ];
 
@@ -177,7 +177,7 @@ pub fn why(
         }
         let dry = *reason == Reason::Publishes
             && call.has(&["--dry-run", "-n", "--draft-check"])
-            && !matches!(call.name, "git" | "gh" | "twine");
+            && !matches!(call.name, "git" | "gh");
         if dry || is_allowed(call) {
             continue;
         }
@@ -386,6 +386,8 @@ fn special(
             Some((Reason::Installs, shown))
         }
         "bundle" if call.operands.is_empty() => Some((Reason::Installs, shown)),
+        // It makes the environments, and runs nothing in them.
+        "tox" if call.has(&["--notest", "-n"]) => Some((Reason::Installs, shown)),
         "npx" | "pnpx" | "bunx" | "dlx" | "uvx" | "pnpm" | "yarn" | "bun" | "npm" | "pipx"
         | "uv" => fetched(tree, dir, call),
         "vite"

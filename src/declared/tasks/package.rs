@@ -429,7 +429,8 @@ fn pnpm(rest: &[String]) -> Option<Request<'_>> {
         }
         "test" | "t" | "tst" => ("test", further, false),
         "start" | "stop" | "restart" => (command.as_str(), further, false),
-        name if is_command(name) => return None,
+        // `versions` is a command of yarn alone.
+        name if is_command(name) && name != "versions" => return None,
         name => (name, further, true),
     };
     recursive |= options.has(&["-r", "--recursive"]);

@@ -66,6 +66,9 @@ struct CheckDocument<'a> {
     name: &'a str,
     /// What was changed in comparison with the source, and what is known of it.
     notes: &'a [String],
+    /// The commands that it runs in the end, behind launchers, scripts and targets, as far as that
+    /// is known.
+    runs: Vec<String>,
     /// Its source.
     source: Source<'a>,
     /// The globs of the files for which it runs; empty for every change.
@@ -135,6 +138,7 @@ pub(super) fn document<'a>(
             },
             name: &check.name,
             notes: &one.notes,
+            runs: one.leaves.iter().map(|leaf| leaf.words.join(" ")).collect(),
             source: Source::from(&one.origin),
             when: match &check.condition {
                 Condition::Always => &[],
