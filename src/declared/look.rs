@@ -352,7 +352,7 @@ mod tests {
         "lint":"eslint .","test":"vitest run","fix":"eslint --fix .","check":"npm run lint && npm run test",
         "all":"npm run check && npm run fix","release":"npm publish","loop":"npm run loop",
         "ci":"npm run lint && npm run release && vitest run"}}"#;
-    const MAKEFILE: &str = "ci: lint test\nlint:\n\tcargo clippy\ntest:\n\t@cargo test\ndeploy: test\n\tkubectl apply -f x\n";
+    const MAKEFILE: &str = "ci: lint test\nlint:\n\tcargo clippy\ntest:\n\t@cargo test\nship: test\n\tkubectl apply -f x\n";
 
     #[test]
     fn tasks_are_looked_through() {
@@ -382,7 +382,7 @@ mod tests {
                 Reason::Writes,
                 &["eslint .", "vitest run", "eslint ."],
             ),
-            ("make deploy", Reason::Deploys, &["cargo test"]),
+            ("make ship", Reason::Deploys, &["cargo test"]),
             ("npm ci", Reason::Installs, &[]),
         ] {
             let found = looked(&files, command);

@@ -306,11 +306,11 @@ fn arranged(words: &[String]) -> Vec<String> {
     while let Some(word) = rest.get(at) {
         at += 1;
         if word == "--" {
-            tail = rest.get(at..).unwrap_or_default().to_vec();
-            // What npm, pnpm and cargo give on is as if it was there.
+            // What a package manager gives on is as if it was there.
             if matches!(program.as_str(), "npm" | "pnpm" | "yarn") {
-                options.append(&mut tail);
+                continue;
             }
+            tail = rest.get(at..).unwrap_or_default().to_vec();
             break;
         }
         let next = rest.get(at).filter(|w| !w.starts_with('-'));

@@ -1,5 +1,6 @@
 //! Task graphs of monorepos: turbo, nx, moon. A command of CI that starts one keeps its form, and
-//! gets what the graph says of it: what it makes and what builds first. nx's `affected` becomes
+//! gets what the graph says of it: what it makes and what builds first; of several tasks, each is a
+//! check. nx's `affected` becomes
 //! `run-many`, one check for each target: what changed is known already, and nx's own answer would
 //! need a base.
 //!
@@ -583,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn turbo_stays_one_check() {
+    fn turbo_has_one_check_for_each_task() {
         let turbo = r#"{"tasks": {
             "build": {"dependsOn": ["^build"], "outputs": ["dist/**", ".next/**", "!.next/cache/**", "out"]},
             "test": {"dependsOn": ["build", "test"]},
@@ -607,9 +608,13 @@ mod tests {
                 &["turbo loop", "turbo back"],
                 &["turbo loop <- 1", "turbo back"],
             ),
+            // Each task has an answer of its own.
             (
-                &["turbo run build test"],
-                &["turbo run build test => **/dist/** => **/.next/** => **/out/**"],
+                &["turbo run build test --filter web"],
+                &[
+                    "turbo run build --filter web => **/dist/** => **/.next/** => **/out/**",
+                    "turbo run test --filter web <- 0",
+                ],
             ),
         ] {
             assert_eq!(shown(&tree, commands), want, "{commands:?}");

@@ -7,7 +7,7 @@ use super::tree::Tree;
 use crate::base::command::{Command, Env, Piece, is_env_name};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::base::word::{Word, quote_string, visible};
+use crate::base::word::{Word, is_unsafe_to_show, quote_string, visible};
 use crate::check::Kind;
 use crate::lang::command::parse_command;
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,7 +185,7 @@ fn common_env(found: &Found, checks: &[Check]) -> BTreeMap<String, String> {
     for env in all {
         common.retain(|name, value| env.get(name) == Some(value));
     }
-    common.retain(|name, _| is_env_name(name));
+    common.retain(|name, value| is_env_name(name) && !value.contains('\0'));
     common
 }
 
@@ -297,7 +297,11 @@ fn text_of_one(
     if let (false, Ok(dir)) = (one.dir.is_root(), std::str::from_utf8(one.dir.as_bytes())) {
         settings.push(format!("dir {}", quote_string(dir)));
     }
-    for (name, value) in one.env.iter().filter(|(name, _)| is_env_name(name)) {
+    for (name, value) in one
+        .env
+        .iter()
+        .filter(|(name, value)| is_env_name(name) && !value.contains('\0'))
+    {
         settings.push(env_text(name, value));
     }
     let list = |items: &[String]| {
@@ -384,9 +388,12 @@ pub fn command_text(work: &Work) -> String {
 #[must_use]
 pub fn can_be_said(work: &Work) -> bool {
     match work {
-        Work::Words(_) => matches!(parse_command(&command_text(work)), Command::Argv { .. }),
+        Work::Words(words) => {
+            !words.iter().any(|word| word.contains('\0'))
+                && matches!(parse_command(&command_text(work)), Command::Argv { .. })
+        }
         Work::Shell(text) => {
-            !text.trim().is_empty() && !text.contains(['\n', '\r']) && !text.ends_with('\\')
+            !text.trim().is_empty() && !text.ends_with('\\') && !text.chars().any(is_unsafe_to_show)
         }
     }
 }

@@ -107,7 +107,7 @@ const CALLS: &[(Reason, &str)] = &[
     (
         Reason::Nothing,
         "echo, printf, ls, pwd, date, df, free, uname, whoami, id, hostname, nproc, lscpu, tree, which, type, sleep, git config, git status, git log, git show, git rev-parse, git describe, git ls-files, \
-         git rev-list, git merge-base, git shortlog, git blame, git version, uv pip list, uv pip freeze, uv pip show, uv pip tree, pip list, pip freeze, pip show, npm ls, npm list, pnpm ls, pnpm list, yarn list, cargo tree",
+         git rev-list, git merge-base, git shortlog, git blame, git version, uv pip list, uv pip freeze, uv pip show, uv pip tree, pip list, pip freeze, pip show, npm ls, npm list, pnpm ls, pnpm list, yarn list",
     ),
 ];
 
