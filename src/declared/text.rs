@@ -308,7 +308,8 @@ fn text_of_one(
         let list: Vec<_> = items.iter().map(|item| quote_string(item)).collect();
         list.join(" ")
     };
-    let is_glob = |text: &&String| Glob::parse(text.trim_start_matches('!')).is_ok();
+    let is_glob =
+        |text: &&String| !text.contains('\0') && Glob::parse(text.trim_start_matches('!')).is_ok();
     let produces: Vec<String> = one.produces.iter().filter(is_glob).cloned().collect();
     let unchanged: Vec<String> = one.unchanged.iter().filter(is_glob).cloned().collect();
     let needs: Vec<&str> = one
