@@ -100,7 +100,8 @@ pub fn write(title: &str, found: &Found, checks: &[Check]) -> String {
 pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {
-        out.push_str(&format!("contract {}\n", quote_string(title)));
+        let title = visible(title.as_bytes());
+        out.push_str(&format!("contract {}\n", quote_string(&title)));
     }
     out.push_str(&format!("\n# {}\n", visible(head.as_bytes())));
     let common = common_env(found, checks);
