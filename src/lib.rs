@@ -54,6 +54,7 @@ pub mod baseline;
 pub mod check;
 pub mod cli;
 pub mod contract;
+pub mod declared;
 pub mod effect;
 pub mod engine;
 pub mod front;

@@ -1115,6 +1115,85 @@ fn what_is_written_where() {
     ran.exits(0).says("Converted from -");
 }
 
+/// A conversion that verifies nothing is none: no contract without checks is written.
+#[test]
+fn a_conversion_without_checks() {
+    let project = Project::git_with(&[
+        ("runr.config.json", "{}"),
+        ("Makefile", "X := 1\n"),
+        (
+            ".pre-commit-config.yaml",
+            "repos:\n  - repo: x\n    hooks:\n      - id: trailing-whitespace\n",
+        ),
+    ]);
+    for file in ["runr.config.json", "Makefile", ".pre-commit-config.yaml"] {
+        let ran = project.run(&["import", file]);
+        ran.exits(3).warns("vplan::import::no_checks");
+        assert!(!project.path("contracts/verify.vplan").exists(), "{file}");
+        project.run(&["import", file, "--stdout"]).exits(3);
+    }
+    project
+        .run(&["import", ".pre-commit-config.yaml"])
+        .exits(3)
+        .warns("lost")
+        .warns(".pre-commit-config.yaml:4: trailing-whitespace");
+}
+
+/// Files that declare commands, with what is lost of them.
+#[test]
+fn files_that_declare_commands() {
+    let project = Project::git_with(&[
+        (
+            ".pre-commit-config.yaml",
+            "repos:\n  - repo: x\n    hooks:\n      - id: flake8\n      - id: check-yaml\n",
+        ),
+        (".lintstagedrc.json", "{\"*.md\": \"markdownlint\"}\n"),
+        ("justfile", "lint:\n  flake8 src\nrun arg:\n  x\n"),
+        ("other.txt", "*.md: x\n"),
+        ("a.py", "x = 1\n"),
+        ("a.md", "x\n"),
+    ]);
+    for (file, check, lost) in [
+        (".pre-commit-config.yaml", "flake8 {changed}", "check-yaml"),
+        (".lintstagedrc.json", "markdownlint {changed}", ""),
+        ("justfile", "just lint", "just run"),
+    ] {
+        let ran = project.run(&["import", file, "--stdout"]);
+        ran.exits(0).says(check);
+        if !lost.is_empty() {
+            ran.warns(lost);
+            project
+                .run(&["import", file, "--stdout", "--strict"])
+                .exits(3)
+                .warns("`--strict` was said");
+        }
+        project.run(&["import", file, "--force"]).exits(0);
+        project.run(&["check"]).exits(0);
+        project.run(&["fmt", "--check"]).exits(0);
+    }
+    let ran = project.run(&["import", "justfile", "--stdout", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.exits(0).out()).unwrap();
+    assert_eq!(json["from"], "just");
+    assert_eq!(
+        (&json["lost"][0]["line"], &json["lost"][0]["weight"]),
+        (&3.into(), &"lost".into())
+    );
+    // The kind is said where the name does not tell it.
+    project
+        .run(&["import", "other.txt"])
+        .exits(2)
+        .warns("--from");
+    project
+        .run(&["import", "other.txt", "--from", "lint-staged", "--stdout"])
+        .exits(0)
+        .says("x {changed}");
+    let ran = project
+        .vplan(&["import", "-", "--from", "just", "--stdout"])
+        .stdin("a:\n  flake8 src\n")
+        .run();
+    ran.exits(0).says("just a");
+}
+
 #[test]
 fn a_file_that_asks_for_no_check_becomes_no_contract() {
     let project = Project::git_with(&[
@@ -1260,7 +1339,7 @@ fn files_that_are_none() {
         (&["import"][..], 2, "FILE"),
         (&["import", "none.json"], 2, "none.json"),
         (&["import", "a.json"], 2, "--from runr"),
-        (&["import", "a.json", "--from", "make"], 2, "make"),
+        (&["import", "a.json", "--from", "cmake"], 2, "cmake"),
         (&["import", "-"], 2, "--from"),
         (&["import", "dir"], 2, "dir"),
         (&["import", "pipe.json"], 2, "no regular file"),

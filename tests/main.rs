@@ -33,6 +33,7 @@ mod golden;
 mod html;
 mod imports;
 mod init;
+mod init_trees;
 mod install;
 mod integrations;
 mod judge;

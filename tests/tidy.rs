@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("check", &["base"]),
     ("contract", &["base", "check"]),
     ("front", &["base", "lang", "check", "contract"]),
+    ("declared", &["base", "lang", "check", "contract", "front"]),
     ("plan", &["base", "check", "contract"]),
     ("recover", &["base", "check", "contract", "plan"]),
     ("run", &["base", "check", "plan"]),
@@ -28,22 +29,22 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "effect",
         &[
-            "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock", "baseline",
+            "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
+            "reuse", "ledger", "lock", "baseline",
         ],
     ),
     (
         "engine",
         &[
-            "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock", "baseline", "effect",
+            "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
+            "reuse", "ledger", "lock", "baseline", "effect",
         ],
     ),
     (
         "cli",
         &[
-            "base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse",
-            "ledger", "lock", "baseline", "effect", "engine",
+            "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
+            "reuse", "ledger", "lock", "baseline", "effect", "engine",
         ],
     ),
 ];

@@ -324,6 +324,13 @@ pub struct Init {
     /// Replace a contract that is there.
     #[arg(long)]
     pub force: bool,
+    /// Run the proposal once on the commit that is checked out, apart from the work tree, and mend it
+    /// by what comes of that.
+    #[arg(long)]
+    pub r#try: bool,
+    /// Time for the trial, such as `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "try", default_value = "10m")]
+    pub budget: u64,
 }
 
 /// `vplan check`

@@ -104,7 +104,8 @@ pub enum Command {
     Init(Init),
     /// Convert another tool's configuration into a contract.
     ///
-    /// Known are verify.contract.json, runr, ralph-tui and acode.
+    /// Known are workflows of CI, hook configurations, task runners, verify.contract.json, runr,
+    /// ralph-tui and acode.
     Import(super::command::import::Import),
     /// Show everything that is wrong with the contract.
     Check(Check),

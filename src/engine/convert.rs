@@ -3,33 +3,85 @@
 use super::failure::Failure;
 use super::place::Engine;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::source::{Source, Sources};
 use crate::base::unit::show_size;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::contract::Contract;
+use crate::contract::validate::validate;
+use crate::declared::single;
+use crate::declared::tree::Tree;
 use crate::effect::os::{files, input};
 use crate::effect::repo::import::{NOT_UTF8, TOO_LARGE};
+use crate::effect::repo::infer::declared;
 use crate::effect::repo::load;
-use crate::front::convert::{Conversion, Format, Weight, convert, recognize, text, verify};
+use crate::front;
+use crate::front::convert::{Format, Lost, Weight, convert, recognize, text, verify};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The converted parts of a configuration, and the lost ones.
+/// The kinds of files that can be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The contract of another tool.
+    Tool(Format),
+    /// A file that declares commands.
+    Declared(single::Kind),
+}
+
+impl Kind {
+    /// Returns its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tool(format) => format.name(),
+            Kind::Declared(kind) => kind.name(),
+        }
+    }
+
+    /// Recognises the kind by the file's name, else by what is in it.
+    #[must_use]
+    pub fn of(name: &str, text: &str) -> Option<Self> {
+        let declared = single::recognize(name, text).map(Kind::Declared);
+        declared.or_else(|| recognize(name, text).map(Kind::Tool))
+    }
+}
+
+/// A part of the file that the contract lacks, or has otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its weight.
+    pub weight: Weight,
+    /// The key or the command.
+    pub what: String,
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in bytes.
+    pub column: usize,
+    /// The reason; one line.
+    pub why: String,
+    /// The text to write by hand, where that is known.
+    pub instead: Option<String>,
+}
+
+/// A converted configuration, and the account of what is lost.
 #[derive(Debug)]
 pub struct Converted {
     /// The file that was read.
     pub name: String,
-    /// The parts that were read, and those that are lost.
-    pub conversion: Conversion,
+    /// Its kind.
+    pub kind: Kind,
+    /// The account, in the order of the file.
+    pub lost: Vec<Item>,
     /// The contract.
     pub contract: Contract,
     /// Its text.
     pub text: String,
-    /// The file, for places in it.
-    pub sources: Sources,
 }
 
 impl Converted {
@@ -43,7 +95,7 @@ impl Converted {
     /// Returns the number of parts that are lost, or mean something else now.
     #[must_use]
     pub fn heavy(&self) -> usize {
-        let lost = self.conversion.lost.iter();
+        let lost = self.lost.iter();
         lost.filter(|l| l.weight != Weight::NoEffect).count()
     }
 }
@@ -53,39 +105,94 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A file that cannot be read or is none of the kinds, errors in it.
-    pub fn convert(&self, file: &Path, kind: Option<Format>) -> Result<Converted, Failure> {
+    pub fn convert(&self, file: &Path, kind: Option<Kind>) -> Result<Converted, Failure> {
         let name = visible(file.as_os_str().as_bytes());
         let content = read(file, &name, self.max_file)?;
-        let kind = kind.or_else(|| recognize(&name, &content)).ok_or_else(|| {
+        let kind = kind.or_else(|| Kind::of(&name, &content)).ok_or_else(|| {
             let message = format!("nothing tells what kind of file `{name}` is");
             Failure::usage("vplan::import::kind", message).help(
-                "say it with `--from runr`, `--from ralph-tui`, `--from acode` or `--from verify-contract-json`",
+                "say it with `--from runr`, `--from github-workflow` or another kind: `vplan import --help` lists them",
             )
         })?;
-        let mut sources = Sources::default();
-        let id = sources.add(Source::new(name.clone(), &content));
-        let mut sink = Diagnostics::default();
-        let Some(conversion) = convert(&sources, id, kind, &mut sink) else {
-            let message = format!("`{name}` cannot be converted, read as {}", kind.name());
-            let failure = Failure::new(Exit::Contract, "vplan::import::invalid", message);
-            return Err(Failure {
-                diagnostics: Some(Box::new((sources, sink.sorted()))),
-                ..failure
-            });
-        };
-        let text = text(&conversion, &sources);
-        // Whatever is wrong now is wrong with vplan; nothing has been written.
-        let contract = verify(&conversion, &sources, &text).map_err(|message| {
+        match kind {
+            Kind::Tool(format) => tool(name, &content, format),
+            Kind::Declared(declared) => self.declared(file, name, &content, declared),
+        }
+    }
+
+    /// Converts a file that declares commands. What its commands run in turn is looked up in the
+    /// repository around it.
+    fn declared(
+        &self,
+        file: &Path,
+        name: String,
+        content: &str,
+        kind: single::Kind,
+    ) -> Result<Converted, Failure> {
+        let wrong = |message: String| {
             Failure::internal(format!("the conversion of `{name}` went wrong: {message}"))
                 .help("please report it with the file")
-        })?;
+        };
+        let (mut tree, path) = self.around(file, kind);
+        tree.files.insert(path.clone());
+        tree.unread.remove(&path);
+        tree.texts.insert(path.clone(), content.to_owned());
+        let translation = single::translate(&tree, &path, kind, &name);
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("converted.vplan", &translation.text));
+        let mut sink = Diagnostics::default();
+        let draft = front::lower(&sources, id, &mut sink);
+        let contract = validate(&draft, &sources, &mut sink);
+        let Some(contract) = contract.filter(|_| !sink.has_errors()) else {
+            let first = sink.sorted().into_iter().next();
+            return Err(wrong(first.map_or_else(String::new, |d| d.message)));
+        };
+        let own = |entry: &single::Entry| {
+            if entry.file == path {
+                name.clone()
+            } else {
+                entry.file.to_string()
+            }
+        };
+        let one_line = |text: &str| visible(text.as_bytes()).replace('\n', " ");
+        let lost = translation.account.iter().map(|entry| Item {
+            weight: entry.weight,
+            what: one_line(&entry.what),
+            file: own(entry),
+            line: usize::try_from(entry.line).unwrap_or(usize::MAX),
+            column: 1,
+            why: one_line(&entry.why),
+            instead: None,
+        });
         Ok(Converted {
-            name,
-            conversion,
+            lost: lost.collect(),
+            name: name.clone(),
+            kind: Kind::Declared(kind),
             contract,
-            text,
-            sources,
+            text: translation.text,
         })
+    }
+
+    /// The repository around a file, and the file's path in it; for a file from elsewhere, and for
+    /// standard input, the place where such a file would be.
+    fn around(&self, file: &Path, kind: single::Kind) -> (Tree, RepoPath) {
+        let home = RepoPath::parse(kind.home().as_bytes()).unwrap_or_default();
+        let Ok(site) = self.locate() else {
+            return (Tree::default(), home);
+        };
+        let read = || declared::read(&site.root, site.git.as_ref().ok()).unwrap_or_default();
+        if file == Path::new("-") {
+            return (read(), home);
+        }
+        let inside = site.root.canonicalize().ok().and_then(|root| {
+            let whole = self.directory.join(file).canonicalize().ok()?;
+            let below = whole.strip_prefix(root).ok()?.to_owned();
+            RepoPath::parse(below.as_os_str().as_bytes()).ok()
+        });
+        match inside {
+            Some(path) => (read(), path),
+            None => (Tree::default(), home),
+        }
     }
 
     /// Returns the path of the repository's contract, and its name.
@@ -98,6 +205,46 @@ impl Engine<'_> {
             .map_err(|e| Failure::usage(e.code(), e.to_string()))?;
         Ok((site.root.join(path.to_os()), path.to_string()))
     }
+}
+
+/// Converts the contract of another tool.
+fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failure> {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new(name.clone(), content));
+    let mut sink = Diagnostics::default();
+    let Some(conversion) = convert(&sources, id, format, &mut sink) else {
+        let message = format!("`{name}` cannot be converted, read as {}", format.name());
+        let failure = Failure::new(Exit::Contract, "vplan::import::invalid", message);
+        return Err(Failure {
+            diagnostics: Some(Box::new((sources, sink.sorted()))),
+            ..failure
+        });
+    };
+    let text = text(&conversion, &sources);
+    // Whatever is wrong now is wrong with vplan; nothing has been written.
+    let contract = verify(&conversion, &sources, &text).map_err(|message| {
+        Failure::internal(format!("the conversion of `{name}` went wrong: {message}"))
+            .help("please report it with the file")
+    })?;
+    let item = |lost: &Lost| {
+        let position = sources.position(lost.place);
+        Item {
+            weight: lost.weight,
+            what: lost.what.clone(),
+            file: name.clone(),
+            line: position.line,
+            column: position.column,
+            why: lost.why.clone(),
+            instead: lost.instead.clone(),
+        }
+    };
+    Ok(Converted {
+        lost: conversion.lost.iter().map(item).collect(),
+        name: name.clone(),
+        kind: Kind::Tool(format),
+        contract,
+        text,
+    })
 }
 
 /// The text of a regular file, or of standard input.

@@ -2,12 +2,17 @@
 
 use super::failure::Failure;
 use super::place::Engine;
+use crate::base::command::{Command, Piece};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::declared::proposal::{self, Proposal as Declared};
+use crate::declared::tasks::package;
+use crate::declared::tree::Tree;
 use crate::effect::os::files;
 use crate::effect::repo::infer::contract;
-use crate::effect::repo::infer::propose::{self, Proposal};
+use crate::effect::repo::infer::declared;
+use crate::effect::repo::infer::propose::{self, Part, Proposal};
 use crate::effect::repo::load::{self, Site};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -15,10 +20,16 @@ use std::path::Path;
 /// A proposed contract.
 #[derive(Debug)]
 pub struct Proposed {
-    /// Its statements, with the reasons.
+    /// What the repository declares, with the account of all of it.
+    pub declared: Declared,
+    /// Statements for a repository that declares no check but in manifests, with the reasons.
     pub proposal: Proposal,
     /// Its text.
     pub text: String,
+    /// The files that were read.
+    pub tree: Tree,
+    /// The title of the contract.
+    pub title: String,
 }
 
 /// Proposes a contract from what the repository declares.
@@ -26,15 +37,77 @@ pub struct Proposed {
 /// # Errors
 /// A repository that cannot be read.
 pub fn propose(site: &Site) -> Result<Proposed, Failure> {
-    let proposal = propose::propose(&site.root, site.git.as_ref().ok()).map_err(|e| {
+    let unreadable = |e: std::io::Error| {
         Failure::usage(
             "vplan::usage::unreadable",
             format!("the repository cannot be read: {e}"),
         )
-    })?;
+    };
+    let git = site.git.as_ref().ok();
     let name = site.root.file_name().map(|n| visible(n.as_bytes()));
-    let text = contract::text(&name.unwrap_or_default(), &proposal);
-    Ok(Proposed { proposal, text })
+    let name = name.unwrap_or_default();
+    let tree = declared::read(&site.root, git).map_err(unreadable)?;
+    let declared = proposal::propose(&tree, &name);
+    let proposal = propose::propose(&site.root, git).map_err(unreadable)?;
+    // Shipped contracts are shorter, where manifests alone speak and nothing of them writes.
+    let is_plain = !declared.is_said() && proposal::is_harmless(&tree, &commands(&tree, &proposal));
+    if !declared.checks.is_empty() && !is_plain {
+        return Ok(Proposed {
+            text: declared.text.clone(),
+            declared,
+            proposal: Proposal::default(),
+            tree,
+            title: name,
+        });
+    }
+    let declared = Declared {
+        checks: Vec::new(),
+        ..declared
+    };
+    let text = contract::text(&name, &proposal);
+    Ok(Proposed {
+        declared,
+        proposal,
+        text,
+        tree,
+        title: name,
+    })
+}
+
+/// The commands of a proposal, those of the shipped contracts among them, with their directories.
+fn commands(tree: &Tree, proposal: &Proposal) -> Vec<(RepoPath, Vec<String>)> {
+    let mut all: Vec<(RepoPath, Vec<String>)> = Vec::new();
+    for part in &proposal.parts {
+        match part {
+            Part::Import { source, at, .. } => {
+                let manager = package::manager(tree, at).0;
+                let mut scripts = |program: &[&str], names: &[&str]| {
+                    for name in names {
+                        let words = program.iter().chain([name]);
+                        all.push((at.clone(), words.map(|w| (*w).to_owned()).collect()));
+                    }
+                };
+                if source.starts_with("std:node@") {
+                    scripts(&[manager, "run"], &["lint", "typecheck", "test", "build"]);
+                } else if source.starts_with("std:make@") {
+                    scripts(&["make"], &["lint", "check", "test", "all"]);
+                }
+            }
+            Part::Checks { checks, .. } => {
+                for check in checks {
+                    let Command::Argv { pieces, .. } = &check.command else {
+                        continue;
+                    };
+                    let words = pieces.iter().filter_map(|piece| match piece {
+                        Piece::Word(word) => word.as_str().map(str::to_owned),
+                        Piece::Changed => None,
+                    });
+                    all.push((check.dir.clone(), words.collect()));
+                }
+            }
+        }
+    }
+    all
 }
 
 impl Engine<'_> {

@@ -28,6 +28,7 @@ pub mod saved;
 pub mod staged;
 pub mod subject;
 pub mod tree_status;
+pub mod trial;
 mod unseen;
 pub mod verify;
 

@@ -82,6 +82,21 @@ impl Format {
     }
 }
 
+/// The paths of contracts of other tools in a repository: `vplan import` converts them, and `vplan init`
+/// proposes their commands.
+pub const PREDECESSORS: &[(&str, Format)] = &[
+    (
+        ".opentiger/verify.contract.json",
+        Format::VerifyContractJson,
+    ),
+    (".runr/runr.config.json", Format::Runr),
+    (".ralph-tui/config.toml", Format::RalphTui),
+    (".agent/config.yml", Format::Acode),
+    (".agent/config.yaml", Format::Acode),
+    (".acode/config.yml", Format::Acode),
+    (".acode/config.yaml", Format::Acode),
+];
+
 /// The weight of an item in the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {

@@ -2,12 +2,12 @@
 
 mod acode_yaml;
 pub mod convert;
-mod picomatch;
+pub(crate) mod picomatch;
 pub mod print;
 mod ralph_tui;
 mod runr_json;
 pub mod std;
-mod tree;
+pub mod tree;
 pub mod verify_contract_json;
 pub mod vplan;
 pub mod vplan_test;

@@ -8,22 +8,22 @@ use crate::base::glob::Glob;
 
 /// A pattern in the language's dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Translated {
+pub(crate) struct Translated {
     /// Whether it began with `!`.
-    pub(super) not: bool,
+    pub(crate) not: bool,
     /// The glob, without the `!`.
-    pub(super) glob: String,
+    pub(crate) glob: String,
     /// Whether it has wildcards.
-    pub(super) wild: bool,
+    pub(crate) wild: bool,
     /// Whether a segment of it begins with a dot.
-    pub(super) dot: bool,
+    pub(crate) dot: bool,
     /// The reason why the glob selects more than the pattern matched, apart from dots.
-    pub(super) wider: Option<&'static str>,
+    pub(crate) wider: Option<&'static str>,
 }
 
 /// The reason why a pattern has no glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Never {
+pub(crate) enum Never {
     /// The glob is empty, which is an error there.
     Empty,
     /// The glob names nothing that a path of a repository can be.
@@ -38,7 +38,7 @@ const FOLDER: &str = "a slash at the end stands for all that is below";
 const OTHER: &str = "this pattern cannot be said here";
 
 /// Translates a pattern.
-pub(super) fn translate(pattern: &str) -> Result<Translated, Never> {
+pub(crate) fn translate(pattern: &str) -> Result<Translated, Never> {
     let (mut rest, mut not) = (pattern, false);
     while let Some(after) = rest
         .strip_prefix('!')

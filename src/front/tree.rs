@@ -12,7 +12,7 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -32,35 +32,45 @@ const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) value: Value,
+pub struct Node {
+    /// The place of the whole value.
+    pub place: Place,
+    /// The value.
+    pub value: Value,
 }
 
 /// A key and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) place: Place,
+pub struct Key {
+    /// Its text.
+    pub name: String,
+    /// Its place.
+    pub place: Place,
 }
 
 /// The types of values.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
+    /// Nothing, or `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// A whole number that fits.
     Whole(i64),
     /// Any other number, or a date.
     Other,
+    /// A string.
     Text(String),
+    /// A sequence.
     List(Vec<Node>),
+    /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
 }
 
 impl Value {
     /// Returns its name for people.
-    pub(super) fn name(&self) -> &'static str {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
         match self {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
@@ -74,8 +84,36 @@ impl Value {
 }
 
 impl Node {
+    /// Returns the text of a string.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the elements of a list; none for anything else.
+    #[must_use]
+    pub fn list(&self) -> &[Node] {
+        match &self.value {
+            Value::List(nodes) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// Returns the entries of a mapping; none for anything else.
+    #[must_use]
+    pub fn entries(&self) -> &[(Key, Node)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
     /// Returns the value of a key of a mapping.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries
                 .iter()
@@ -87,9 +125,65 @@ impl Node {
 }
 
 /// Reads strict JSON.
-pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = &sources[id];
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
+}
+
+/// Reads JSON in which comments and commas behind a last value are allowed (`tsconfig.json`,
+/// `turbo.json`).
+pub fn json_with_comments(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    let at = |start: usize, end: usize| Place::new(id, Span::new(start, end));
+    let text = without_comments(sources[id].text());
+    if let Some(offset) = verify_contract_json::too_deep(&text) {
+        let error = Diagnostic::error(verify_contract_json::DEPTH, "nested too deep");
+        sink.push(error.label(at(offset, offset + 1), "one level too many"));
+        return None;
+    }
+    let options = jsonc_parser::ParseOptions {
+        allow_trailing_commas: true,
+        ..verify_contract_json::strict()
+    };
+    match jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &options) {
+        Ok(parsed) => parsed.value.map(|value| from_json(&value, id)),
+        Err(fault) => {
+            let range = fault.range();
+            let message = format!("this is not JSON: {}", fault.kind());
+            let error = Diagnostic::error(verify_contract_json::SYNTAX, message);
+            sink.push(error.label(at(range.start, range.end), "here"));
+            None
+        }
+    }
+}
+
+/// Replaces comments by blanks, so that every offset stays.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let comment = match () {
+            () if in_string => 0,
+            () if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            () if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            () => 0,
+        };
+        if comment > 0 {
+            let (blank, after) = rest.split_at(comment);
+            out.extend(blank.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+            rest = after;
+            continue;
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        out.push(c);
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    out
 }
 
 /// Converts a value. Recursion is bounded: the reader has refused deeper texts.
@@ -126,7 +220,7 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
 
 /// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that occurs twice,
 /// and goes on after errors.
-pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let source = &sources[id];
     let (table, errors) = DeTable::parse_recoverable(source.text());
     for error in &errors {
@@ -206,11 +300,28 @@ fn from_toml(
 
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
 /// scalars.
-pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    read_yaml(sources, id, sink, false)
+}
+
+/// Reads YAML as CI systems and hook managers do: merge keys (`<<`) are replaced by what they
+/// merge, a value with a tag (`!reference [a, b]`) becomes a mapping whose only key is the tag, and
+/// a document of inputs (`spec:`) may come before the configuration.
+pub fn yaml_merged(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    read_yaml(sources, id, sink, true)
+}
+
+fn read_yaml(
+    sources: &Sources,
+    id: SourceId,
+    sink: &mut Diagnostics,
+    merged: bool,
+) -> Option<Node> {
     let source = &sources[id];
     let mut reader = Yaml {
         source,
         id,
+        merged,
         // Markers count characters, places count bytes.
         offsets: if source.text().is_ascii() {
             Vec::new()
@@ -237,6 +348,8 @@ pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> O
 struct Yaml<'s> {
     source: &'s Source,
     id: SourceId,
+    /// Whether merge keys and tags are read.
+    merged: bool,
     offsets: Vec<usize>,
     anchors: BTreeMap<usize, (Node, usize)>,
     open: Vec<Open>,
@@ -247,6 +360,7 @@ struct Yaml<'s> {
 /// A collection that has not ended.
 struct Open {
     anchor: usize,
+    tag: Option<String>,
     place: Place,
     nodes: usize,
     what: Collection,
@@ -258,6 +372,7 @@ enum Collection {
         entries: Vec<(Key, Node)>,
         key: Option<Key>,
         seen: BTreeMap<String, Place>,
+        merges: Vec<Node>,
     },
 }
 
@@ -273,7 +388,7 @@ impl Yaml<'_> {
             match event {
                 Event::DocumentStart(_) => {
                     documents += 1;
-                    if documents > 1 {
+                    if documents > 1 && !self.is_header() {
                         return Err(self.fault(
                             place,
                             "a second document",
@@ -301,8 +416,10 @@ impl Yaml<'_> {
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     self.spend(1)?;
-                    let value = self.scalar(&text, style, tag.as_deref(), place)?;
-                    self.value(Node { place, value }, anchor, 1)?;
+                    let own = self.own_tag(tag.as_deref());
+                    let tag = tag.as_deref().filter(|_| own.is_none());
+                    let value = self.scalar(&text, style, tag, place)?;
+                    self.value(tagged(own, Node { place, value }), anchor, 1)?;
                 }
                 Event::SequenceStart(anchor, tag) => {
                     self.begin(anchor, tag.as_ref(), place, Collection::List(Vec::new()))?;
@@ -312,6 +429,7 @@ impl Yaml<'_> {
                         entries: Vec::new(),
                         key: None,
                         seen: BTreeMap::new(),
+                        merges: Vec::new(),
                     };
                     self.begin(anchor, tag.as_ref(), place, map)?;
                 }
@@ -321,10 +439,13 @@ impl Yaml<'_> {
                     };
                     let value = match open.what {
                         Collection::List(nodes) => Value::List(nodes),
-                        Collection::Map { entries, .. } => Value::Map(entries),
+                        Collection::Map {
+                            entries, merges, ..
+                        } => Value::Map(merge(entries, merges)),
                     };
                     let place = Place::new(self.id, open.place.span.to(place.span));
-                    self.value(Node { place, value }, open.anchor, open.nodes)?;
+                    let node = tagged(open.tag, Node { place, value });
+                    self.value(node, open.anchor, open.nodes)?;
                 }
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             }
@@ -340,7 +461,8 @@ impl Yaml<'_> {
         what: Collection,
     ) -> Result<(), SyntaxError> {
         self.spend(1)?;
-        if tag.is_some() {
+        let own = self.own_tag(tag.map(AsRef::as_ref));
+        if tag.is_some() && !self.merged {
             return Err(self.fault(
                 place,
                 "a tag on a list or a mapping",
@@ -356,11 +478,27 @@ impl Yaml<'_> {
         }
         self.open.push(Open {
             anchor,
+            tag: own,
             place,
             nodes: 1,
             what,
         });
         Ok(())
+    }
+
+    /// A tag of the application, as it is written; `None` without one, and where tags are refused.
+    fn own_tag(&self, tag: Option<&Tag>) -> Option<String> {
+        let tag = tag.filter(|tag| self.merged && tag.handle != "tag:yaml.org,2002:")?;
+        Some(format!("!{}", tag.suffix))
+    }
+
+    /// Whether the document that was read is the header of the next one.
+    fn is_header(&self) -> bool {
+        self.merged
+            && self
+                .root
+                .as_ref()
+                .is_some_and(|root| root.entries().len() == 1 && root.get("spec").is_some())
     }
 
     fn spend(&mut self, nodes: usize) -> Result<(), SyntaxError> {
@@ -383,7 +521,13 @@ impl Yaml<'_> {
         open.nodes += count;
         match &mut open.what {
             Collection::List(nodes) => nodes.push(node),
-            Collection::Map { entries, key, seen } => match key.take() {
+            Collection::Map {
+                entries,
+                key,
+                seen,
+                merges,
+            } => match key.take() {
+                Some(key) if self.merged && key.name == "<<" => merges.push(node),
                 Some(key) => entries.push((key, node)),
                 None => {
                     let name = match &node.value {
@@ -399,14 +543,16 @@ impl Yaml<'_> {
                             ));
                         }
                     };
-                    if name == "<<" {
+                    if name == "<<" && !self.merged {
                         return Err(self.fault(
                             node.place,
                             "a merge key",
                             "YAML 1.2 has none: write the keys out",
                         ));
                     }
-                    if let Some(first) = seen.insert(name.clone(), node.place) {
+                    // A mapping may merge several others, one behind the other.
+                    let first = seen.insert(name.clone(), node.place);
+                    if let Some(first) = first.filter(|_| name != "<<") {
                         let message = format!("`{}` stands twice", visible(name.as_bytes()));
                         let error = Diagnostic::error(DUPLICATE_KEY, message)
                             .label(node.place, "again here");
@@ -494,6 +640,43 @@ impl Yaml<'_> {
     }
 }
 
+/// Adds what merge keys merge: a key of the mapping itself wins, then a later merge key, and of a
+/// list the earlier mapping.
+fn merge(own: Vec<(Key, Node)>, merges: Vec<Node>) -> Vec<(Key, Node)> {
+    if merges.is_empty() {
+        return own;
+    }
+    let mut taken: BTreeSet<String> = own.iter().map(|(key, _)| key.name.clone()).collect();
+    let mut all = own;
+    for node in merges.into_iter().rev() {
+        let maps = match node.value {
+            Value::List(nodes) => nodes,
+            value => vec![Node { value, ..node }],
+        };
+        for map in maps {
+            let Value::Map(entries) = map.value else {
+                continue;
+            };
+            for (key, value) in entries {
+                if taken.insert(key.name.clone()) {
+                    all.push((key, value));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Wraps a value that has a tag of the application.
+fn tagged(tag: Option<String>, node: Node) -> Node {
+    let Some(name) = tag else { return node };
+    let place = node.place;
+    Node {
+        place,
+        value: Value::Map(vec![(Key { name, place }, node)]),
+    }
+}
+
 fn too_large(id: SourceId) -> Diagnostic {
     let message = format!(
         "the file comes to more than {MAX_NODES} values, or nests more than {MAX_DEPTH} deep"
@@ -517,4 +700,89 @@ fn within(source: &Source, start: usize, end: usize) -> Span {
         i
     };
     Span::new(floor(start), floor(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(node: &Node) -> String {
+        match &node.value {
+            Value::Null => "~".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Whole(value) => value.to_string(),
+            Value::Other => "number".to_owned(),
+            Value::Text(text) => text.clone(),
+            Value::List(nodes) => {
+                let all: Vec<String> = nodes.iter().map(shown).collect();
+                format!("[{}]", all.join(" "))
+            }
+            Value::Map(entries) => {
+                let all: Vec<String> = entries
+                    .iter()
+                    .map(|(key, node)| format!("{}:{}", key.name, shown(node)))
+                    .collect();
+                format!("{{{}}}", all.join(" "))
+            }
+        }
+    }
+
+    fn read(text: &str, merged: bool) -> Result<String, Code> {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("a.yml", text));
+        let mut sink = Diagnostics::default();
+        let node = if merged {
+            yaml_merged(&sources, id, &mut sink)
+        } else {
+            yaml(&sources, id, &mut sink)
+        };
+        let error = sink.iter().next().map(|d| d.code);
+        node.map(|node| shown(&node)).ok_or(error.unwrap_or(YAML))
+    }
+
+    #[test]
+    fn merge_keys_and_tags_are_read_only_where_they_are_asked_for() {
+        for (text, want) in [
+            (
+                "a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3",
+                "{a:{x:1 y:2} b:{y:3 x:1}}",
+            ),
+            ("b:\n  y: 3\n  <<: {y: 1, z: 2}", "{b:{y:3 z:2}}"),
+            ("<<: [{x: 1}, {x: 2, y: 2}]", "{x:1 y:2}"),
+            ("<<: {x: 1}\n<<: {x: 2}", "{x:2}"),
+            ("<<: 3\na: 1", "{a:1}"),
+            ("a: !reference [b, c]", "{a:{!reference:[b c]}}"),
+            ("- !reference [b]\n- d", "[{!reference:[b]} d]"),
+            ("a: !x y", "{a:{!x:y}}"),
+            ("a: !x {y: 1}", "{a:{!x:{y:1}}}"),
+            ("spec: {inputs: {a: ~}}\n---\njob: x", "{job:x}"),
+        ] {
+            assert_eq!(read(text, true).as_deref(), Ok(want), "{text}");
+            assert!(read(text, false).is_err(), "{text}");
+        }
+        for text in ["a: 1\n---\nb: 1", "a: 1\na: 2", "a: &a [*a]"] {
+            assert!(read(text, true).is_err(), "{text}");
+        }
+        assert_eq!(read("a: !!str 1", false).as_deref(), Ok("{a:1}"));
+    }
+
+    #[test]
+    fn aliases_do_not_let_a_file_grow() {
+        let mut text = "a0: &a0 {k: v}\n".to_owned();
+        for n in 1..40 {
+            let before = n - 1;
+            text.push_str(&format!(
+                "a{n}: &a{n} [*a{before}, *a{before}, *a{before}]\n"
+            ));
+        }
+        assert_eq!(read(&text, true), Err(TOO_LARGE));
+        let mut text = "a0: &a0 {k0: v}\n".to_owned();
+        for n in 1..40 {
+            let before = n - 1;
+            text.push_str(&format!(
+                "a{n}: &a{n}\n  <<: *a{before}\n  x{n}: *a{before}\n"
+            ));
+        }
+        assert_eq!(read(&text, true), Err(TOO_LARGE));
+    }
 }

@@ -54,7 +54,7 @@ pub const CODES: &[Code] = &[
 ];
 
 /// The deepest nesting of lists and objects. Checked before anything recursive reads the text.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Lowers a contract in JSON to a draft.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
@@ -438,7 +438,8 @@ fn shown(name: &ObjectPropName<'_>) -> String {
     visible(name.as_str().as_bytes())
 }
 
-fn strict() -> ParseOptions {
+/// Returns the options of strict JSON.
+pub(super) fn strict() -> ParseOptions {
     ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -455,7 +456,7 @@ fn strict() -> ParseOptions {
 
 /// Returns the first bracket that opens a level too many. Brackets in strings do not count; a text
 /// that is no JSON at all may be misread, but never as less deep than a parser would find it.
-fn too_deep(text: &str) -> Option<usize> {
+pub(super) fn too_deep(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in text.bytes().enumerate() {
         match byte {

@@ -9,9 +9,10 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::terminal::Terminal;
+use crate::declared::single;
 use crate::engine::Failure;
-use crate::engine::convert::write;
-use crate::front::convert;
+use crate::engine::convert::{self, write};
+use crate::front::convert::Format as Tool;
 use clap::{Args, ValueEnum};
 pub(super) use document::ImportDocument;
 use std::os::unix::ffi::OsStrExt as _;
@@ -54,15 +55,59 @@ pub enum Kind {
     Acode,
     /// verify.contract.json
     VerifyContractJson,
+    /// A workflow of GitHub, Forgejo or Gitea
+    GithubWorkflow,
+    /// .gitlab-ci.yml, with what it includes from the repository
+    GitlabCi,
+    /// .pre-commit-config.yaml, prek.toml
+    PreCommit,
+    /// lefthook.yml
+    Lefthook,
+    /// .lintstagedrc, or the map in a package.json
+    LintStaged,
+    /// turbo.json
+    Turbo,
+    /// nx.json, project.json
+    Nx,
+    /// moon.yml, .moon/tasks.yml
+    Moon,
+    /// justfile
+    Just,
+    /// mise.toml
+    Mise,
+    /// tox.ini, tox.toml
+    Tox,
+    /// noxfile.py
+    Nox,
+    /// Makefile
+    Make,
+    /// The scripts of a package.json
+    PackageJson,
 }
 
 impl Kind {
-    fn format(self) -> convert::Format {
+    fn of_file(self) -> convert::Kind {
+        use single::Kind as Declared;
+        let declared = convert::Kind::Declared;
         match self {
-            Kind::Runr => convert::Format::Runr,
-            Kind::RalphTui => convert::Format::RalphTui,
-            Kind::Acode => convert::Format::Acode,
-            Kind::VerifyContractJson => convert::Format::VerifyContractJson,
+            Kind::Runr => convert::Kind::Tool(Tool::Runr),
+            Kind::RalphTui => convert::Kind::Tool(Tool::RalphTui),
+            Kind::Acode => convert::Kind::Tool(Tool::Acode),
+            Kind::VerifyContractJson => convert::Kind::Tool(Tool::VerifyContractJson),
+            Kind::GithubWorkflow => declared(Declared::GithubWorkflow),
+            Kind::GitlabCi => declared(Declared::GitlabCi),
+            Kind::PreCommit => declared(Declared::PreCommit),
+            Kind::Lefthook => declared(Declared::Lefthook),
+            Kind::LintStaged => declared(Declared::LintStaged),
+            Kind::Turbo => declared(Declared::Turbo),
+            Kind::Nx => declared(Declared::Nx),
+            Kind::Moon => declared(Declared::Moon),
+            Kind::Just => declared(Declared::Just),
+            Kind::Mise => declared(Declared::Mise),
+            Kind::Tox => declared(Declared::Tox),
+            Kind::Nox => declared(Declared::Nox),
+            Kind::Make => declared(Declared::Make),
+            Kind::PackageJson => declared(Declared::PackageJson),
         }
     }
 }
@@ -75,7 +120,7 @@ impl Kind {
 pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Failure> {
     let form = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine();
-    let found = engine.convert(&args.file, args.from.map(Kind::format))?;
+    let found = engine.convert(&args.file, args.from.map(Kind::of_file))?;
     let heavy = found.heavy();
     if found.verifies_nothing() {
         terminal.note(&text::account(&found, ""));

@@ -1,6 +1,8 @@
 //! `vplan init`: proposes a contract from what the repository declares, with the reason for each
 //! line. Nothing of it is guessed again when a plan is made.
 
+pub(in crate::cli) mod account;
+
 use super::format;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
@@ -9,8 +11,11 @@ use crate::cli::args::{Format, Global, Init};
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::infer::propose::{Part, Proposal};
-use crate::effect::repo::load::DEFAULT_CONTRACT;
+use crate::effect::repo::load::{DEFAULT_CONTRACT, Site};
+use crate::engine::infer::Proposed;
+use crate::engine::trial::{self, TrialEnd};
 use crate::engine::{Failure, infer};
+use std::time::Duration;
 
 /// Writes the contract, or prints it.
 ///
@@ -18,18 +23,49 @@ use crate::engine::{Failure, infer};
 /// A contract that is there already, a place that cannot be written or that is not the
 /// repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
-    format(global, &[Format::Text])?;
+    let shape = format(global, &[Format::Text, Format::Json])?;
     let site = global.engine().locate()?;
-    let found = infer::propose(&site)?;
-    if args.stdout {
+    let mut found = infer::propose(&site)?;
+    let tried = match args.r#try {
+        true => Some(tried(global, args, &site, &mut found, terminal)?),
+        false => None,
+    };
+    if args.stdout && shape == Format::Text {
         terminal.print(&found.text);
         return Ok(Exit::Success.code());
     }
-    let path = global.engine().write_proposal(&site, &found, args.force)?;
-    if !terminal.quiet {
-        terminal.say(&description(&path, &found.proposal));
+    let path = match args.stdout {
+        true => None,
+        false => Some(global.engine().write_proposal(&site, &found, args.force)?),
+    };
+    if shape == Format::Json {
+        terminal.print_json(&account::document(path.as_ref(), &found, tried.as_ref()));
+    } else if let (Some(path), false) = (&path, terminal.quiet) {
+        let declared = !found.declared.checks.is_empty();
+        let told = if declared {
+            account::told(path, &found.declared, tried.as_ref(), global.verbose > 0)
+        } else {
+            description(path, &found.proposal)
+        };
+        terminal.say(&told);
     }
     Ok(Exit::Success.code())
+}
+
+/// Tries the proposal.
+fn tried(
+    global: &Global,
+    args: &Init,
+    site: &Site,
+    found: &mut Proposed,
+    terminal: &Terminal,
+) -> Result<TrialEnd, Failure> {
+    if found.declared.checks.is_empty() {
+        return Ok(TrialEnd::Untried("no source declares a check".to_owned()));
+    }
+    terminal.note("trying the checks on HEAD, apart from the work tree");
+    let budget = Duration::from_millis(args.budget);
+    trial::attempt(&global.engine(), site, found, budget)
 }
 
 /// Describes the contract: each line of the contract with its reason.

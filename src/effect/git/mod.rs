@@ -27,6 +27,7 @@ pub mod oracle;
 mod others;
 mod pattern;
 pub mod pins;
+pub mod proposed;
 pub mod refs;
 pub mod repository;
 pub mod revision;

@@ -30,6 +30,8 @@ pub enum Target {
 pub struct Remote {
     /// Its name.
     pub name: String,
+    /// Its first `url` line.
+    pub url: String,
     /// Its `fetch` lines.
     pub fetch: Vec<String>,
 }
@@ -334,8 +336,13 @@ fn gather(found: Vec<(String, String, String)>) -> Vec<Remote> {
             .iter()
             .filter(|(n, key, _)| n == name && key == "fetch")
             .map(|(.., value)| value.clone());
+        let url = found
+            .iter()
+            .find(|(n, key, _)| n == name && key == "url")
+            .map(|(.., value)| value.clone());
         remotes.push(Remote {
             name: name.clone(),
+            url: url.unwrap_or_default(),
             fetch: fetch.collect(),
         });
     }
@@ -381,6 +388,7 @@ mod tests {
             assert_eq!(names(text), want, "{text}");
         }
         let remote = |fetch: &str| Remote {
+            url: "x".to_owned(),
             name: "origin".into(),
             fetch: vec![fetch.into()],
         };

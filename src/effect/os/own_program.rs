@@ -86,17 +86,32 @@ pub fn with_enough_stack<T: Send>(run: impl Fn() -> T + Sync) -> T {
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
 pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput> {
+    run_until(arguments, None, limit, &|| false)
+}
+
+/// Runs this program as [`run`] does, with one more variable, and ends it also when it is asked to
+/// stop.
+///
+/// # Errors
+/// It cannot be started, or its output cannot be kept.
+pub fn run_until(
+    arguments: &[OsString],
+    variable: Option<(&str, &OsStr)>,
+    limit: Duration,
+    is_stopped: &dyn Fn() -> bool,
+) -> io::Result<ProgramOutput> {
     // Files, not pipes: a process that outlives it could keep a pipe open.
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(program()?);
     command.arg(ARGUMENT).arg(std::process::id().to_string());
     command
         .args(arguments)
+        .envs(variable)
         .stdin(Stdio::null())
         .stdout(stdout.try_clone()?)
         .stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
-    let (status, timed_out) = match wait(&mut child, limit) {
+    let (status, timed_out) = match wait(&mut child, limit, is_stopped) {
         Ok(Some(status)) => (status, false),
         Ok(None) => (end(&mut child)?, true),
         Err(error) => {
@@ -153,14 +168,18 @@ fn program() -> io::Result<PathBuf> {
     }
 }
 
-/// Waits for the child's end, at most for `limit`.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+/// Waits for the child's end, at most for `limit`, and until it is asked to stop.
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    is_stopped: &dyn Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || is_stopped() {
             return Ok(None);
         }
         std::thread::sleep(LOOK);
@@ -171,7 +190,7 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
     for _ in 0..2 {
         // It may have ended meanwhile; it has not been waited for, so the number is still its own.
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
-        if let Some(status) = wait(child, GRACE)? {
+        if let Some(status) = wait(child, GRACE, &|| false)? {
             return Ok(status);
         }
     }

@@ -4,8 +4,11 @@ use crate::effect::os::process::{give_back, take_again};
 use rustix::process::Signal;
 use std::future::poll_fn;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::Notify;
 
 /// The order in which signals are reported that arrived at the same moment: a request to end comes
 /// before a request to pause, and the request to go on comes last, so that it undoes the pause.
@@ -61,6 +64,39 @@ impl Drop for Signals {
     fn drop(&mut self) {
         self.0.iter().for_each(|(signal, _)| give_back(*signal));
     }
+}
+
+/// Runs work that asks now and then whether this process was asked to end (SIGINT, SIGTERM, SIGHUP),
+/// which it is not meanwhile. Where signals cannot be received they have their usual effect.
+pub fn while_listening<T>(work: impl FnOnce(&dyn Fn() -> bool) -> T) -> T {
+    let (asked, over) = (AtomicBool::new(false), Notify::new());
+    let listen = || {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut signals = Signals::listen()?;
+            loop {
+                tokio::select! {
+                    signal = signals.next() => {
+                        if [Signal::INT, Signal::TERM, Signal::HUP].contains(&signal) {
+                            asked.store(true, Ordering::SeqCst);
+                        }
+                    }
+                    () = over.notified() => return Ok::<(), io::Error>(()),
+                }
+            }
+        })
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, listen);
+        let done = work(&|| asked.load(Ordering::SeqCst));
+        over.notify_one();
+        if let Ok(thread) = thread
+            && let Ok(Err(error)) = thread.join()
+        {
+            tracing::debug!(%error, "signals are not received");
+        }
+        done
+    })
 }
 
 /// Reads the set of signals that this process ignores (proc(5), `SigIgn`).

@@ -4,6 +4,7 @@
 //! repository itself declares, in a fixed order; a file that cannot be read declares nothing.
 
 pub mod contract;
+pub mod declared;
 pub mod propose;
 mod scripts;
 mod toolchain;

@@ -1,7 +1,6 @@
 //! The result of a conversion, as a document.
 
-use crate::engine::convert::Converted;
-use crate::front::convert::Lost;
+use crate::engine::convert::{Converted, Item};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,6 +33,9 @@ pub struct ImportDocument<'a> {
 pub struct Line<'a> {
     /// From 1, in bytes.
     pub column: usize,
+    /// The file that it is in, when that is another one than the file that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'a str>,
     /// The change to make by hand, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'a str>,
@@ -49,22 +51,20 @@ pub struct Line<'a> {
 
 impl<'a> ImportDocument<'a> {
     pub(super) fn of(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
-        let line = |lost: &'a Lost| {
-            let position = found.sources.position(lost.place);
-            Line {
-                column: position.column,
-                instead: lost.instead.as_deref(),
-                line: position.line,
-                weight: lost.weight.name(),
-                what: &lost.what,
-                why: &lost.why,
-            }
+        let line = |lost: &'a Item| Line {
+            column: lost.column,
+            file: (lost.file != found.name).then_some(&*lost.file),
+            instead: lost.instead.as_deref(),
+            line: lost.line,
+            weight: lost.weight.name(),
+            what: &lost.what,
+            why: &lost.why,
         };
         Self {
             checks: found.contract.checks.len(),
             file: &found.name,
-            from: found.conversion.format.name(),
-            lost: found.conversion.lost.iter().map(line).collect(),
+            from: found.kind.name(),
+            lost: found.lost.iter().map(line).collect(),
             output,
             text,
             triggers: found.contract.risks.len(),

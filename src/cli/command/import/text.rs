@@ -2,8 +2,8 @@
 
 use crate::cli::render::style::count;
 use crate::effect::repo::load::DEFAULT_CONTRACT;
-use crate::engine::convert::Converted;
-use crate::front::convert::{Lost, Weight};
+use crate::engine::convert::{Converted, Item};
+use crate::front::convert::Weight;
 
 pub(super) fn account(found: &Converted, output: &str) -> String {
     let (checks, triggers) = (found.contract.checks.len(), found.contract.risks.len());
@@ -17,7 +17,7 @@ pub(super) fn account(found: &Converted, output: &str) -> String {
     } else {
         String::new()
     };
-    let (name, from) = (&found.name, found.conversion.format.name());
+    let (name, from) = (&found.name, found.kind.name());
     let checks = count(checks, "check");
     let mut out = format!("converted {name}{to} ({from}): {checks}{also}\n");
     for (weight, title) in [
@@ -28,8 +28,8 @@ pub(super) fn account(found: &Converted, output: &str) -> String {
         ),
         (Weight::NoEffect, "without effect on checks"),
     ] {
-        let of = found.conversion.lost.iter().filter(|l| l.weight == weight);
-        let lines: String = of.map(|lost| line(found, lost)).collect();
+        let of = found.lost.iter().filter(|l| l.weight == weight);
+        let lines: String = of.map(line).collect();
         if !lines.is_empty() {
             out.push_str(&format!("{title}\n{lines}"));
         }
@@ -51,10 +51,9 @@ pub(super) fn account(found: &Converted, output: &str) -> String {
     out
 }
 
-fn line(found: &Converted, lost: &Lost) -> String {
-    let line = found.sources.position(lost.place).line;
+fn line(lost: &Item) -> String {
     let by_hand = |instead| format!("    by hand: {instead}\n");
     let by_hand = lost.instead.as_ref().map_or_else(String::new, by_hand);
-    let (what, why) = (&lost.what, &lost.why);
-    format!("  {}:{line}: {what}: {why}\n{by_hand}", found.name)
+    let (file, line, what, why) = (&lost.file, lost.line, &lost.what, &lost.why);
+    format!("  {file}:{line}: {what}: {why}\n{by_hand}")
 }

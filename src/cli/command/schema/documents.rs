@@ -85,6 +85,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => engine::agent::Record;
     Written "import" ["import"] "another tool's configuration as a contract"
         => command::import::ImportDocument<'static>;
+    Written "init" ["init"] "what a repository declares, and the contract that is proposed"
+        => command::init::account::InitDocument<'static>;
     Read "judge-answer" [] "what a judge writes to its standard output"
         => check::judge::JudgeAnswer;
     Written "judge-question" [] "what a judge reads from its standard input"

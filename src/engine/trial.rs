@@ -1,0 +1,251 @@
+//! Tries a proposed contract once on the commit that is checked out, apart from the work tree, and
+//! mends the proposal by what came of it: `vplan init --try`.
+
+use super::failure::Failure;
+use super::infer::Proposed;
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::{Exit, FailureCode, Open};
+use crate::base::word::{count, first_of, visible};
+use crate::check::outcome::Status;
+use crate::declared::candidate::Reason;
+use crate::declared::{proposal, text};
+use crate::effect::os::own_program::run_until;
+use crate::effect::os::signals::while_listening;
+use crate::effect::repo::load::Site;
+use crate::plan::caveat::Code;
+use crate::run::record::StepRecord;
+use crate::run::report::{Report, TREE_CHANGED};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The contract of a trial. It is in no work tree, so what is tried is never the user's.
+const CONTRACT: &str = "contracts/vplan-try.vplan";
+/// Folders of installed dependencies that a checkout links, where the system gives no view.
+const LINKED: [&str; 3] = ["node_modules", ".venv", "vendor"];
+/// The time beyond its budget that a trial may take to end its last step.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The end of a trial.
+#[derive(Debug)]
+pub enum TrialEnd {
+    /// It ran: each check with what came of it, in words.
+    Ran(Vec<(String, String)>),
+    /// It did not: why. The proposal is as it was.
+    Untried(String),
+}
+
+/// Tries a proposal, and mends it.
+///
+/// # Errors
+/// No folder for what is recorded.
+pub fn attempt(
+    engine: &Engine<'_>,
+    site: &Site,
+    found: &mut Proposed,
+    budget: Duration,
+) -> Result<TrialEnd, Failure> {
+    let folder = tempfile::tempdir().map_err(|e| {
+        let message = format!("there is no temporary folder for the trial: {e}");
+        Failure::new(Exit::Setup, "vplan::init::trial", message)
+    })?;
+    let trial = Trial {
+        engine,
+        site,
+        folder: folder.path(),
+        until: Instant::now() + budget,
+    };
+    let names: BTreeSet<String> = found
+        .declared
+        .checks
+        .iter()
+        .map(|check| check.name.clone())
+        .collect();
+    let first = match trial.run(found, &names) {
+        Ok(report) => report,
+        Err(why) => return Ok(TrialEnd::Untried(why)),
+    };
+    let writers = trial.writers(found, &first);
+    let mut told = Vec::new();
+    for check in found.declared.checks.clone() {
+        let record = first.steps.iter().find(|record| record.id == check.name);
+        let wrote = writers.iter().find(|(name, _)| *name == check.name);
+        let Some(candidate) = found.declared.found.candidates.get_mut(check.candidate) else {
+            continue;
+        };
+        let what = match (record, wrote) {
+            (_, Some((_, files))) => {
+                candidate.leave_out(Reason::Writes, format!("the trial wrote {files}"));
+                format!("left out: it wrote {files}")
+            }
+            (Some(record), None) => outcome(record, candidate),
+            (None, None) => "did not run".to_owned(),
+        };
+        told.push((check.name, what));
+    }
+    let again = proposal::close(&found.tree, found.declared.found.clone(), &found.title);
+    found.text.clone_from(&again.text);
+    found.declared = again;
+    Ok(TrialEnd::Ran(told))
+}
+
+/// Notes in a candidate what came of its check; returns it in words.
+fn outcome(record: &StepRecord, candidate: &mut crate::declared::candidate::Candidate) -> String {
+    let detail = record.detail.clone().unwrap_or_default();
+    let is_missing = record.failure_code == Some(Open::Known(FailureCode::SetupOrBootstrap));
+    match record.status {
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky => "passes".to_owned(),
+        _ if is_missing => {
+            let needs = format!("could not be tried: {detail}");
+            candidate.notes.push(needs.clone());
+            needs
+        }
+        Status::Failed => {
+            candidate
+                .notes
+                .push(format!("fails on the untouched tree: {detail}"));
+            format!("fails on the untouched tree: {detail}")
+        }
+        Status::TimedOut => {
+            candidate.tier = candidate.tier.saturating_add(1).min(2);
+            candidate
+                .notes
+                .push(format!("the trial ended it: {detail}"));
+            format!("tier {}: {detail}", candidate.tier)
+        }
+        _ => {
+            candidate.tier = candidate.tier.saturating_add(1).min(2);
+            format!("did not come to its end, tier {}: {detail}", candidate.tier)
+        }
+    }
+}
+
+struct Trial<'t> {
+    engine: &'t Engine<'t>,
+    site: &'t Site,
+    /// For records and state.
+    folder: &'t Path,
+    /// The end of the budget.
+    until: Instant,
+}
+
+impl Trial<'_> {
+    /// Runs these checks; the reason for people why that is not possible.
+    fn run(&self, found: &Proposed, names: &BTreeSet<String>) -> Result<Report, String> {
+        let git = self.site.git.as_ref().map_err(ToString::to_string)?;
+        let linked: Vec<&str> = LINKED
+            .into_iter()
+            .filter(|name| {
+                let path = RepoPath::parse(name.as_bytes());
+                self.site.root.join(name).is_dir()
+                    && path.is_ok_and(|path| !found.tree.has_folder(&path))
+            })
+            .collect();
+        let contract = text::for_trial(
+            &found.declared.found,
+            &found.declared.checks,
+            names,
+            &found.tree,
+            &linked,
+        );
+        let path = RepoPath::parse(CONTRACT.as_bytes()).map_err(|e| format!("{e:?}"))?;
+        let index = git.propose(&path, &contract).map_err(|e| e.to_string())?;
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err("its time was up".to_owned());
+        }
+        let words = self.words(left);
+        let variable = ("GIT_INDEX_FILE", index.file().as_os_str());
+        let output = while_listening(|is_stopped| {
+            run_until(&words, Some(variable), left + GRACE, is_stopped)
+        })
+        .map_err(|e| format!("vplan cannot be started once more: {e}"))?;
+        if matches!(output.exit, Some(130 | 143)) || output.exit.is_none() {
+            return Err("it was interrupted".to_owned());
+        }
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let line = said.lines().find(|line| !line.trim().is_empty());
+            visible(line.unwrap_or("vplan ended without a report").as_bytes())
+        })
+    }
+
+    fn words(&self, left: Duration) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["-C".into(), self.site.root.clone().into()];
+        let text = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        words.extend(text(&["--contract", CONTRACT, "--state-dir"]));
+        words.push(self.folder.join("state").into());
+        if let Some(cache) = self.engine.cache_dir {
+            words.extend(["--cache-dir".into(), cache.as_os_str().to_owned()]);
+        }
+        words.extend(text(&[
+            "run",
+            "--staged",
+            "--keep-going",
+            "--min-tier",
+            "2",
+            "--no-recover",
+            "--format",
+            "json",
+            "-q",
+            "--budget",
+        ]));
+        words.push(format!("{}ms", left.as_millis()).into());
+        words.push("--records".into());
+        words.push(self.folder.join("records").into());
+        words
+    }
+
+    /// The checks that changed tracked files, with the files: where some did, each check that may
+    /// have is run alone.
+    fn writers(&self, found: &Proposed, first: &Report) -> Vec<(String, String)> {
+        let moved = [Code::IndexDiffers, Code::TreeMoved];
+        let is_moved = |report: &Report| report.caveats.iter().any(|c| moved.contains(&c.code));
+        let blamed = |record: &&StepRecord| record.failure_code.as_deref() == Some(TREE_CHANGED);
+        if !is_moved(first) && !first.steps.iter().any(|r| blamed(&r)) {
+            return Vec::new();
+        }
+        let ran = first.steps.iter().filter(|record| record.tries > 0);
+        let mut writers = Vec::new();
+        for record in ran {
+            let alone = BTreeSet::from([record.id.clone()]);
+            // What it needs runs with it.
+            let Ok(report) = self.run(found, &alone) else {
+                continue;
+            };
+            let caveats = report.caveats.iter().filter(|c| moved.contains(&c.code));
+            let files: BTreeSet<String> = caveats
+                .flat_map(|c| &c.files)
+                .map(|file| format!("`{file}`"))
+                .collect();
+            let own = report.steps.iter().find(|r| r.id == record.id);
+            if own.as_ref().is_some_and(|r| blamed(r)) || !files.is_empty() {
+                let named = if files.is_empty() {
+                    "tracked files".to_owned()
+                } else {
+                    first_of(files.iter(), 3)
+                };
+                writers.push((record.id.clone(), named));
+            }
+        }
+        writers
+    }
+}
+
+/// Says in a line what a trial came to.
+#[must_use]
+pub fn summary(end: &TrialEnd) -> String {
+    match end {
+        TrialEnd::Untried(why) => format!("not tried: {why}"),
+        TrialEnd::Ran(told) => {
+            let passed = told.iter().filter(|(_, what)| what == "passes").count();
+            format!(
+                "tried on HEAD: {} of {} pass",
+                passed,
+                count(told.len(), "check")
+            )
+        }
+    }
+}

@@ -1,0 +1,3 @@
+module example.com/heron
+
+go 1.24

@@ -1,0 +1,1 @@
+export default [{ files: ["**/*.{ts,tsx}"], rules: { eqeqeq: "error" } }];

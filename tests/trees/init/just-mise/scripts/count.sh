@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+wc -l < "${1:-birds.txt}"

@@ -1,0 +1,6 @@
+import { expect, test } from '@playwright/test';
+
+test('has a title', async ({ page }) => {
+  await page.goto('/');
+  await expect(page).toHaveTitle(/Shop/);
+});

@@ -1,0 +1,3 @@
+import { total } from '@lantern/price';
+
+document.title = `Shop (${total([1, 2])})`;

@@ -1,0 +1,2 @@
+import { test } from "@playwright/test";
+test("opens", async ({ page }) => { await page.goto("/"); });

@@ -1,0 +1,2 @@
+import { waves } from "@sandpiper/shore";
+console.log(waves(1));

@@ -1,0 +1,1 @@
+export const waves = (n: number): number => n + 1;

@@ -1,0 +1,1 @@
+export const tide = (h: number): number => h % 12;

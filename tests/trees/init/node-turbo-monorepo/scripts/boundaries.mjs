@@ -1,0 +1,1 @@
+process.exit(process.argv.length > 2 ? 0 : 1);

@@ -1,0 +1,1 @@
+export const month = (name: string): string => name.slice(0, 3);

@@ -1,0 +1,3 @@
+import { rmSync } from "node:fs";
+
+rmSync(process.argv[2], { recursive: true, force: true });

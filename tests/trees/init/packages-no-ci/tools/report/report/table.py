@@ -1,0 +1,3 @@
+def rows(lines: list[str]) -> int:
+    """Counts rows."""
+    return len(lines)

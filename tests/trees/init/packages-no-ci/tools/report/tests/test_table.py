@@ -1,0 +1,5 @@
+from report.table import rows
+
+
+def test_rows() -> None:
+    assert rows(["a"]) == 1

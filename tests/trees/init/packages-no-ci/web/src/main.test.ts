@@ -1,0 +1,3 @@
+import { expect, test } from "vitest";
+
+test("true", () => expect(true).toBe(true));

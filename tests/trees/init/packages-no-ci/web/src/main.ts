@@ -1,0 +1,3 @@
+import { month } from "@almanac/text";
+
+document.title = month("April");

@@ -1,0 +1,1 @@
+# tidebook: tide tables for small harbours

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"fmt"
+
+	"example.org/gull/internal/wing"
+)
+
+func main() { fmt.Println(wing.Span(2)) }

@@ -1,0 +1,3 @@
+module example.org/gull
+
+go 1.23

@@ -1,0 +1,3 @@
+fn main() {
+    println!("{}", kestrel_core::add(0));
+}
