@@ -1149,7 +1149,7 @@ fn files_that_declare_commands() {
         ),
         (".lintstagedrc.json", "{\"*.md\": \"markdownlint\"}\n"),
         ("justfile", "lint:\n  flake8 src\nrun arg:\n  x\n"),
-        ("other.txt", "*.md: x\n"),
+        ("other.txt", "\"*.md\": x\n"),
         ("a.py", "x = 1\n"),
         ("a.md", "x\n"),
     ]);

@@ -1,6 +1,7 @@
 //! A command that the repository declares, on its way from its source to the contract or to the
 //! account of what was left out.
 
+use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use std::collections::BTreeMap;
 
@@ -149,6 +150,11 @@ impl Candidate {
         }
     }
 
+    /// Leaves out what a trial has seen to write.
+    pub fn wrote(&mut self, files: &str) {
+        self.leave_out(Reason::Writes, format!("the trial wrote {files}"));
+    }
+
     /// Leaves it out.
     pub fn leave_out(&mut self, reason: Reason, detail: impl Into<String>) {
         self.state = State::Out(reason, detail.into());
@@ -216,6 +222,8 @@ pub enum Reason {
     Size,
     /// A task that CI does not run, where CI verifies.
     NotRun,
+    /// It fails on the tree as it is, and nothing of that can be told apart.
+    Fails,
     /// A file that was not understood.
     NotRead,
 }
@@ -248,6 +256,7 @@ impl Reason {
             Reason::Matrix => "a further value of a matrix",
             Reason::Size => "more than a contract of twenty checks",
             Reason::NotRun => "CI does not run it",
+            Reason::Fails => "fails on the tree as it is",
             Reason::NotRead => "not understood",
         }
     }
@@ -279,6 +288,7 @@ impl Reason {
             Reason::Matrix => "matrix",
             Reason::Size => "size",
             Reason::NotRun => "not_run",
+            Reason::Fails => "fails",
             Reason::NotRead => "not_read",
         }
     }
@@ -313,7 +323,7 @@ pub struct Import {
 
 /// All that the sources declare.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Declarations {
     /// The commands, in the order of their sources.
     pub candidates: Vec<Candidate>,
     /// What was left out as a whole.
@@ -322,7 +332,22 @@ pub struct Found {
     pub tools: Vec<String>,
 }
 
-impl Found {
+impl Declarations {
+    /// The candidate of an index of this list.
+    #[must_use]
+    pub fn candidate(&self, index: usize) -> &Candidate {
+        self.candidates
+            .get(index)
+            .unwrap_or_else(|| bug("no such candidate"))
+    }
+
+    /// The candidate of an index of this list, to be changed.
+    pub fn candidate_mut(&mut self, index: usize) -> &mut Candidate {
+        self.candidates
+            .get_mut(index)
+            .unwrap_or_else(|| bug("no such candidate"))
+    }
+
     /// Notes something that was left out as a whole.
     pub fn skip(&mut self, origin: Origin, what: String, reason: Reason, detail: String) {
         self.skipped.push(Skipped {

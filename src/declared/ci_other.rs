@@ -1,9 +1,9 @@
 //! Reads the commands of CircleCI (`.circleci/config.yml`) and of Azure Pipelines
 //! (`azure-pipelines.yml`).
 
-use super::candidate::{Belief, Found, Origin, Reason, State, When};
+use super::candidate::{Belief, Declarations, Origin, Reason, State, When};
 use super::script::{self, Job, Script};
-use super::tree::{Document, Syntax, Tree};
+use super::tree::{DataFile, Syntax, Tree};
 use crate::base::path::RepoPath;
 use crate::front::tree::{Node, Value};
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ const MAX_DEPTH: usize = 4;
 const MAX_STEPS: usize = 2000;
 
 /// The reader of a script's commands.
-type Take = fn(&Tree, &mut Job, &Script<'_>, &mut Found);
+type Take = fn(&Tree, &mut Job, &Script<'_>, &mut Declarations);
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     read_with(tree, found, script::read);
 }
 
-fn read_with(tree: &Tree, found: &mut Found, take: Take) {
-    let files: [(&str, fn(&mut Reader<'_>, &Document, &mut Found)); 4] = [
+fn read_with(tree: &Tree, found: &mut Declarations, take: Take) {
+    let files: [(&str, fn(&mut Reader<'_>, &DataFile, &mut Declarations)); 4] = [
         (".circleci/config.yml", circle),
         (".circleci/config.yaml", circle),
         ("azure-pipelines.yml", azure),
@@ -64,7 +64,7 @@ struct Reader<'t> {
 
 /// A job while its steps are read.
 struct At<'d> {
-    doc: &'d Document,
+    doc: &'d DataFile,
     job: Job,
     dir: Option<String>,
     env: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ struct At<'d> {
     out: Option<(Reason, String)>,
 }
 
-fn scalar(doc: &Document, node: &Node) -> String {
+fn scalar(doc: &DataFile, node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
         Value::Bool(yes) => yes.to_string(),
@@ -84,11 +84,11 @@ fn scalar(doc: &Document, node: &Node) -> String {
     }
 }
 
-fn key(doc: &Document, node: &Node, name: &str) -> String {
+fn key(doc: &DataFile, node: &Node, name: &str) -> String {
     node.get(name).map(|n| scalar(doc, n)).unwrap_or_default()
 }
 
-fn origin(doc: &Document, node: &Node, label: &str) -> Origin {
+fn origin(doc: &DataFile, node: &Node, label: &str) -> Origin {
     Origin {
         file: doc.file.clone(),
         line: doc.line(node),
@@ -123,7 +123,7 @@ impl Reader<'_> {
         at: &mut At<'_>,
         step: &Node,
         text: &Node,
-        found: &mut Found,
+        found: &mut Declarations,
         marks: &[(&str, &str)],
     ) {
         let doc = at.doc;
@@ -204,7 +204,7 @@ impl Reader<'_> {
 }
 
 /// Variables with literal values.
-fn variables(doc: &Document, node: Option<&Node>) -> BTreeMap<String, String> {
+fn variables(doc: &DataFile, node: Option<&Node>) -> BTreeMap<String, String> {
     let entries = node.map(Node::entries).unwrap_or_default();
     let noise =
         |name: &str| name.ends_with("_TOKEN") || name.ends_with("_KEY") || name.contains("_CACHE");
@@ -217,7 +217,7 @@ fn variables(doc: &Document, node: Option<&Node>) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn job(doc: &Document, name: &str) -> Job {
+fn job(doc: &DataFile, name: &str) -> Job {
     Job {
         file: doc.file.clone(),
         belief: Belief::Workflow,
@@ -237,7 +237,7 @@ fn job(doc: &Document, name: &str) -> Job {
     }
 }
 
-fn circle(reader: &mut Reader<'_>, doc: &Document, found: &mut Found) {
+fn circle(reader: &mut Reader<'_>, doc: &DataFile, found: &mut Declarations) {
     let jobs = doc.root.get("jobs").map(Node::entries).unwrap_or_default();
     let workflows = doc
         .root
@@ -327,7 +327,7 @@ fn circle(reader: &mut Reader<'_>, doc: &Document, found: &mut Found) {
 
 /// The parameters of a job or a command: what is given, else the defaults.
 fn parameters(
-    doc: &Document,
+    doc: &DataFile,
     node: &Node,
     given: &BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
@@ -355,7 +355,7 @@ fn circle_steps(
     reader: &mut Reader<'_>,
     at: &mut At<'_>,
     steps: &[Node],
-    found: &mut Found,
+    found: &mut Declarations,
     depth: usize,
 ) {
     let doc = at.doc;
@@ -403,7 +403,7 @@ fn circle_steps(
     }
 }
 
-fn azure(reader: &mut Reader<'_>, doc: &Document, found: &mut Found) {
+fn azure(reader: &mut Reader<'_>, doc: &DataFile, found: &mut Declarations) {
     let none = |name: &str| key(doc, &doc.root, name) == "none";
     let mut values = BTreeMap::new();
     if let Some(node) = doc.root.get("variables") {
@@ -441,7 +441,7 @@ fn azure_part(
     reader: &mut Reader<'_>,
     at: &mut At<'_>,
     part: &Node,
-    found: &mut Found,
+    found: &mut Declarations,
     depth: usize,
 ) {
     let doc = at.doc;
@@ -515,7 +515,7 @@ mod tests {
     use super::*;
     use crate::declared::candidate::{Candidate, Work};
 
-    fn lines(_: &Tree, job: &mut Job, script: &Script<'_>, found: &mut Found) {
+    fn lines(_: &Tree, job: &mut Job, script: &Script<'_>, found: &mut Declarations) {
         for line in script.text.lines().map(str::trim).filter(|l| !l.is_empty()) {
             let origin = Origin {
                 file: job.file.clone(),
@@ -542,9 +542,9 @@ mod tests {
             files: [path, folder].into(),
             ..Tree::default()
         };
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         read_with(&tree, &mut found, lines);
-        read(&tree, &mut Found::default());
+        read(&tree, &mut Declarations::default());
         let mut all = Vec::new();
         for one in &found.candidates {
             let state = match &one.state {

@@ -1,7 +1,7 @@
 //! The changes for which a check is wanted: what its source says, else what its tool reads. A
 //! condition is never narrower than the truth; where nothing is proven there is none.
 
-use super::candidate::{Candidate, Found, State, When, Work};
+use super::candidate::{Candidate, Declarations, State, When, Work};
 use super::kind::{self, Kind};
 use super::tree::{Tree, is_prose, is_source};
 use crate::base::glob::{Glob, escape};
@@ -173,7 +173,7 @@ const SINGLE_FILES: &[(&[&str], &[&str], &[&str])] = &[
 
 /// Returns the conditions of all candidates that are kept, by their indices.
 #[must_use]
-pub fn derive(tree: &Tree, found: &Found) -> BTreeMap<usize, Condition> {
+pub fn derive(tree: &Tree, found: &Declarations) -> BTreeMap<usize, Condition> {
     let mut prose = BTreeMap::new();
     found
         .candidates

@@ -12,9 +12,9 @@ mod matrix;
 mod steps;
 mod tox;
 
-use super::candidate::{Found, Origin, Reason, State, When};
+use super::candidate::{Declarations, Origin, Reason, State, When};
 use super::script::{self, Job, Script};
-use super::tree::{Document, Syntax, Tree};
+use super::tree::{DataFile, Syntax, Tree};
 use crate::base::path::RepoPath;
 use crate::front::tree::{Node, Value as Read};
 use env::Env;
@@ -34,19 +34,19 @@ const MAX_DEPTH: usize = 4;
 const MAX_STEPS: usize = 5000;
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     read_files(tree, &workflows(tree), found);
 }
 
 /// Reads these workflows, wherever they are.
-pub fn read_files(tree: &Tree, files: &[RepoPath], found: &mut Found) {
+pub fn read_files(tree: &Tree, files: &[RepoPath], found: &mut Declarations) {
     read_with(tree, files, found, script::read);
 }
 
 /// The reader of a script's commands.
-type Take = fn(&Tree, &mut Job, &Script<'_>, &mut Found);
+type Take = fn(&Tree, &mut Job, &Script<'_>, &mut Declarations);
 
-fn read_with(tree: &Tree, files: &[RepoPath], found: &mut Found, take: Take) {
+fn read_with(tree: &Tree, files: &[RepoPath], found: &mut Declarations, take: Take) {
     let mut reader = Reader {
         tree,
         take,
@@ -123,7 +123,7 @@ fn place(file: &RepoPath, line: u32, label: &str) -> Origin {
 }
 
 /// The text of a scalar as GitHub reads it: empty for lists and mappings.
-fn text_of(doc: &Document, node: &Node) -> String {
+fn text_of(doc: &DataFile, node: &Node) -> String {
     match &node.value {
         Read::Text(text) => text.clone(),
         Read::Bool(yes) => yes.to_string(),
@@ -138,7 +138,7 @@ fn text_of(doc: &Document, node: &Node) -> String {
 }
 
 /// A value of YAML with its expressions evaluated. Recursion is bounded by the reader of YAML.
-fn value_of(scope: &Scope<'_>, doc: &Document, node: &Node) -> Value {
+fn value_of(scope: &Scope<'_>, doc: &DataFile, node: &Node) -> Value {
     match &node.value {
         Read::Null => Value::Null,
         Read::Bool(yes) => Value::Bool(*yes),
@@ -266,7 +266,7 @@ fn github(tree: &Tree, event: &str) -> Value {
 
 /// A run of a workflow.
 struct Flow<'f> {
-    doc: &'f Document,
+    doc: &'f DataFile,
     /// What its expressions mean, but for what the event decides.
     scope: Scope<'f>,
     /// The events that start it.
@@ -285,7 +285,7 @@ struct Flow<'f> {
 struct Reader<'t> {
     tree: &'t Tree,
     take: Take,
-    documents: BTreeMap<RepoPath, Result<Rc<Document>, String>>,
+    documents: BTreeMap<RepoPath, Result<Rc<DataFile>, String>>,
     /// Workflows that a live one calls.
     called: BTreeSet<RepoPath>,
     /// Steps that may still be read.
@@ -309,7 +309,7 @@ struct Work<'w> {
 }
 
 impl Reader<'_> {
-    fn open(&mut self, file: &RepoPath) -> Result<Rc<Document>, String> {
+    fn open(&mut self, file: &RepoPath) -> Result<Rc<DataFile>, String> {
         if let Some(known) = self.documents.get(file) {
             return known.clone();
         }
@@ -326,7 +326,7 @@ impl Reader<'_> {
     }
 
     /// Reads the commands of a script into candidates.
-    fn script(&self, found: &mut Found, job: &mut Job, work: Work<'_>) {
+    fn script(&self, found: &mut Declarations, job: &mut Job, work: Work<'_>) {
         let start = found.candidates.len();
         let (dir, out) = match (work.dir, work.out) {
             (dir, Some(out)) => (dir.unwrap_or_default(), Some(out)),
@@ -369,7 +369,12 @@ impl Reader<'_> {
     }
 
     /// Accounts for a workflow that starts without a change.
-    fn without_a_change(&mut self, found: &mut Found, doc: &Document, starts: &events::Starts) {
+    fn without_a_change(
+        &mut self,
+        found: &mut Declarations,
+        doc: &DataFile,
+        starts: &events::Starts,
+    ) {
         let Some(Read::Map(jobs)) = doc.root.get("jobs").map(|node| &node.value) else {
             let what = format!("workflow `{}`", name_of(&doc.file));
             let why = "it has no jobs".to_owned();
@@ -391,8 +396,8 @@ impl Reader<'_> {
     /// Accounts for the commands of a job that is left out as a whole.
     fn commands_out(
         &mut self,
-        found: &mut Found,
-        doc: &Document,
+        found: &mut Declarations,
+        doc: &DataFile,
         name: &str,
         job: &Node,
         reason: Reason,
@@ -447,7 +452,7 @@ fn blank(file: &RepoPath, name: &str) -> Job {
 }
 
 /// Leaves out all candidates from an index on. What only prints stays that.
-fn leave_out(found: &mut Found, start: usize, reason: Reason, why: &str) {
+fn leave_out(found: &mut Declarations, start: usize, reason: Reason, why: &str) {
     for candidate in found.candidates.iter_mut().skip(start) {
         if !matches!(candidate.state, State::Out(Reason::Nothing, _)) {
             candidate.leave_out(reason, why);

@@ -6,13 +6,13 @@ pub mod idiom;
 mod item;
 mod rules;
 
-use super::candidate::{Belief, Candidate, Found, Origin, Reason, State, When};
+use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, When};
 use super::script::{self, Job, Script};
 use super::tree::Tree;
 use crate::base::path::RepoPath;
 use cells::Cell;
-use item::{At, Config, Entry, Item, find};
-use rules::{Answer, Facts, Pipeline};
+use item::{At, Config, Item, ItemEntry, find};
+use rules::{Facts, Pipeline, RuleAnswer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file's name, at the root.
@@ -45,7 +45,7 @@ const INHERITED: &[&str] = &[
 const MAX_JOBS: usize = 1000;
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     let Ok(file) = RepoPath::parse(FILE.as_bytes()) else {
         return;
     };
@@ -55,7 +55,7 @@ pub fn read(tree: &Tree, found: &mut Found) {
 }
 
 /// Reads a configuration, wherever it is.
-pub fn read_file(tree: &Tree, file: &RepoPath, found: &mut Found) {
+pub fn read_file(tree: &Tree, file: &RepoPath, found: &mut Declarations) {
     let Some(mut config) = Config::load(tree, file, found) else {
         return;
     };
@@ -99,7 +99,7 @@ fn origin(config: &Config, at: At, label: &str) -> Origin {
 }
 
 /// Adds what `default` and the top level give to jobs that say nothing.
-fn inherit(config: &Config, job: &mut Vec<Entry>) {
+fn inherit(config: &Config, job: &mut Vec<ItemEntry>) {
     let from = find(job, "inherit").and_then(|i| i.get("default")).cloned();
     let allowed = |key: &str| match &from {
         Some(value) if value.is(false) => false,
@@ -115,7 +115,7 @@ fn inherit(config: &Config, job: &mut Vec<Entry>) {
             .and_then(|d| d.get(key))
             .or_else(|| find(&config.top, key));
         if let Some(value) = given {
-            job.push(Entry {
+            job.push(ItemEntry {
                 key: (*key).to_owned(),
                 at: At::default(),
                 value: value.clone(),
@@ -129,7 +129,7 @@ struct Reader<'r> {
     config: &'r Config,
     name: &'r str,
     at: At,
-    job: &'r [Entry],
+    job: &'r [ItemEntry],
 }
 
 impl Reader<'_> {
@@ -141,7 +141,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// The reason why it is no check of a change.
-    fn read(&self, found: &mut Found) -> Result<(), (Reason, String)> {
+    fn read(&self, found: &mut Declarations) -> Result<(), (Reason, String)> {
         if self.get("trigger").is_some() {
             let why = "it starts another pipeline".to_owned();
             return Err((Reason::Action, why));
@@ -203,7 +203,7 @@ impl Reader<'_> {
     }
 
     /// Names the commands of a job that is no check. Returns whether there are any.
-    fn leave_out(&self, reason: Reason, why: &str, found: &mut Found) -> bool {
+    fn leave_out(&self, reason: Reason, why: &str, found: &mut Declarations) -> bool {
         let mut variables = self.variables();
         settle(&mut variables);
         let lines = self.lines(&["script"]);
@@ -236,7 +236,7 @@ impl Reader<'_> {
     fn answer(
         &self,
         variables: &BTreeMap<String, String>,
-    ) -> Result<(Answer, u8), (Reason, String)> {
+    ) -> Result<(RuleAnswer, u8), (Reason, String)> {
         let workflow = find(&self.config.top, "workflow");
         let mut why = "no pipeline of a change has it".to_owned();
         let mut answers = Vec::new();
@@ -291,10 +291,10 @@ impl Reader<'_> {
     fn cell(
         &self,
         variables: &BTreeMap<String, String>,
-        answer: &Answer,
+        answer: &RuleAnswer,
         tier: u8,
         cell: Option<(&Cell, String)>,
-        found: &mut Found,
+        found: &mut Declarations,
     ) {
         let mut variables = variables.clone();
         variables.extend(answer.variables.clone());
@@ -386,7 +386,7 @@ impl Reader<'_> {
         lines: &[(String, At)],
         variables: &BTreeMap<String, String>,
         env: &BTreeMap<String, String>,
-        found: &mut Found,
+        found: &mut Declarations,
     ) {
         let texts: Vec<&str> = lines.iter().map(|(text, _)| text.as_str()).collect();
         let text = idiom::without(&fill(&texts.join("\n"), variables));

@@ -12,7 +12,7 @@ mod scripts;
 mod staged;
 mod types;
 
-use super::candidate::{Belief, Found, Reason, State, When, Work};
+use super::candidate::{Belief, Declarations, Reason, State, When, Work};
 use super::script::{self, Job, Script};
 use super::tree::Tree;
 use crate::base::path::RepoPath;
@@ -141,7 +141,7 @@ fn plain(arguments: &[String]) -> Vec<&str> {
 }
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     for manager in Manager::ALL {
         read_manager(tree, manager, None, Belief::Hook, found);
     }
@@ -150,7 +150,7 @@ pub fn read(tree: &Tree, found: &mut Found) {
 
 /// Takes the hooks that a command of this belief runs as candidates: what CI runs is believed more
 /// than what only hooks run.
-pub fn start(tree: &Tree, runner: &HookRunner, belief: Belief, found: &mut Found) {
+pub fn start(tree: &Tree, runner: &HookRunner, belief: Belief, found: &mut Declarations) {
     let belief = if belief >= Belief::Started {
         Belief::Started
     } else {
@@ -204,7 +204,7 @@ fn read_manager(
     manager: Manager,
     hook: Option<&str>,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) {
     for file in files(tree, manager) {
         read_file(tree, manager, &file, hook, belief, found);
@@ -221,7 +221,7 @@ pub fn read_file(
     file: &RepoPath,
     hook: Option<&str>,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) {
     let read = match manager {
         Manager::PreCommit => precommit::read(tree, file, hook, belief, found),
@@ -273,7 +273,7 @@ impl<'g> Group<'g> {
         tree: &Tree,
         text: &str,
         line: u32,
-        found: &mut Found,
+        found: &mut Declarations,
     ) -> std::ops::Range<usize> {
         let mut job = Job {
             file: self.file.clone(),
@@ -328,7 +328,7 @@ impl<'g> Group<'g> {
         mut words: Vec<String>,
         changed: bool,
         line: u32,
-        found: &mut Found,
+        found: &mut Declarations,
     ) -> std::ops::Range<usize> {
         if let Some(text) = of_shell(&words) {
             let mut text = text.to_owned();
@@ -376,7 +376,12 @@ fn of_shell(words: &[String]) -> Option<&str> {
 }
 
 /// Leaves out what a range of candidates says.
-fn leave_out(found: &mut Found, range: std::ops::Range<usize>, reason: Reason, detail: &str) {
+fn leave_out(
+    found: &mut Declarations,
+    range: std::ops::Range<usize>,
+    reason: Reason,
+    detail: &str,
+) {
     for candidate in found.candidates.get_mut(range).into_iter().flatten() {
         candidate.leave_out(reason, detail);
     }

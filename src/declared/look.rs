@@ -3,7 +3,7 @@
 //! INVARIANT (seen through): a candidate is kept only when every command that it is known to run in
 //! the end may be a check. A task with one that may not is replaced by its other commands.
 
-use super::candidate::{Belief, Candidate, Found, Leaf, Reason, State, When, Work};
+use super::candidate::{Belief, Candidate, Declarations, Leaf, Reason, State, When, Work};
 use super::hooks;
 use super::judge::{self, Judged};
 use super::launch;
@@ -24,7 +24,7 @@ const MOST_LEAVES: usize = 100;
 
 /// Decides about each open candidate by the programs that it runs in the end. A task with a command
 /// that may not be a check is replaced by its other commands.
-pub fn through(tree: &Tree, found: &mut Found) {
+pub fn through(tree: &Tree, found: &mut Declarations) {
     let mut index = 0;
     while index < found.candidates.len().min(MOST) {
         if let Some(candidate) = found.candidates.get(index).cloned()
@@ -41,7 +41,7 @@ pub fn through(tree: &Tree, found: &mut Found) {
 }
 
 /// Decides about one candidate.
-fn decide(tree: &Tree, index: usize, mut candidate: Candidate, found: &mut Found) {
+fn decide(tree: &Tree, index: usize, mut candidate: Candidate, found: &mut Declarations) {
     let words = match &candidate.work {
         Work::Words(words) => words.clone(),
         Work::Shell(text) => {
@@ -103,7 +103,7 @@ fn decide(tree: &Tree, index: usize, mut candidate: Candidate, found: &mut Found
     }
 }
 
-fn replace(found: &mut Found, index: usize, candidate: Candidate) {
+fn replace(found: &mut Declarations, index: usize, candidate: Candidate) {
     if let Some(place) = found.candidates.get_mut(index) {
         *place = candidate;
     }
@@ -241,7 +241,7 @@ fn split(
     mut candidate: Candidate,
     words: &[String],
     offence: Offence,
-    found: &mut Found,
+    found: &mut Declarations,
 ) {
     let peeled = launch::peel(words);
     let dir = peeled.dirs.iter().fold(candidate.dir.clone(), |dir, to| {
@@ -268,7 +268,7 @@ fn split(
 }
 
 /// Takes the commands of a line of a task as candidates.
-fn take(tree: &Tree, whole: &Candidate, line: &Line, is_script: bool, found: &mut Found) {
+fn take(tree: &Tree, whole: &Candidate, line: &Line, is_script: bool, found: &mut Declarations) {
     let mut env = whole.env.clone();
     env.extend(line.env.clone());
     let mut tool_path = whole.tool_path.clone();
@@ -318,7 +318,7 @@ mod tests {
         RepoPath::parse(text.as_bytes()).unwrap()
     }
 
-    fn looked(files: &[(&str, &str)], command: &str) -> Found {
+    fn looked(files: &[(&str, &str)], command: &str) -> Declarations {
         let mut tree = Tree::default();
         for (file, text) in files {
             tree.files.insert(path(file));
@@ -330,7 +330,7 @@ mod tests {
             label: "job".to_owned(),
         };
         let words = command.split(' ').map(str::to_owned).collect();
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         let one = Candidate::new(
             origin,
             Belief::Workflow,
@@ -342,7 +342,7 @@ mod tests {
         found
     }
 
-    fn leaves(found: &Found) -> Vec<String> {
+    fn leaves(found: &Declarations) -> Vec<String> {
         let all = found.candidates.iter().filter(|c| c.state == State::Open);
         all.flat_map(|c| c.leaves.iter().map(|leaf| leaf.words.join(" ")))
             .collect()

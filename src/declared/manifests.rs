@@ -8,7 +8,7 @@ mod scripts;
 mod targets;
 mod tools;
 
-use super::candidate::{Belief, Candidate, Found, Import, Origin, Reason, State, Work};
+use super::candidate::{Belief, Candidate, Declarations, Import, Origin, Reason, State, Work};
 use super::kind::{self, Kind};
 use super::tasks::package::is_ours;
 use super::tree::Tree;
@@ -173,7 +173,7 @@ struct Done {
 /// The reader's state.
 struct Reader<'a> {
     tree: &'a Tree,
-    found: &'a mut Found,
+    found: &'a mut Declarations,
     done: Vec<Done>,
     /// What manifests have said so far: the tools' own commands fill what is left.
     said: BTreeSet<(RepoPath, Kind, Option<&'static str>)>,
@@ -182,7 +182,7 @@ struct Reader<'a> {
 }
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     let done = found
         .candidates
         .iter()
@@ -364,7 +364,7 @@ fn survey(
 /// Finds shipped contracts that can be written in the place of what one manifest says, once it has
 /// been looked through: each of its candidates is kept, as it was, and nothing else speaks for the
 /// folder. To be called after the last look.
-pub fn shipped(tree: &Tree, found: &Found) -> Vec<Import> {
+pub fn shipped(tree: &Tree, found: &Declarations) -> Vec<Import> {
     let mut by_manifest: BTreeMap<(&RepoPath, &RepoPath), Vec<usize>> = BTreeMap::new();
     let mut others: BTreeSet<&RepoPath> = BTreeSet::new();
     for (index, candidate) in found.candidates.iter().enumerate() {

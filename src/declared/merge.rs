@@ -1,14 +1,14 @@
 //! Joins candidates that do equal work, and drops those whose work another one does (section "small":
 //! a reader wants to keep the contract).
 
-use super::candidate::{Belief, Candidate, Found, Reason, State, When};
+use super::candidate::{Belief, Candidate, Declarations, Reason, State, When};
 use super::kind::{self, Kind};
 use super::normal;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Merges equal work into the candidate of the highest belief, then lists and their parts, then what
 /// a test compiles anyway.
-pub fn apply(found: &mut Found) {
+pub fn apply(found: &mut Declarations) {
     equal(found);
     lists(found);
     compiled(found);
@@ -36,7 +36,7 @@ pub fn apply(found: &mut Found) {
 }
 
 /// Follows merges to the candidate that is kept.
-fn target(found: &Found, mut index: usize) -> usize {
+fn target(found: &Declarations, mut index: usize) -> usize {
     for _ in 0..found.candidates.len() {
         match found.candidates.get(index).map(|c| &c.state) {
             Some(State::Merged(next)) => index = *next,
@@ -47,7 +47,7 @@ fn target(found: &Found, mut index: usize) -> usize {
 }
 
 /// The indices of open candidates, the most believed first.
-fn open(found: &Found) -> Vec<usize> {
+fn open(found: &Declarations) -> Vec<usize> {
     let mut all: Vec<usize> = (0..found.candidates.len())
         .filter(|i| {
             found
@@ -61,12 +61,10 @@ fn open(found: &Found) -> Vec<usize> {
     all
 }
 
-fn equal(found: &mut Found) {
+fn equal(found: &mut Declarations) {
     let mut first: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for index in open(found) {
-        let Some(candidate) = found.candidates.get(index) else {
-            continue;
-        };
+        let candidate = found.candidate(index);
         let form = normal::forms(candidate);
         match first.get(&form) {
             Some(kept) => join(found, *kept, index),
@@ -78,13 +76,9 @@ fn equal(found: &mut Found) {
 }
 
 /// Merges one candidate into another.
-fn join(found: &mut Found, kept: usize, merged: usize) {
-    let Some(other) = found.candidates.get(merged).cloned() else {
-        return;
-    };
-    let Some(one) = found.candidates.get_mut(kept) else {
-        return;
-    };
+fn join(found: &mut Declarations, kept: usize, merged: usize) {
+    let other = found.candidate(merged).clone();
+    let one = found.candidate_mut(kept);
     one.also.push(other.origin.clone());
     one.also.extend(other.also.iter().cloned());
     one.when = either(&one.when, &other.when);
@@ -100,9 +94,7 @@ fn join(found: &mut Found, kept: usize, merged: usize) {
     if one.leaves.is_empty() {
         one.leaves.clone_from(&other.leaves);
     }
-    if let Some(other) = found.candidates.get_mut(merged) {
-        other.state = State::Merged(kept);
-    }
+    found.candidate_mut(merged).state = State::Merged(kept);
 }
 
 /// Both conditions: a change that either is wanted for.
@@ -124,7 +116,7 @@ fn either(one: &When, other: &When) -> When {
 }
 
 /// A list and its parts: where all parts are candidates the list goes, else the parts.
-fn lists(found: &mut Found) {
+fn lists(found: &mut Declarations) {
     let all = open(found);
     let forms: BTreeMap<usize, BTreeSet<String>> = all
         .iter()
@@ -138,7 +130,7 @@ fn lists(found: &mut Found) {
         })
         .collect();
     for (index, whole) in forms.iter().filter(|(_, parts)| parts.len() > 1) {
-        let is_open = |found: &Found, i: usize| {
+        let is_open = |found: &Declarations, i: usize| {
             found
                 .candidates
                 .get(i)
@@ -181,7 +173,7 @@ fn lists(found: &mut Found) {
 }
 
 /// A plain compile that a test of the same folder follows.
-fn compiled(found: &mut Found) {
+fn compiled(found: &mut Declarations) {
     let all = open(found);
     let flags = |candidate: &Candidate| normal::compiled(candidate);
     let tests: BTreeSet<String> = all
@@ -191,9 +183,7 @@ fn compiled(found: &mut Found) {
         .filter_map(flags)
         .collect();
     for index in all {
-        let Some(candidate) = found.candidates.get_mut(index) else {
-            continue;
-        };
+        let candidate = found.candidate_mut(index);
         // A predecessor's contract asks for it in so many words.
         let plain = candidate.produces.is_empty()
             && candidate.unchanged.is_empty()

@@ -118,6 +118,7 @@ const NOISE: &[&str] = &[
     "--nologo",
     "--output-format",
     "--output-logs",
+    "--outputFile",
     "--output-on-failure",
     "--log-prefix",
     "--progress",

@@ -1,7 +1,7 @@
 //! Reads contracts of other tools that a repository has: their commands are proposed as checks, by
 //! the converters of `vplan import`.
 
-use super::candidate::{Belief, Candidate, Found, Origin, Reason, When, Work};
+use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, When, Work};
 use super::tree::Tree;
 use crate::base::command::{Command, Env, Piece};
 use crate::base::diagnostic::Diagnostics;
@@ -13,7 +13,7 @@ use crate::contract::draft::{Check, CheckEntry, Condition, Draft, Sel, SelKind, 
 use crate::front::convert::{PREDECESSORS, Weight, convert};
 
 /// Reads what is declared there.
-pub fn read(tree: &Tree, found: &mut Found) {
+pub fn read(tree: &Tree, found: &mut Declarations) {
     for (name, format) in PREDECESSORS {
         let Some((file, text)) = tree.text(&RepoPath::root(), name) else {
             continue;
@@ -136,12 +136,12 @@ mod tests {
     use super::*;
     use crate::declared::candidate::State;
 
-    fn read_one(name: &str, text: &str) -> Found {
+    fn read_one(name: &str, text: &str) -> Declarations {
         let mut tree = Tree::default();
         let path = RepoPath::parse(name.as_bytes()).unwrap();
         tree.files.insert(path.clone());
         tree.texts.insert(path, text.to_owned());
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         read(&tree, &mut found);
         found
     }

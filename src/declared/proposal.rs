@@ -1,6 +1,6 @@
 //! Proposes a contract from all sources: `vplan init`.
 
-use super::candidate::{Belief, Candidate, Found, Origin, Reason, State, Work};
+use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, Work};
 use super::text::{self, Check};
 use super::tree::Tree;
 use super::{
@@ -16,7 +16,7 @@ use crate::lang::parse::Caps;
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// All that the sources declare; candidates that are still open are the checks.
-    pub found: Found,
+    pub found: Declarations,
     /// The checks, in the order of the contract.
     pub checks: Vec<Check>,
     /// The text, laid out as `vplan fmt` does.
@@ -38,7 +38,7 @@ impl Proposal {
 /// Whether none of these commands does what no check may, in all that it runs in the end.
 #[must_use]
 pub fn is_harmless(tree: &Tree, commands: &[(RepoPath, Vec<String>)]) -> bool {
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     for (dir, words) in commands {
         let origin = Origin {
             file: dir.clone(),
@@ -56,7 +56,7 @@ pub fn is_harmless(tree: &Tree, commands: &[(RepoPath, Vec<String>)]) -> bool {
 /// Reads all sources and proposes a contract.
 #[must_use]
 pub fn propose(tree: &Tree, title: &str) -> Proposal {
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     github::read(tree, &mut found);
     gitlab::read(tree, &mut found);
     ci_other::read(tree, &mut found);
@@ -85,7 +85,7 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
 
 /// Merges, limits and writes what was found.
 #[must_use]
-pub fn close(tree: &Tree, mut found: Found, title: &str) -> Proposal {
+pub fn close(tree: &Tree, mut found: Declarations, title: &str) -> Proposal {
     for candidate in &mut found.candidates {
         candidate
             .env

@@ -6,9 +6,9 @@
 //!
 //! To be called on what the readers of CI and hooks have found, before it is looked through.
 
-use super::candidate::{Candidate, Found, Reason, State, Work};
+use super::candidate::{Candidate, Declarations, Reason, State, Work};
 use super::tasks::kit;
-use super::tree::{Document, Syntax, Tree};
+use super::tree::{DataFile, Syntax, Tree};
 use crate::base::path::RepoPath;
 use crate::check::tool::base_name;
 use crate::front::tree::Node;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_TARGETS: usize = 12;
 
 /// Applies what the graphs say to the candidates that are still open.
-pub fn apply(tree: &Tree, found: &mut Found) {
+pub fn apply(tree: &Tree, found: &mut Declarations) {
     let all = std::mem::take(&mut found.candidates);
     // Where each candidate has gone: indices of `needs` follow.
     let mut moved: Vec<usize> = Vec::new();
@@ -371,7 +371,7 @@ fn started(words: &[String]) -> Option<(&'static str, Vec<&str>)> {
 
 /// Gives commands of runners what they make, and what builds before them, by `outputs` and
 /// `dependsOn`.
-fn graph(tree: &Tree, found: &mut Found) {
+fn graph(tree: &Tree, found: &mut Declarations) {
     let root = RepoPath::root();
     let read = |names: &[&str]| {
         let mut files = names
@@ -425,7 +425,7 @@ fn graph(tree: &Tree, found: &mut Found) {
 }
 
 /// Whether a candidate needs another one, directly or not: no circle is made.
-fn reaches(found: &Found, from: usize, to: usize) -> bool {
+fn reaches(found: &Declarations, from: usize, to: usize) -> bool {
     let mut open = vec![from];
     let mut seen = BTreeSet::new();
     while let Some(at) = open.pop() {
@@ -440,7 +440,7 @@ fn reaches(found: &Found, from: usize, to: usize) -> bool {
     false
 }
 
-fn task_of<'a>(doc: &'a Document, task: &str) -> Option<&'a Node> {
+fn task_of<'a>(doc: &'a DataFile, task: &str) -> Option<&'a Node> {
     ["tasks", "pipeline", "targetDefaults"]
         .iter()
         .find_map(|key| doc.root.get(key)?.get(task))
@@ -491,8 +491,8 @@ mod tests {
         tree
     }
 
-    fn found(commands: &[&str]) -> Found {
-        let mut found = Found::default();
+    fn found(commands: &[&str]) -> Declarations {
+        let mut found = Declarations::default();
         for command in commands {
             let origin = Origin {
                 file: path(".github/workflows/ci.yml"),

@@ -4,7 +4,7 @@
 mod edits;
 mod words;
 
-use super::candidate::{Belief, Candidate, Found, Origin, Reason, State, When, Work};
+use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, When, Work};
 use super::judge::{self, Judged};
 use super::kind::{self, Kind};
 use super::normal;
@@ -42,7 +42,7 @@ pub struct Job {
     pub tool_path: Vec<String>,
     /// Whether an earlier step has edited tracked files: with what.
     pub edited: Option<String>,
-    /// Indices in [`Found::candidates`] of commands that build what later ones use.
+    /// Indices in [`Declarations::candidates`] of commands that build what later ones use.
     pub built: Vec<usize>,
     /// Indices of commands since the last comparison with git.
     pub since_compared: Vec<usize>,
@@ -72,7 +72,7 @@ const MOST_LINES: u32 = 3;
 const DEEPEST: usize = 4;
 
 /// Reads the commands of a script into candidates.
-pub fn read(tree: &Tree, job: &mut Job, script: &Script<'_>, found: &mut Found) {
+pub fn read(tree: &Tree, job: &mut Job, script: &Script<'_>, found: &mut Declarations) {
     let mut env = job.exported.clone();
     env.extend(script.env.clone());
     let dir = tree.has_folder(&script.dir).then(|| script.dir.clone());
@@ -98,7 +98,7 @@ struct Reading<'a, 's> {
     tree: &'a Tree,
     job: &'a mut Job,
     script: &'a Script<'s>,
-    found: &'a mut Found,
+    found: &'a mut Declarations,
     /// Its directory, or the name of one that git does not track.
     dir: Result<RepoPath, String>,
     /// Directories to which `cd -` and `popd` return.

@@ -5,7 +5,7 @@
 
 mod list;
 
-use super::candidate::{Belief, Candidate, Found, Reason, State};
+use super::candidate::{Belief, Candidate, Declarations, Reason, State};
 use super::hooks::{self, Manager};
 use super::text::{self, Check};
 use super::tree::Tree;
@@ -189,18 +189,18 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// All that it declares.
-    pub found: Found,
+    pub found: Declarations,
     /// The checks.
     pub checks: Vec<Check>,
     /// The contract, laid out.
     pub text: String,
     /// All that is not in the contract, or is there otherwise, in the order of the files.
-    pub account: Vec<Entry>,
+    pub account: Vec<TaskEntry>,
 }
 
 /// A part of the file that the contract lacks, or has otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TaskEntry {
     /// Its weight.
     pub weight: Weight,
     /// The command, or what was left out as a whole.
@@ -216,7 +216,7 @@ pub struct Entry {
 /// Translates a file of the tree. Its text is among the tree's texts.
 #[must_use]
 pub fn translate(tree: &Tree, file: &RepoPath, kind: Kind, name: &str) -> Translation {
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(tree, file, kind, &mut found);
     look::through(tree, &mut found);
     for candidate in &mut found.candidates {
@@ -238,8 +238,8 @@ pub fn translate(tree: &Tree, file: &RepoPath, kind: Kind, name: &str) -> Transl
     }
 }
 
-fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) {
-    let manager = |manager, found: &mut Found| {
+fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Declarations) {
+    let manager = |manager, found: &mut Declarations| {
         hooks::read_file(tree, manager, file, None, Belief::Workflow, found);
     };
     match kind {
@@ -261,9 +261,9 @@ fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) {
 }
 
 /// The account of all that was found.
-fn account(found: &Found) -> Vec<Entry> {
-    let mut all: Vec<Entry> = found.candidates.iter().filter_map(of_candidate).collect();
-    all.extend(found.skipped.iter().map(|skipped| Entry {
+fn account(found: &Declarations) -> Vec<TaskEntry> {
+    let mut all: Vec<TaskEntry> = found.candidates.iter().filter_map(of_candidate).collect();
+    all.extend(found.skipped.iter().map(|skipped| TaskEntry {
         weight: weight(skipped.reason),
         what: skipped.what.clone(),
         file: skipped.origin.file.clone(),
@@ -274,13 +274,13 @@ fn account(found: &Found) -> Vec<Entry> {
     all
 }
 
-fn of_candidate(candidate: &Candidate) -> Option<Entry> {
+fn of_candidate(candidate: &Candidate) -> Option<TaskEntry> {
     let (weight, why) = match &candidate.state {
         State::Out(reason, detail) => (weight(*reason), why(*reason, detail)),
         State::Open if !candidate.notes.is_empty() => (Weight::Changed, candidate.notes.join("; ")),
         State::Open | State::Merged(_) => return None,
     };
-    Some(Entry {
+    Some(TaskEntry {
         weight,
         what: candidate.text(),
         file: candidate.origin.file.clone(),

@@ -1,6 +1,6 @@
 //! Tiers and the size of the contract: at most some twenty checks.
 
-use super::candidate::{Candidate, Found, Reason, State};
+use super::candidate::{Candidate, Declarations, Reason, State};
 use super::kind::{self, Kind};
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const LATER: &[&str] = &[
 ];
 
 /// Gives each candidate that is kept its tier, and leaves out what is too many.
-pub fn apply(found: &mut Found) {
+pub fn apply(found: &mut Declarations) {
     for candidate in &mut found.candidates {
         if candidate.state == State::Open && is_later(candidate) {
             candidate.tier = candidate.tier.max(1);
@@ -69,7 +69,7 @@ fn is_later(candidate: &Candidate) -> bool {
 
 /// Leaves checks out until there are few enough: variants of a program first, then documentation,
 /// then what a folder has beyond its tests.
-fn limit(found: &mut Found) {
+fn limit(found: &mut Declarations) {
     let stages: [fn(&Candidate, bool) -> bool; 5] = [
         |candidate, variant| variant && candidate.tier > 0,
         |_, variant| variant,
@@ -83,7 +83,7 @@ fn limit(found: &mut Found) {
     drop_where(found, |_, _| true);
 }
 
-fn drop_where(found: &mut Found, wanted: impl Fn(&Candidate, bool) -> bool) {
+fn drop_where(found: &mut Declarations, wanted: impl Fn(&Candidate, bool) -> bool) {
     let needed: BTreeSet<usize> = found
         .candidates
         .iter()
@@ -105,9 +105,7 @@ fn drop_where(found: &mut Found, wanted: impl Fn(&Candidate, bool) -> bool) {
         if many <= MAX_CHECKS {
             return;
         }
-        let Some(candidate) = found.candidates.get_mut(index) else {
-            continue;
-        };
+        let candidate = found.candidate_mut(index);
         let variant = variants.get(index).copied().unwrap_or(false);
         if candidate.state == State::Open && !needed.contains(&index) && wanted(candidate, variant)
         {

@@ -1,6 +1,6 @@
 //! Writes the contract of the candidates that are kept: names, order, comments with the sources.
 
-use super::candidate::{Candidate, Found, Reason, State, Work};
+use super::candidate::{Candidate, Declarations, Reason, State, Work};
 use super::conditions::Condition;
 use super::kind;
 use super::tree::Tree;
@@ -33,7 +33,7 @@ pub struct Check {
 
 /// Returns the checks of the contract, in its order: by kind of work, then by folder.
 #[must_use]
-pub fn checks(found: &Found, conditions: &BTreeMap<usize, Condition>) -> Vec<Check> {
+pub fn checks(found: &Declarations, conditions: &BTreeMap<usize, Condition>) -> Vec<Check> {
     let mut kept: Vec<(usize, &Candidate)> = found
         .candidates
         .iter()
@@ -89,7 +89,7 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
 
 /// Writes the contract, laid out as `vplan fmt` does but for its blank lines.
 #[must_use]
-pub fn write(title: &str, found: &Found, checks: &[Check]) -> String {
+pub fn write(title: &str, found: &Declarations, checks: &[Check]) -> String {
     let head =
         "Proposed from what the repository declares; the comment above a check names its source.";
     write_under(head, title, found, checks)
@@ -97,7 +97,7 @@ pub fn write(title: &str, found: &Found, checks: &[Check]) -> String {
 
 /// Writes the contract under another sentence.
 #[must_use]
-pub fn write_under(head: &str, title: &str, found: &Found, checks: &[Check]) -> String {
+pub fn write_under(head: &str, title: &str, found: &Declarations, checks: &[Check]) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {
         let title = visible(title.as_bytes());
@@ -174,7 +174,7 @@ fn glob_text(glob: &str) -> String {
 }
 
 /// The variables that all checks have in common.
-fn common_env(found: &Found, checks: &[Check]) -> BTreeMap<String, String> {
+fn common_env(found: &Declarations, checks: &[Check]) -> BTreeMap<String, String> {
     let mut all = checks
         .iter()
         .filter_map(|check| found.candidates.get(check.candidate))
@@ -203,7 +203,7 @@ fn env_text(name: &str, value: &str) -> String {
 /// files of the tree where a check takes the changed ones. `linked`: folders for a checkout.
 #[must_use]
 pub fn for_trial(
-    found: &Found,
+    found: &Declarations,
     checks: &[Check],
     wanted: &BTreeSet<String>,
     tree: &Tree,
@@ -234,10 +234,7 @@ pub fn for_trial(
         .iter()
         .filter(|check| chosen.contains(&check.candidate))
     {
-        let Some(one) = found.candidates.get(check.candidate) else {
-            continue;
-        };
-        let mut one = one.clone();
+        let mut one = found.candidate(check.candidate).clone();
         if let Work::Words(words) = &mut one.work {
             let files = files_for(tree, &one.dir, &check.condition);
             let expanded = words.iter().flat_map(|word| {
@@ -282,7 +279,12 @@ fn files_for(tree: &Tree, dir: &RepoPath, condition: &Condition) -> Vec<String> 
 }
 
 /// Writes a check with its comment.
-fn text_of(found: &Found, check: &Check, names: &BTreeMap<usize, &str>, indent: &str) -> String {
+fn text_of(
+    found: &Declarations,
+    check: &Check,
+    names: &BTreeMap<usize, &str>,
+    indent: &str,
+) -> String {
     let one = found.candidates.get(check.candidate);
     one.map(|one| text_of_one(one, check, names, indent))
         .unwrap_or_default()
@@ -402,7 +404,7 @@ pub fn can_be_said(work: &Work) -> bool {
 
 /// Lines about what was left out: by reason, the most frequent first.
 #[must_use]
-pub fn left_out(found: &Found) -> Vec<String> {
+pub fn left_out(found: &Declarations) -> Vec<String> {
     let mut groups: BTreeMap<Reason, Vec<String>> = BTreeMap::new();
     for candidate in &found.candidates {
         if let State::Out(reason, _) = &candidate.state {
@@ -479,7 +481,7 @@ mod tests {
         Candidate::new(origin, Belief::Workflow, Work::Words(words), dir)
     }
 
-    fn valid(found: Found, title: &str) -> String {
+    fn valid(found: Declarations, title: &str) -> String {
         let proposal = close(&Tree::default(), found, title);
         let mut sources = Sources::default();
         let id = sources.add(Source::new("contracts/verify.vplan", &proposal.text));
@@ -504,7 +506,7 @@ mod tests {
             ),
             title in ".{0,8}",
         ) {
-            let mut found = Found::default();
+            let mut found = Declarations::default();
             for (words, dir, label, is_shell, value) in commands {
                 let mut one = candidate(words, &dir, &label);
                 if is_shell {
@@ -523,7 +525,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_short() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         for (command, dir) in [
             ("cargo test --workspace", "."),
             ("cargo test --doc", "."),

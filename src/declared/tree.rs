@@ -27,7 +27,7 @@ pub struct Tree {
 
 /// A configuration that was read as data with places.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct DataFile {
     /// Its path.
     pub file: RepoPath,
     /// Its value.
@@ -35,7 +35,7 @@ pub struct Document {
     sources: Sources,
 }
 
-impl Document {
+impl DataFile {
     /// The line of a value, from 1.
     #[must_use]
     pub fn line(&self, node: &Node) -> u32 {
@@ -104,7 +104,7 @@ impl Tree {
     ///
     /// # Errors
     /// The file was not read, or is not of the format.
-    pub fn read(&self, file: &RepoPath, syntax: Syntax) -> Result<Document, String> {
+    pub fn read(&self, file: &RepoPath, syntax: Syntax) -> Result<DataFile, String> {
         let text = self.texts.get(file).ok_or_else(|| {
             let why = self.unread.get(file).map(String::as_str);
             why.unwrap_or("it is not there").to_owned()
@@ -119,7 +119,7 @@ impl Tree {
             Syntax::YamlMerged => tree::yaml_merged(&sources, id, &mut sink),
         };
         match root {
-            Some(root) => Ok(Document {
+            Some(root) => Ok(DataFile {
                 file: file.clone(),
                 root,
                 sources,

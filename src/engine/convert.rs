@@ -147,7 +147,7 @@ impl Engine<'_> {
             let first = sink.sorted().into_iter().next();
             return Err(wrong(first.map_or_else(String::new, |d| d.message)));
         };
-        let own = |entry: &single::Entry| {
+        let own = |entry: &single::TaskEntry| {
             if entry.file == path {
                 name.clone()
             } else {

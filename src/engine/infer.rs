@@ -6,10 +6,12 @@ use crate::base::command::{Command, Piece};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::baseline::Baseline;
 use crate::declared::proposal::{self, Proposal as Declared};
 use crate::declared::tasks::package;
 use crate::declared::tree::Tree;
 use crate::effect::os::files;
+use crate::effect::repo::baseline;
 use crate::effect::repo::infer::contract;
 use crate::effect::repo::infer::declared;
 use crate::effect::repo::infer::propose::{self, Part, Proposal};
@@ -30,6 +32,8 @@ pub struct Proposed {
     pub tree: Tree,
     /// The title of the contract.
     pub title: String,
+    /// What a trial found on the tree as it is; empty without one.
+    pub baseline: Baseline,
 }
 
 /// Proposes a contract from what the repository declares.
@@ -58,6 +62,7 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
             proposal: Proposal::default(),
             tree,
             title: name,
+            baseline: Baseline::default(),
         });
     }
     let declared = Declared {
@@ -71,6 +76,7 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
         text,
         tree,
         title: name,
+        baseline: Baseline::default(),
     })
 }
 
@@ -143,6 +149,10 @@ impl Engine<'_> {
             )));
         }
         files::replace(&target, found.text.as_bytes()).map_err(|e| failed(e.to_string()))?;
+        if !found.baseline.is_empty() {
+            let beside = baseline::path_for(&path);
+            baseline::write(site, &beside, &found.baseline).map_err(super::baseline::failed)?;
+        }
         Ok(path)
     }
 }

@@ -7,12 +7,16 @@ use super::place::Engine;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::{Exit, FailureCode, Open};
 use crate::base::word::{count, first_of, visible};
+use crate::baseline::Baseline;
+use crate::baseline::{Recording, record};
 use crate::check::outcome::Status;
-use crate::declared::candidate::Reason;
+use crate::declared::candidate::{Candidate, Reason};
 use crate::declared::{proposal, text};
 use crate::effect::os::own_program::run_until;
+use crate::effect::os::scratch;
 use crate::effect::os::signals::while_listening;
 use crate::effect::repo::load::Site;
+use crate::effect::store::history::History;
 use crate::plan::caveat::Code;
 use crate::run::record::StepRecord;
 use crate::run::report::{Report, TREE_CHANGED};
@@ -47,7 +51,7 @@ pub fn attempt(
     found: &mut Proposed,
     budget: Duration,
 ) -> Result<TrialEnd, Failure> {
-    let folder = tempfile::tempdir().map_err(|e| {
+    let folder = scratch::temporary().map_err(|e| {
         let message = format!("there is no temporary folder for the trial: {e}");
         Failure::new(Exit::Setup, "vplan::init::trial", message)
     })?;
@@ -68,19 +72,20 @@ pub fn attempt(
         Err(why) => return Ok(TrialEnd::Untried(why)),
     };
     let writers = trial.writers(found, &first);
+    let recording = trial.recorded(&first);
     let mut told = Vec::new();
     for check in found.declared.checks.clone() {
         let record = first.steps.iter().find(|record| record.id == check.name);
         let wrote = writers.iter().find(|(name, _)| *name == check.name);
-        let Some(candidate) = found.declared.found.candidates.get_mut(check.candidate) else {
-            continue;
-        };
+        let candidate = found.declared.found.candidate_mut(check.candidate);
+        // Known findings are of a check by its name.
+        candidate.name = Some(check.name.clone());
         let what = match (record, wrote) {
             (_, Some((_, files))) => {
-                candidate.leave_out(Reason::Writes, format!("the trial wrote {files}"));
+                candidate.wrote(files);
                 format!("left out: it wrote {files}")
             }
-            (Some(record), None) => outcome(record, candidate),
+            (Some(record), None) => outcome(record, candidate, &recording),
             (None, None) => "did not run".to_owned(),
         };
         told.push((check.name, what));
@@ -88,11 +93,15 @@ pub fn attempt(
     let again = proposal::close(&found.tree, found.declared.found.clone(), &found.title);
     found.text.clone_from(&again.text);
     found.declared = again;
+    let names: BTreeSet<&str> = found.declared.checks.iter().map(|c| &*c.name).collect();
+    let kept = recording.baseline.entries();
+    let kept = kept.filter(|entry| names.contains(&*entry.check)).cloned();
+    found.baseline = Baseline::new(kept);
     Ok(TrialEnd::Ran(told))
 }
 
 /// Notes in a candidate what came of its check; returns it in words.
-fn outcome(record: &StepRecord, candidate: &mut crate::declared::candidate::Candidate) -> String {
+fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording) -> String {
     let detail = record.detail.clone().unwrap_or_default();
     let is_missing = record.failure_code == Some(Open::Known(FailureCode::SetupOrBootstrap));
     match record.status {
@@ -103,10 +112,20 @@ fn outcome(record: &StepRecord, candidate: &mut crate::declared::candidate::Cand
             needs
         }
         Status::Failed => {
+            let entries = recording.baseline.entries();
+            let known = entries.filter(|entry| entry.check == record.id).count();
+            let why = recording.left.iter().find(|left| left.check == record.id);
+            if known == 0 || why.is_some() {
+                let why = why.map_or("nothing in its output can be told apart", |left| &left.why);
+                let what = format!("it fails on the untouched tree ({detail}): {why}");
+                candidate.leave_out(Reason::Fails, what.clone());
+                return format!("left out: {what}");
+            }
+            let known = count(known, "finding");
             candidate
                 .notes
-                .push(format!("fails on the untouched tree: {detail}"));
-            format!("fails on the untouched tree: {detail}")
+                .push(format!("{known} of before vplan: `vplan baseline show`"));
+            format!("{known} of before vplan in the baseline")
         }
         Status::TimedOut => {
             candidate.tier = candidate.tier.saturating_add(1).min(2);
@@ -196,6 +215,18 @@ impl Trial<'_> {
         words.push("--records".into());
         words.push(self.folder.join("records").into());
         words
+    }
+
+    /// What the trial found, as a baseline.
+    fn recorded(&self, report: &Report) -> Recording {
+        let history = History::open(&self.site.root, Some(&self.folder.join("records")));
+        let id = report.run_id.as_str();
+        let plan = history
+            .ok()
+            .and_then(|history| history.plan(id).ok().flatten());
+        plan.map_or_else(Recording::default, |plan| {
+            record(&Baseline::default(), report, &plan, &[], &BTreeSet::new())
+        })
     }
 
     /// The checks that changed tracked files, with the files: where some did, each check that may

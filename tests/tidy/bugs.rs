@@ -41,7 +41,9 @@ fn few_lookups_bail_out_in_silence() {
         if file.ends_with("tests.rs") {
             continue;
         }
-        let all = bail_outs(&code(&text));
+        // A key of somebody's file need not be there.
+        let by_key = Regex::new(r#"\.get\("[^"]*"\)"#).unwrap();
+        let all = bail_outs(&by_key.replace_all(&code(&text), ".key()"));
         found.extend(all.into_iter().map(|shape| format!("src/{file}: {shape}")));
     }
     assert!(

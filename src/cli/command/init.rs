@@ -2,6 +2,7 @@
 //! line. Nothing of it is guessed again when a plan is made.
 
 pub(in crate::cli) mod account;
+mod told;
 
 use super::format;
 use crate::base::path::RepoPath;
@@ -43,7 +44,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     } else if let (Some(path), false) = (&path, terminal.quiet) {
         let declared = !found.declared.checks.is_empty();
         let told = if declared {
-            account::told(path, &found.declared, tried.as_ref(), global.verbose > 0)
+            told::told(path, &found.declared, tried.as_ref(), global.verbose > 0)
         } else {
             description(path, &found.proposal)
         };

@@ -3,7 +3,7 @@
 
 use super::expression::{Scope, Value as Known};
 use super::{matrix, text_of};
-use crate::declared::tree::Document;
+use crate::declared::tree::DataFile;
 use crate::front::tree::{Node, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ impl Env {
     /// Adds the variables of `env:`; they win over those that are there.
     pub(super) fn add(
         &mut self,
-        doc: &Document,
+        doc: &DataFile,
         node: Option<&Node>,
         scope: &Scope<'_>,
         machine_axes: &[String],
@@ -131,7 +131,7 @@ pub(super) fn is_harmless(name: &str) -> bool {
 
 /// The services of a job, with the variables that lead to them.
 pub(super) fn services(
-    doc: &Document,
+    doc: &DataFile,
     job: &Node,
     env: &[&BTreeMap<String, String>],
     raw: &[(String, String)],

@@ -3,7 +3,7 @@
 use super::globs::{self, Dialect};
 use super::text_of;
 use crate::declared::candidate::When;
-use crate::declared::tree::{Document, Tree};
+use crate::declared::tree::{DataFile, Tree};
 use crate::front::tree::{Node, Value};
 
 /// The branches that can be the default one where nothing says which it is.
@@ -31,7 +31,7 @@ pub(super) struct Starts {
 }
 
 /// Reads `on`.
-pub(super) fn read(tree: &Tree, doc: &Document) -> Starts {
+pub(super) fn read(tree: &Tree, doc: &DataFile) -> Starts {
     let mut starts = Starts {
         live: Vec::new(),
         when: When::Unsaid,
@@ -108,7 +108,7 @@ pub(super) fn read(tree: &Tree, doc: &Document) -> Starts {
 }
 
 /// The texts of a list, or of a single value.
-pub(super) fn texts(doc: &Document, node: Option<&Node>) -> Vec<String> {
+pub(super) fn texts(doc: &DataFile, node: Option<&Node>) -> Vec<String> {
     match node {
         None => Vec::new(),
         Some(node) => match &node.value {
@@ -119,13 +119,13 @@ pub(super) fn texts(doc: &Document, node: Option<&Node>) -> Vec<String> {
     }
 }
 
-fn comes_with_a_change(doc: &Document, node: Option<&Node>) -> bool {
+fn comes_with_a_change(doc: &DataFile, node: Option<&Node>) -> bool {
     let types = texts(doc, node.and_then(|node| node.get("types")));
     types.is_empty() || types.iter().any(|t| CHANGES.contains(&&**t))
 }
 
 /// Whether pushes to the default branch start it.
-fn default_branch(tree: &Tree, doc: &Document, node: Option<&Node>) -> bool {
+fn default_branch(tree: &Tree, doc: &DataFile, node: Option<&Node>) -> bool {
     let Some(node) = node else {
         return true;
     };
@@ -171,7 +171,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// The files for which an event starts it. The workflow's own file is not among them: a change of
 /// it is no change of what it verifies.
-fn files(doc: &Document, node: &Node, own: &str) -> Option<Vec<String>> {
+fn files(doc: &DataFile, node: &Node, own: &str) -> Option<Vec<String>> {
     let paths = texts(doc, node.get("paths"));
     if !paths.is_empty() {
         let others: Vec<String> = paths.iter().filter(|path| *path != own).cloned().collect();

@@ -5,7 +5,7 @@ use super::expression::Value;
 use super::globs::{self, Dialect};
 use super::{actions::Use, text_of};
 use crate::base::path::RepoPath;
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::{Node, Value as Read};
 
 /// The most patterns of a filter that are read.
@@ -94,7 +94,7 @@ fn dorny_filter(patterns: &[String], every: bool) -> Value {
 }
 
 /// Reads YAML inside an input, or the file that it names.
-fn document(tree: &Tree, text: &str) -> Option<Document> {
+fn document(tree: &Tree, text: &str) -> Option<DataFile> {
     let text = text.trim_end();
     let one_line = !text.trim().contains('\n') && !text.contains(':');
     if one_line {
@@ -111,7 +111,7 @@ fn document(tree: &Tree, text: &str) -> Option<Document> {
 
 /// All patterns of a filter: texts, lists of them in each other (by anchors), and those behind the
 /// kind of a change (`added|modified: …`).
-fn patterns(doc: &Document, node: &Node) -> Vec<String> {
+fn patterns(doc: &DataFile, node: &Node) -> Vec<String> {
     let mut all = Vec::new();
     let mut open = vec![node];
     while let Some(node) = open.pop() {

@@ -8,8 +8,8 @@ use super::{
     Env, Flow, MAX_DEPTH, Reader, actions, blank, github, place, steps, text_of, tox, value_of,
 };
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Found, Reason, When};
-use crate::declared::tree::Document;
+use crate::declared::candidate::{Declarations, Reason, When};
+use crate::declared::tree::DataFile;
 use crate::front::tree::{Node, Value as Read};
 
 /// The answer of an `if:`.
@@ -108,7 +108,7 @@ pub(super) fn narrowed(outer: &When, inner: Option<&Vec<String>>) -> When {
 }
 
 /// The text of a key of a mapping.
-fn key(doc: &Document, node: &Node, name: &str) -> String {
+fn key(doc: &DataFile, node: &Node, name: &str) -> String {
     node.get(name)
         .map(|node| text_of(doc, node))
         .unwrap_or_default()
@@ -116,7 +116,7 @@ fn key(doc: &Document, node: &Node, name: &str) -> String {
 
 impl Reader<'_> {
     /// Reads a workflow.
-    pub(super) fn workflow(&mut self, found: &mut Found, flow: &Flow<'_>) {
+    pub(super) fn workflow(&mut self, found: &mut Declarations, flow: &Flow<'_>) {
         let doc = flow.doc;
         let Some(Read::Map(jobs)) = doc.root.get("jobs").map(|node| &node.value) else {
             let what = format!("workflow `{}`", super::name_of(&doc.file));
@@ -153,7 +153,7 @@ impl Reader<'_> {
     }
 
     /// Reads a job.
-    fn job(&mut self, found: &mut Found, job: &JobOf<'_>, mut scope: Scope<'_>) {
+    fn job(&mut self, found: &mut Declarations, job: &JobOf<'_>, mut scope: Scope<'_>) {
         let (doc, node) = (job.flow.doc, job.node);
         let text = key(doc, node, "if");
         let decision = decide(self, &scope, &text, &job.flow.events);
@@ -247,7 +247,7 @@ impl Reader<'_> {
     #[allow(clippy::too_many_arguments)]
     fn cell(
         &mut self,
-        found: &mut Found,
+        found: &mut Declarations,
         job: &JobOf<'_>,
         flow: &Flow<'_>,
         scope: &Scope<'_>,
@@ -340,14 +340,14 @@ impl Reader<'_> {
     }
 
     /// Leaves out a job as a whole, and accounts for its commands.
-    fn skip_job(&mut self, found: &mut Found, job: &JobOf<'_>, reason: Reason, why: &str) {
+    fn skip_job(&mut self, found: &mut Declarations, job: &JobOf<'_>, reason: Reason, why: &str) {
         let what = format!("job `{}`", job.name);
         found.skip(job.place(), what, reason, why.to_owned());
         self.commands_out(found, job.flow.doc, &job.name, job.node, reason, why);
     }
 
     /// Reads the workflow that a job calls.
-    fn call(&mut self, found: &mut Found, job: &JobOf<'_>, flow: &Flow<'_>) {
+    fn call(&mut self, found: &mut Declarations, job: &JobOf<'_>, flow: &Flow<'_>) {
         let (doc, node) = (flow.doc, job.node);
         let named = key(doc, node, "uses");
         let what = format!("job `{}`", job.name);
@@ -440,7 +440,7 @@ impl Reader<'_> {
     }
 
     /// The results and outputs of all jobs, as far as they are conditions.
-    fn outputs_of_jobs(&mut self, doc: &Document, scope: &Scope<'_>, depth: usize) -> Value {
+    fn outputs_of_jobs(&mut self, doc: &DataFile, scope: &Scope<'_>, depth: usize) -> Value {
         let mut all: Vec<(String, Value)> = Vec::new();
         let jobs = doc.root.get("jobs").map(Node::entries).unwrap_or_default();
         for (name, node) in jobs {
@@ -470,7 +470,7 @@ impl Reader<'_> {
     fn outputs_of_call(
         &mut self,
         local: &str,
-        doc: &Document,
+        doc: &DataFile,
         node: &Node,
         scope: &Scope<'_>,
         depth: usize,
@@ -500,7 +500,7 @@ impl Reader<'_> {
     }
 
     /// The places at which a job names the axes of its matrix.
-    fn places_of_axes(&self, doc: &Document, node: &Node) -> Uses {
+    fn places_of_axes(&self, doc: &DataFile, node: &Node) -> Uses {
         let mut uses = Uses::default();
         for name in ["runs-on", "container"] {
             uses.machine.push_str(
@@ -567,7 +567,7 @@ impl JobOf<'_> {
 }
 
 /// All texts below a value, one a line.
-fn all_texts(doc: &Document, node: &Node) -> String {
+fn all_texts(doc: &DataFile, node: &Node) -> String {
     let mut out = String::new();
     let mut open = vec![node];
     while let Some(node) = open.pop() {
@@ -584,13 +584,13 @@ fn all_texts(doc: &Document, node: &Node) -> String {
 }
 
 /// Whether a job has a matrix that is known.
-fn cells_are(node: &Node, scope: &Scope<'_>, doc: &Document) -> Option<bool> {
+fn cells_are(node: &Node, scope: &Scope<'_>, doc: &DataFile) -> Option<bool> {
     let matrix = node.get("strategy")?.get("matrix")?;
     Some(matrix::cells(scope, doc, matrix).is_some())
 }
 
 /// The label of the machine on which a job runs.
-fn runs_on(doc: &Document, node: &Node, scope: &Scope<'_>, cell: &Cell) -> String {
+fn runs_on(doc: &DataFile, node: &Node, scope: &Scope<'_>, cell: &Cell) -> String {
     let mut scope = scope.clone();
     if !cell.is_empty() {
         scope.set("matrix", Value::Map(cell.clone()));
@@ -614,7 +614,7 @@ fn runs_on(doc: &Document, node: &Node, scope: &Scope<'_>, cell: &Cell) -> Strin
 }
 
 /// The environments of a job and its steps as written.
-fn raw_env(doc: &Document, node: &Node) -> Vec<(String, String)> {
+fn raw_env(doc: &DataFile, node: &Node) -> Vec<(String, String)> {
     let steps = node.get("steps").map(Node::list).unwrap_or_default();
     let all = std::iter::once(node).chain(steps);
     all.filter_map(|node| node.get("env"))
@@ -624,7 +624,7 @@ fn raw_env(doc: &Document, node: &Node) -> Vec<(String, String)> {
 }
 
 /// Whether all that a job does is look at the results of the jobs that it needs (R2).
-fn looks_at_results(doc: &Document, node: &Node) -> bool {
+fn looks_at_results(doc: &DataFile, node: &Node) -> bool {
     if node.get("needs").is_none() {
         return false;
     }
@@ -672,7 +672,7 @@ fn looks_at_results(doc: &Document, node: &Node) -> bool {
 }
 
 /// `on.workflow_call`.
-fn call_of(doc: &Document) -> Option<&Node> {
+fn call_of(doc: &DataFile) -> Option<&Node> {
     doc.root
         .get("on")
         .or_else(|| doc.root.get("true"))?
@@ -680,7 +680,7 @@ fn call_of(doc: &Document) -> Option<&Node> {
 }
 
 /// The inputs of a called workflow: what the caller gives, else the defaults.
-fn inputs(called: &Document, doc: &Document, job: &Node, scope: &Scope<'_>) -> Value {
+fn inputs(called: &DataFile, doc: &DataFile, job: &Node, scope: &Scope<'_>) -> Value {
     let mut all: Vec<(String, Value)> = Vec::new();
     let declared = call_of(called).and_then(|call| call.get("inputs"));
     let mut plain = Scope::default();
@@ -705,7 +705,7 @@ fn inputs(called: &Document, doc: &Document, job: &Node, scope: &Scope<'_>) -> V
 }
 
 /// Evaluates a mapping of outputs.
-pub(super) fn evaluated(doc: &Document, node: Option<&Node>, scope: &Scope<'_>) -> Value {
+pub(super) fn evaluated(doc: &DataFile, node: Option<&Node>, scope: &Scope<'_>) -> Value {
     let entries = node.map(Node::entries).unwrap_or_default();
     Value::Partial(
         entries
@@ -716,7 +716,7 @@ pub(super) fn evaluated(doc: &Document, node: Option<&Node>, scope: &Scope<'_>) 
 }
 
 /// Removes candidates from `start` on that an earlier cell (from `first` on) has too.
-fn without_doubles(found: &mut Found, first: usize, start: usize) {
+fn without_doubles(found: &mut Declarations, first: usize, start: usize) {
     let added = found.candidates.split_off(start);
     let mut moved: Vec<usize> = Vec::with_capacity(added.len());
     for candidate in added {

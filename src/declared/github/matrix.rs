@@ -4,7 +4,7 @@
 use super::expression::{Scope, Truth, Value};
 use super::value_of;
 use crate::base::path::RepoPath;
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::Node;
 use std::cmp::Reverse;
 
@@ -58,7 +58,7 @@ pub(super) struct Choice {
 }
 
 /// Builds the cells. `None` where the matrix is not known before CI runs (R24).
-pub(super) fn cells(scope: &Scope<'_>, doc: &Document, node: &Node) -> Option<Vec<Cell>> {
+pub(super) fn cells(scope: &Scope<'_>, doc: &DataFile, node: &Node) -> Option<Vec<Cell>> {
     let Value::Map(entries) = value_of(scope, doc, node) else {
         return None;
     };

@@ -6,15 +6,15 @@ use super::expression::{Scope, Truth, Value};
 use super::jobs::{decide, join, narrowed, why_not};
 use super::{MAX_DEPTH, Reader, Work, filter, matrix, place, text_of};
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Found, Reason};
+use crate::declared::candidate::{Declarations, Reason};
 use crate::declared::script::Job;
-use crate::declared::tree::Document;
+use crate::declared::tree::DataFile;
 use crate::front::tree::Node;
 use std::collections::BTreeSet;
 
 /// A list of steps while it is read.
 pub(super) struct Steps<'s> {
-    pub(super) doc: &'s Document,
+    pub(super) doc: &'s DataFile,
     pub(super) scope: Scope<'s>,
     pub(super) env: Env,
     pub(super) job: Job,
@@ -54,7 +54,7 @@ pub(super) fn parts(uses: &str) -> (String, String) {
 }
 
 /// The inputs of a step as they are written.
-pub(super) fn inputs_as_written(doc: &Document, step: &Node) -> Vec<(String, String)> {
+pub(super) fn inputs_as_written(doc: &DataFile, step: &Node) -> Vec<(String, String)> {
     let entries = step.get("with").map(Node::entries).unwrap_or_default();
     entries
         .iter()
@@ -62,7 +62,7 @@ pub(super) fn inputs_as_written(doc: &Document, step: &Node) -> Vec<(String, Str
         .collect()
 }
 
-fn key(doc: &Document, node: &Node, name: &str) -> String {
+fn key(doc: &DataFile, node: &Node, name: &str) -> String {
     node.get(name)
         .map(|node| text_of(doc, node))
         .unwrap_or_default()
@@ -71,7 +71,7 @@ fn key(doc: &Document, node: &Node, name: &str) -> String {
 /// The outputs of all steps with an `id`, as far as they are conditions.
 pub(super) fn outputs(
     reader: &mut Reader<'_>,
-    doc: &Document,
+    doc: &DataFile,
     steps: &[Node],
     scope: &Scope<'_>,
     depth: usize,
@@ -116,7 +116,7 @@ pub(super) fn outputs(
 fn of_action(
     reader: &mut Reader<'_>,
     local: &str,
-    doc: &Document,
+    doc: &DataFile,
     step: &Node,
     scope: &Scope<'_>,
     depth: usize,
@@ -159,7 +159,7 @@ fn action_file(reader: &Reader<'_>, local: &str) -> Option<RepoPath> {
 }
 
 /// The inputs of a local action: what the step gives, else the defaults; always texts.
-fn inputs(action: &Document, doc: &Document, step: &Node, scope: &Scope<'_>) -> Value {
+fn inputs(action: &DataFile, doc: &DataFile, step: &Node, scope: &Scope<'_>) -> Value {
     let text = |filled: String| {
         if filled.contains("${{") {
             Value::unknown()
@@ -205,7 +205,7 @@ struct Step<'s> {
 
 impl Reader<'_> {
     /// Reads a list of steps.
-    pub(super) fn steps(&mut self, found: &mut Found, steps: &mut Steps<'_>, list: &[Node]) {
+    pub(super) fn steps(&mut self, found: &mut Declarations, steps: &mut Steps<'_>, list: &[Node]) {
         let outputs = outputs(self, steps.doc, list, &steps.scope, steps.depth);
         steps.scope.set("steps", outputs);
         for node in list {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         }
     }
 
-    fn one(&mut self, found: &mut Found, steps: &mut Steps<'_>, node: &Node) {
+    fn one(&mut self, found: &mut Declarations, steps: &mut Steps<'_>, node: &Node) {
         let doc = steps.doc;
         let mut scope = steps.scope.clone();
         let mut env = steps.env.clone();
@@ -280,7 +280,7 @@ impl Reader<'_> {
     }
 
     /// Reads a `run` block.
-    fn run(&mut self, found: &mut Found, steps: &mut Steps<'_>, step: Step<'_>) {
+    fn run(&mut self, found: &mut Declarations, steps: &mut Steps<'_>, step: Step<'_>) {
         let Some(node) = step.node.get("run") else {
             return;
         };
@@ -307,7 +307,7 @@ impl Reader<'_> {
     #[allow(clippy::too_many_arguments)]
     fn emit(
         &mut self,
-        found: &mut Found,
+        found: &mut Declarations,
         steps: &mut Steps<'_>,
         step: Step<'_>,
         raw: &str,
@@ -402,7 +402,7 @@ impl Reader<'_> {
     }
 
     /// Reads a step that uses an action.
-    fn uses(&mut self, found: &mut Found, steps: &mut Steps<'_>, step: Step<'_>) {
+    fn uses(&mut self, found: &mut Declarations, steps: &mut Steps<'_>, step: Step<'_>) {
         let doc = steps.doc;
         let Some(node) = step.node.get("uses") else {
             return;
@@ -430,7 +430,7 @@ impl Reader<'_> {
             has_shell_scripts: self.tree.files.iter().any(|f| f.name().ends_with(b".sh")),
         };
         let line = doc.line(node);
-        let skip = |found: &mut Found, reason: Reason, why: &str| {
+        let skip = |found: &mut Declarations, reason: Reason, why: &str| {
             let what = format!("action `{name}`");
             let known = found
                 .skipped
@@ -526,7 +526,7 @@ impl Reader<'_> {
     /// Reads a local action.
     fn action(
         &mut self,
-        found: &mut Found,
+        found: &mut Declarations,
         steps: &mut Steps<'_>,
         step: Step<'_>,
         local: &str,

@@ -3,11 +3,11 @@
 
 use super::expression::Value;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Found, State, Work};
+use crate::declared::candidate::{Declarations, State, Work};
 use crate::declared::tree::{Syntax, Tree};
 
 /// Names the environment in all commands from an index on that leave the choice to a plugin.
-pub(super) fn choose(tree: &Tree, cell: &Value, found: &mut Found, start: usize) {
+pub(super) fn choose(tree: &Tree, cell: &Value, found: &mut Declarations, start: usize) {
     let Value::Map(axes) = cell else {
         return;
     };
@@ -136,7 +136,7 @@ mod tests {
             label: String::new(),
         };
         let words = command.split(' ').map(str::to_owned).collect();
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         let one = Candidate::new(
             origin,
             Belief::Workflow,

@@ -3,8 +3,8 @@
 
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Found, Origin, Reason};
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::candidate::{Declarations, Origin, Reason};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::{Node, Value};
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ pub(super) enum Item {
     /// A sequence.
     List(Vec<Item>),
     /// A mapping, in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<ItemEntry>),
 }
 
 /// An entry of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ItemEntry {
     pub(super) key: String,
     pub(super) at: At,
     pub(super) value: Item,
@@ -44,7 +44,7 @@ pub(super) struct Config {
     /// The files that were read.
     pub(super) files: Vec<RepoPath>,
     /// The entries of the top level.
-    pub(super) top: Vec<Entry>,
+    pub(super) top: Vec<ItemEntry>,
     /// The number of values that may still be copied.
     budget: usize,
     /// Whether more would have been copied: then nothing is known to be whole.
@@ -70,7 +70,7 @@ impl Item {
     }
 
     /// The entries of a mapping; none of anything else.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[ItemEntry] {
         match self {
             Item::Map(entries) => entries,
             _ => &[],
@@ -115,12 +115,12 @@ impl Item {
 }
 
 /// The value of a key.
-pub(super) fn find<'e>(entries: &'e [Entry], key: &str) -> Option<&'e Item> {
+pub(super) fn find<'e>(entries: &'e [ItemEntry], key: &str) -> Option<&'e Item> {
     entries.iter().find(|e| e.key == key).map(|e| &e.value)
 }
 
 /// Puts entries over others: mappings are merged, everything else is replaced.
-pub(super) fn over(base: &mut Vec<Entry>, upper: Vec<Entry>) {
+pub(super) fn over(base: &mut Vec<ItemEntry>, upper: Vec<ItemEntry>) {
     for entry in upper {
         match base.iter_mut().find(|e| e.key == entry.key) {
             Some(there) => {
@@ -138,7 +138,7 @@ pub(super) fn over(base: &mut Vec<Entry>, upper: Vec<Entry>) {
 impl Config {
     /// Reads a configuration and what it includes from the repository. What is included from
     /// elsewhere is named as not read.
-    pub(super) fn load(tree: &Tree, root: &RepoPath, found: &mut Found) -> Option<Self> {
+    pub(super) fn load(tree: &Tree, root: &RepoPath, found: &mut Declarations) -> Option<Self> {
         let mut config = Self {
             budget: MAX_COPIED,
             ..Self::default()
@@ -166,8 +166,8 @@ impl Config {
         tree: &Tree,
         path: &RepoPath,
         inputs: &BTreeMap<String, String>,
-        found: &mut Found,
-    ) -> Result<Vec<Entry>, String> {
+        found: &mut Declarations,
+    ) -> Result<Vec<ItemEntry>, String> {
         if self.files.len() >= MAX_FILES {
             return Err(format!("more than {MAX_FILES} files include each other"));
         }
@@ -196,8 +196,8 @@ impl Config {
         from: &RepoPath,
         file: usize,
         include: &Item,
-        found: &mut Found,
-    ) -> Vec<Vec<Entry>> {
+        found: &mut Declarations,
+    ) -> Vec<Vec<ItemEntry>> {
         let first = |item: &Item| item.texts().first().map(|(_, at)| at.line);
         let line = match include {
             Item::Map(entries) => entries.first().map(|e| e.at.line),
@@ -303,7 +303,7 @@ impl Config {
     }
 
     /// A job with all that it inherits.
-    pub(super) fn job(&mut self, name: &str) -> Option<Vec<Entry>> {
+    pub(super) fn job(&mut self, name: &str) -> Option<Vec<ItemEntry>> {
         let job = self.inherited(name, 0);
         job.filter(|_| !self.exhausted)
     }
@@ -316,7 +316,7 @@ impl Config {
         Some(())
     }
 
-    fn inherited(&mut self, name: &str, depth: usize) -> Option<Vec<Entry>> {
+    fn inherited(&mut self, name: &str, depth: usize) -> Option<Vec<ItemEntry>> {
         let size = find(&self.top, name)?.size();
         self.spend(size)?;
         let own = find(&self.top, name)?.entries().to_vec();
@@ -377,7 +377,7 @@ fn with_defaults(
 
 /// Copies a value. Recursion is bounded: the reader refuses what nests deep.
 fn of_node(
-    document: &Document,
+    document: &DataFile,
     node: &Node,
     file: usize,
     inputs: &BTreeMap<String, String>,
@@ -403,7 +403,7 @@ fn of_node(
         Value::Map(entries) => Item::Map(
             entries
                 .iter()
-                .map(|(key, value)| Entry {
+                .map(|(key, value)| ItemEntry {
                     key: filled(&key.name, inputs),
                     at: At {
                         file,

@@ -1,6 +1,6 @@
 //! Whether a job of GitLab runs for a change: `rules`, `only` and `except`, `workflow`.
 
-use super::item::{Entry, Item, find};
+use super::item::{Item, ItemEntry, find};
 use crate::base::glob::Glob;
 use crate::declared::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ impl Pipeline {
 
 /// The knowledge of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Known {
+enum Certainty {
     /// Its value; `None` where it is not set.
     Is(Option<String>),
     /// It has a value, which is not known.
@@ -50,7 +50,7 @@ pub(super) struct Facts<'a> {
 
 /// The answer of a job's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct RuleAnswer {
     /// The changes for which it runs; `None` for all.
     pub(super) changes: Option<Vec<String>>,
     /// The conditions that are not known to hold.
@@ -61,7 +61,7 @@ pub(super) struct Answer {
     pub(super) variables: BTreeMap<String, String>,
 }
 
-impl Answer {
+impl RuleAnswer {
     fn always() -> Self {
         Self {
             changes: None,
@@ -85,7 +85,7 @@ impl Facts<'_> {
     ///
     /// # Errors
     /// The reason why it does not.
-    pub(super) fn job(&self, job: &[Entry]) -> Result<Answer, String> {
+    pub(super) fn job(&self, job: &[ItemEntry]) -> Result<RuleAnswer, String> {
         if let Some(rules) = find(job, "rules") {
             return self.rules(rules);
         }
@@ -96,8 +96,8 @@ impl Facts<'_> {
     }
 
     /// The first rule that holds decides; one that may hold adds to what the next ones say.
-    fn rules(&self, rules: &Item) -> Result<Answer, String> {
-        let mut all: Option<Answer> = None;
+    fn rules(&self, rules: &Item) -> Result<RuleAnswer, String> {
+        let mut all: Option<RuleAnswer> = None;
         let mut why = "no rule holds for a change".to_owned();
         for rule in rules.flat() {
             let text = rule.get("if").and_then(Item::text);
@@ -123,7 +123,7 @@ impl Facts<'_> {
             if condition.is_none() {
                 unknown.extend(text.map(str::to_owned));
             }
-            let one = Answer {
+            let one = RuleAnswer {
                 changes: changes.flatten(),
                 unknown,
                 warning: rule.get("allow_failure").map(|value| !value.is(false)),
@@ -140,7 +140,7 @@ impl Facts<'_> {
         all.ok_or(why)
     }
 
-    fn only(&self, only: Option<&Item>, except: Option<&Item>) -> Result<Answer, String> {
+    fn only(&self, only: Option<&Item>, except: Option<&Item>) -> Result<RuleAnswer, String> {
         let refs = |item: &Item| -> Option<Vec<String>> {
             let item = if let Item::Map(_) = item {
                 item.get("refs")?
@@ -156,7 +156,7 @@ impl Facts<'_> {
             };
             any(list.texts().into_iter().map(|(text, _)| self.holds(text)))
         };
-        let mut answer = Answer::always();
+        let mut answer = RuleAnswer::always();
         let here = match only {
             Some(item) => match refs(item) {
                 Some(names) => any(names.iter().map(|name| self.is_ref(name))),
@@ -238,10 +238,10 @@ impl Facts<'_> {
     }
 
     /// Returns the knowledge of a variable in this pipeline.
-    fn variable(&self, name: &str) -> Known {
+    fn variable(&self, name: &str) -> Certainty {
         use Pipeline::{Branch, Default, MergeRequest};
-        let text = |text: &str| Known::Is(Some(text.to_owned()));
-        let unset = Known::Is(None);
+        let text = |text: &str| Certainty::Is(Some(text.to_owned()));
+        let unset = Certainty::Is(None);
         let default = text(self.default_branch());
         let merge_request = self.pipeline == MergeRequest;
         match name {
@@ -272,32 +272,32 @@ impl Facts<'_> {
             | "CI_MERGE_REQUEST_DESCRIPTION" => text(""),
             "CI_MERGE_REQUEST_DRAFT" => text("false"),
             "CI_OPEN_MERGE_REQUESTS" => match self.pipeline {
-                MergeRequest => Known::Set,
+                MergeRequest => Certainty::Set,
                 // A branch without a merge request is judged by its own pipeline.
                 Branch | Default => unset,
             },
             _ if name.starts_with("CI_MERGE_REQUEST_") => {
                 if merge_request {
-                    Known::Set
+                    Certainty::Set
                 } else {
                     unset
                 }
             }
             "CI_PROJECT_PATH" => match &self.tree.slug {
                 Some(slug) => text(slug),
-                None => Known::Open,
+                None => Certainty::Open,
             },
             "CI_PROJECT_NAMESPACE" | "CI_PROJECT_ROOT_NAMESPACE" => {
                 match self.tree.slug.as_deref().and_then(|s| s.split_once('/')) {
                     Some((owner, _)) => text(owner),
-                    None => Known::Open,
+                    None => Certainty::Open,
                 }
             }
             _ => match self.variables.get(name) {
                 Some(value) if !value.contains('$') => text(value),
-                Some(_) => Known::Set,
-                None if name.starts_with("CI_") => Known::Set,
-                None => Known::Open,
+                Some(_) => Certainty::Set,
+                None if name.starts_with("CI_") => Certainty::Set,
+                None => Certainty::Open,
             },
         }
     }
@@ -363,7 +363,7 @@ fn by_itself(when: &str) -> Result<(), String> {
     }
 }
 
-fn either(a: Answer, b: Answer) -> Answer {
+fn either(a: RuleAnswer, b: RuleAnswer) -> RuleAnswer {
     let changes = match (a.changes, b.changes) {
         (Some(a), Some(b)) => {
             let mut seen = BTreeSet::new();
@@ -373,7 +373,7 @@ fn either(a: Answer, b: Answer) -> Answer {
         }
         _ => None,
     };
-    Answer {
+    RuleAnswer {
         changes,
         // One rule that surely holds is enough.
         unknown: if a.unknown.is_empty() || b.unknown.is_empty() {
@@ -394,7 +394,7 @@ fn either(a: Answer, b: Answer) -> Answer {
 }
 
 /// Joins what several pipelines say of a job.
-pub(super) fn joined(answers: impl Iterator<Item = Answer>) -> Option<Answer> {
+pub(super) fn joined(answers: impl Iterator<Item = RuleAnswer>) -> Option<RuleAnswer> {
     answers.reduce(either)
 }
 
@@ -501,7 +501,7 @@ struct Reader<'r> {
 
 /// An operand: what is known of it, or a pattern.
 enum Operand {
-    Value(Known),
+    Value(Certainty),
     Pattern(String, String),
     Truth(Three),
 }
@@ -553,9 +553,9 @@ impl Reader<'_> {
         }
         Some(match left {
             Operand::Truth(value) => value,
-            Operand::Value(Known::Is(value)) => Some(value.is_some_and(|v| !v.is_empty())),
-            Operand::Value(Known::Set) => Some(true),
-            Operand::Value(Known::Open) => None,
+            Operand::Value(Certainty::Is(value)) => Some(value.is_some_and(|v| !v.is_empty())),
+            Operand::Value(Certainty::Set) => Some(true),
+            Operand::Value(Certainty::Open) => None,
             Operand::Pattern(..) => return None,
         })
     }
@@ -574,8 +574,8 @@ impl Reader<'_> {
         self.tokens = rest;
         match token {
             Token::Variable(name) => Some(Operand::Value(self.facts.variable(name))),
-            Token::Text(text) => Some(Operand::Value(Known::Is(Some(text.clone())))),
-            Token::Null => Some(Operand::Value(Known::Is(None))),
+            Token::Text(text) => Some(Operand::Value(Certainty::Is(Some(text.clone())))),
+            Token::Null => Some(Operand::Value(Certainty::Is(None))),
             Token::Pattern(pattern, flags) => {
                 Some(Operand::Pattern(pattern.clone(), flags.clone()))
             }
@@ -587,13 +587,15 @@ impl Reader<'_> {
 /// Whether two operands are equal, or the left one matches the right one.
 fn compare(left: Operand, right: Operand, is_match: bool) -> Three {
     match (left, right) {
-        (Operand::Value(Known::Is(text)), Operand::Pattern(pattern, flags)) if is_match => {
+        (Operand::Value(Certainty::Is(text)), Operand::Pattern(pattern, flags)) if is_match => {
             text.map_or(Some(false), |text| matches(&pattern, &flags, &text))
         }
-        (Operand::Value(Known::Is(a)), Operand::Value(Known::Is(b))) if !is_match => Some(a == b),
+        (Operand::Value(Certainty::Is(a)), Operand::Value(Certainty::Is(b))) if !is_match => {
+            Some(a == b)
+        }
         // What is set is not null.
-        (Operand::Value(Known::Set), Operand::Value(Known::Is(None)))
-        | (Operand::Value(Known::Is(None)), Operand::Value(Known::Set))
+        (Operand::Value(Certainty::Set), Operand::Value(Certainty::Is(None)))
+        | (Operand::Value(Certainty::Is(None)), Operand::Value(Certainty::Set))
             if !is_match =>
         {
             Some(false)

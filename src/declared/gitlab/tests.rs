@@ -1,3 +1,5 @@
+//! Tests of the reader of GitLab's configuration.
+
 use super::item::Config;
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +25,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 /// The lines of a job's scripts with their places, as `FILE:LINE TEXT`.
 fn script_of(files: &[(&str, &str)], name: &str) -> Vec<String> {
     let tree = tree(files);
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     let mut config = Config::load(&tree, &path(FILE), &mut found).expect("it is read");
     let mut job = config.job(name).expect("there is such a job");
     inherit(&config, &mut job);
@@ -121,7 +123,7 @@ without:
     ] {
         assert_eq!(script_of(&files, job), want, "{job}");
     }
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     let read = Config::load(&tree(&files), &path(FILE), &mut found);
     assert!(read.is_some());
     let skipped: Vec<&str> = found.skipped.iter().map(|s| s.what.as_str()).collect();
@@ -155,7 +157,7 @@ lint:
 fn answer(job: &str, workflow: &str) -> String {
     let text = format!("variables:\n  OWN: 'yes'\n{workflow}job:\n  script: x\n{job}");
     let tree = tree(&[(FILE, &text), ("src/a.py", "")]);
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     let mut config = Config::load(&tree, &path(FILE), &mut found)
         .unwrap_or_else(|| panic!("{text}: {:?}", found.skipped));
     let job = config.job("job").unwrap();
@@ -343,7 +345,7 @@ fn jobs_that_are_no_check() {
         ("script: x\n  tags: [linux]", ""),
     ] {
         let text = format!("job:\n  {job}\n");
-        let mut found = Found::default();
+        let mut found = Declarations::default();
         read(&tree(&[(FILE, &text)]), &mut found);
         let mut got: Vec<String> = found
             .skipped
@@ -367,7 +369,7 @@ fn cells_of_a_matrix() {
     let choose = |matrix: &str, pin: &str| {
         let text = format!("job:\n  script: x\n  parallel:\n    matrix:\n{matrix}");
         let tree = tree(&[(FILE, &text), (".python-version", pin)]);
-        let mut config = Config::load(&tree, &path(FILE), &mut Found::default()).unwrap();
+        let mut config = Config::load(&tree, &path(FILE), &mut Declarations::default()).unwrap();
         let job = config.job("job").unwrap();
         let matrix = find(&job, "parallel")
             .and_then(|p| p.get("matrix"))
@@ -477,7 +479,7 @@ fn durations() {
 fn what_includes_itself_ends() {
     let text = "include: [local: .gitlab-ci.yml]\n.a:\n  extends: .b\n.b:\n  extends: .a\n\
                 x:\n  extends: .a\n  script:\n    - !reference [x, script]\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[(FILE, text)]), &mut found);
     // Eleven parents each: more than would ever be copied.
     let wide: String = (0..12)
@@ -494,7 +496,7 @@ fn what_includes_itself_ends() {
         })
         .collect();
     let text = format!("{wide}job:\n  extends: .j0_0\n");
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[(FILE, &text)]), &mut found);
     assert!(found.skipped.iter().any(|s| s.reason == Reason::NotRead));
 }
@@ -518,7 +520,7 @@ database:
   variables: {DATABASE_URL: 'postgres://db/x'}
   script: [pytest]
 ";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[(FILE, text), ("src/a.py", "")]), &mut found);
     let shown: Vec<String> = found
         .candidates
@@ -550,7 +552,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_without_panic(text in ".{0,400}") {
-        read(&tree(&[(FILE, &text)]), &mut Found::default());
+        read(&tree(&[(FILE, &text)]), &mut Declarations::default());
     }
 
     #[test]
@@ -568,6 +570,6 @@ proptest! {
         ),
     ) {
         let text = lines.join("\n");
-        read(&tree(&[(FILE, &text)]), &mut Found::default());
+        read(&tree(&[(FILE, &text)]), &mut Declarations::default());
     }
 }

@@ -4,7 +4,7 @@
 use super::Group;
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Reason, When};
+use crate::declared::candidate::{Belief, Declarations, Reason, When};
 use crate::declared::tree::Tree;
 
 /// A step: a name and the entries of its block.
@@ -25,7 +25,7 @@ pub(super) fn read(
     tree: &Tree,
     file: &RepoPath,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) -> Result<(), String> {
     let text = tree.texts.get(file).ok_or_else(|| {
         let why = tree.unread.get(file).map(String::as_str);

@@ -3,7 +3,7 @@
 
 /// A hook as its repository declares it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownHook {
     pub(super) id: &'static str,
     /// The command without arguments that a configuration replaces.
     pub(super) entry: &'static str,
@@ -126,8 +126,8 @@ const fn known(
     entry: &'static str,
     types: &'static [&'static str],
     reads: Reads,
-) -> Known {
-    Known {
+) -> KnownHook {
+    KnownHook {
         id,
         entry,
         args: NONE,
@@ -137,18 +137,18 @@ const fn known(
     }
 }
 
-const fn with_args(known: Known, args: &'static [&'static str]) -> Known {
-    Known { args, ..known }
+const fn with_args(known: KnownHook, args: &'static [&'static str]) -> KnownHook {
+    KnownHook { args, ..known }
 }
 
-const fn in_files(known: Known, files: &'static str) -> Known {
-    Known { files, ..known }
+const fn in_files(known: KnownHook, files: &'static str) -> KnownHook {
+    KnownHook { files, ..known }
 }
 
 use Reads::{Changed, Itself, Whole};
 
 /// The hooks that are known, by id.
-const KNOWN: &[Known] = &[
+const KNOWN: &[KnownHook] = &[
     known("actionlint", "actionlint", &["yaml"], Changed),
     known("actionlint-system", "actionlint", &["yaml"], Changed),
     known("alejandra", "alejandra", &["nix"], Changed),
@@ -456,7 +456,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The hook of an id.
-pub(super) fn of(id: &str) -> Option<Known> {
+pub(super) fn of(id: &str) -> Option<KnownHook> {
     let mut known = *KNOWN.iter().find(|known| known.id == id)?;
     if let Some((_, files)) = FILES.iter().find(|(name, _)| *name == id) {
         known.files = files;

@@ -3,10 +3,10 @@
 use super::{Group, is_other_hook, judges, pattern, types};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Origin, Reason, State, When, Work};
+use crate::declared::candidate::{Belief, Declarations, Origin, Reason, State, When, Work};
 use crate::declared::judge::{self, Judged};
 use crate::declared::tasks::{self, Body};
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::{Node, Value};
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ pub(super) fn read(
     file: &RepoPath,
     only: Option<&str>,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) -> Result<(), String> {
     let name = String::from_utf8_lossy(file.name()).into_owned();
     let syntax = match name.rsplit_once('.').map(|(_, ending)| ending) {
@@ -211,13 +211,13 @@ fn exact(text: &str) -> Vec<String> {
 
 struct Reader<'r> {
     tree: &'r Tree,
-    document: &'r Document,
+    document: &'r DataFile,
     hook: &'r str,
     belief: Belief,
 }
 
 impl Reader<'_> {
-    fn jobs(&self, node: &Node, scope: &Scope, depth: usize, found: &mut Found) {
+    fn jobs(&self, node: &Node, scope: &Scope, depth: usize, found: &mut Declarations) {
         if depth > MAX_DEPTH {
             return;
         }
@@ -264,7 +264,7 @@ impl Reader<'_> {
         group
     }
 
-    fn job(&self, name: &str, job: &Node, scope: &Scope, found: &mut Found) {
+    fn job(&self, name: &str, job: &Node, scope: &Scope, found: &mut Declarations) {
         let Some(run) = job.get("run").filter(|run| run.text().is_some()) else {
             return;
         };
@@ -295,7 +295,7 @@ impl Reader<'_> {
     }
 
     /// A script in lefthook's folder, named by its file.
-    fn script(&self, name: &str, job: &Node, scope: &Scope, found: &mut Found) {
+    fn script(&self, name: &str, job: &Node, scope: &Scope, found: &mut Declarations) {
         let folder = self
             .document
             .root
@@ -313,7 +313,7 @@ impl Reader<'_> {
 
 /// Leaves out commands of a hook that stages what they write, unless they have a form that only
 /// checks.
-pub(super) fn fixers(tree: &Tree, range: Range<usize>, found: &mut Found) {
+pub(super) fn fixers(tree: &Tree, range: Range<usize>, found: &mut Declarations) {
     for candidate in found.candidates.get_mut(range).into_iter().flatten() {
         if candidate.state != State::Open {
             continue;

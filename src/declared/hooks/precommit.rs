@@ -1,11 +1,11 @@
 //! Reads `.pre-commit-config.yaml` and `prek.toml`.
 
-use super::known::{self, Known, Reads};
+use super::known::{self, KnownHook, Reads};
 use super::{Group, pattern, split, types};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Reason, State, When};
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::candidate::{Belief, Declarations, Reason, State, When};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::{Node, Value};
 
 /// Flags that only mean something beside one that writes.
@@ -17,7 +17,7 @@ pub(super) fn read(
     file: &RepoPath,
     only: Option<&str>,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) -> Result<(), String> {
     let syntax = if file.as_bytes().ends_with(b".toml") {
         Syntax::Toml
@@ -67,7 +67,7 @@ pub(super) fn read(
 /// The settings for all hooks of a configuration.
 struct Shared<'s> {
     tree: &'s Tree,
-    document: &'s Document,
+    document: &'s DataFile,
     exclude: Option<&'s Node>,
     files: Option<&'s Node>,
     stages: Vec<String>,
@@ -75,7 +75,14 @@ struct Shared<'s> {
 }
 
 impl Shared<'_> {
-    fn hook(&self, repository: &str, id: &str, hook: &Node, belief: Belief, found: &mut Found) {
+    fn hook(
+        &self,
+        repository: &str,
+        id: &str,
+        hook: &Node,
+        belief: Belief,
+        found: &mut Declarations,
+    ) {
         let known = if matches!(repository, "local" | "meta" | "builtin") {
             None
         } else {
@@ -196,7 +203,7 @@ impl Shared<'_> {
     }
 
     /// The changes for which a hook runs, and what could not be said of them.
-    fn when(&self, hook: &Node, known: Option<&Known>) -> (When, Vec<String>) {
+    fn when(&self, hook: &Node, known: Option<&KnownHook>) -> (When, Vec<String>) {
         let mut notes = Vec::new();
         let known_files = known
             .map(|known| known.files)

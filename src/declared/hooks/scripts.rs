@@ -3,13 +3,13 @@
 
 use super::{Group, is_other_hook, judges, started};
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Reason};
-use crate::declared::tree::{Document, Syntax, Tree};
+use crate::declared::candidate::{Belief, Declarations, Reason};
+use crate::declared::tree::{DataFile, Syntax, Tree};
 use crate::front::tree::{Node, Value};
 use std::ops::Range;
 
 /// Reads what is declared there.
-pub(super) fn read(tree: &Tree, found: &mut Found) {
+pub(super) fn read(tree: &Tree, found: &mut Declarations) {
     husky(tree, found);
     let root = RepoPath::root();
     for name in [".simple-git-hooks.json", "simple-git-hooks.json"] {
@@ -31,7 +31,7 @@ pub(super) fn read(tree: &Tree, found: &mut Found) {
 }
 
 /// The files of `.husky`.
-fn husky(tree: &Tree, found: &mut Found) {
+fn husky(tree: &Tree, found: &mut Declarations) {
     for (file, text) in &tree.texts {
         let Some(name) = file.as_bytes().strip_prefix(b".husky/") else {
             continue;
@@ -62,7 +62,7 @@ fn husky(tree: &Tree, found: &mut Found) {
 }
 
 /// A mapping of hooks to shell text.
-fn hooks(tree: &Tree, document: &Document, map: &Node, found: &mut Found) {
+fn hooks(tree: &Tree, document: &DataFile, map: &Node, found: &mut Declarations) {
     for (key, value) in map.entries() {
         let name = key.name.as_str();
         if !(judges(name) || is_other_hook(name)) {
@@ -94,7 +94,7 @@ fn hooks(tree: &Tree, document: &Document, map: &Node, found: &mut Found) {
 
 /// Leaves out the commands of hooks that judge no change, and those that start a hook manager: its
 /// own commands are read one by one.
-fn close(hook: &str, range: Range<usize>, found: &mut Found) {
+fn close(hook: &str, range: Range<usize>, found: &mut Declarations) {
     if is_other_hook(hook) {
         super::leave_out(found, range, Reason::Occasion, &format!("only at {hook}"));
         return;

@@ -2,7 +2,7 @@
 
 use super::{Group, lefthook, split};
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Found, Origin, Reason, State, When};
+use crate::declared::candidate::{Belief, Declarations, Origin, Reason, State, When};
 use crate::declared::conditions::below;
 use crate::declared::tree::{Syntax, Tree};
 use crate::front::picomatch::{Never, translate};
@@ -33,7 +33,7 @@ pub(super) fn files(tree: &Tree) -> Vec<RepoPath> {
 }
 
 /// Names the configurations in code, which are not read.
-pub(super) fn unread(tree: &Tree, found: &mut Found) {
+pub(super) fn unread(tree: &Tree, found: &mut Declarations) {
     for file in &tree.files {
         let Ok(name) = std::str::from_utf8(file.name()) else {
             continue;
@@ -63,7 +63,7 @@ pub(super) fn read(
     tree: &Tree,
     file: &RepoPath,
     belief: Belief,
-    found: &mut Found,
+    found: &mut Declarations,
 ) -> Result<(), String> {
     let name = file.name();
     let document = if name.ends_with(b".json") {

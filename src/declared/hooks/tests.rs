@@ -1,3 +1,5 @@
+//! Tests of the readers of hooks.
+
 use super::*;
 use proptest::prelude::*;
 
@@ -15,7 +17,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 }
 
 /// Candidates as `COMMAND @ CONDITION`, those that are left out as `REASON: COMMAND`.
-fn shown(found: &Found) -> Vec<String> {
+fn shown(found: &Declarations) -> Vec<String> {
     found
         .candidates
         .iter()
@@ -36,7 +38,7 @@ fn pre_commit(hooks: &str) -> Vec<String> {
         ("scripts/run", "#!/usr/bin/env bash\n"),
         ("src/a.py", ""),
     ];
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&files), &mut found);
     assert!(found.skipped.is_empty(), "{:?}", found.skipped);
     shown(&found)
@@ -151,7 +153,7 @@ fn hooks_of_pre_commit() {
 fn what_cannot_be_said_of_a_hook_is_a_remark() {
     let text = "repos:\n  - repo: local\n    hooks:\n      - id: a\n        entry: x\n        \
                 files: ^(?!a)\n        exclude: (?i)b\n        additional_dependencies: [y==1]\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[(".pre-commit-config.yaml", text)]), &mut found);
     let one = &found.candidates[0];
     assert_eq!(one.when, When::Unsaid);
@@ -169,7 +171,7 @@ fn what_cannot_be_said_of_a_hook_is_a_remark() {
 #[test]
 fn pre_commit_ci_is_ci() {
     let text = "ci:\n  skip: [flake8]\nrepos:\n  - repo: x\n    hooks:\n      - id: black\n      - id: flake8\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[(".pre-commit-config.yaml", text)]), &mut found);
     let beliefs: Vec<Belief> = found.candidates.iter().map(|c| c.belief).collect();
     assert_eq!(beliefs, [Belief::Started, Belief::Hook]);
@@ -179,7 +181,7 @@ fn pre_commit_ci_is_ci() {
 fn prek_is_read_as_toml() {
     let text = "[[repos]]\nrepo = \"local\"\nhooks = [\n  { id = \"a\", entry = \"lint\", \
                 files = { glob = \"src/*.rs\" }, language = \"system\" },\n]\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[("prek.toml", text)]), &mut found);
     assert_eq!(shown(&found), ["lint {changed} @ src/*.rs"]);
 }
@@ -236,14 +238,14 @@ fn what_ci_starts_is_believed_more() {
         "repos:\n  - repo: x\n    hooks:\n      - id: black\n      - id: flake8\n",
     )];
     let tree = tree(&files);
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree, &mut found);
     let black = HookRunner {
         manager: Manager::PreCommit,
         hook: Some("black".to_owned()),
     };
     start(&tree, &black, Belief::Workflow, &mut found);
-    let beliefs = |found: &Found| {
+    let beliefs = |found: &Declarations| {
         found
             .candidates
             .iter()
@@ -259,7 +261,7 @@ fn what_ci_starts_is_believed_more() {
     );
     assert_eq!(beliefs(&found), [Belief::Started, Belief::Started]);
     // Not read before: read now.
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     start(&tree, &black, Belief::Hook, &mut found);
     assert_eq!(beliefs(&found), [Belief::Hook]);
 }
@@ -279,7 +281,7 @@ fn maps_of_lint_staged() {
         (".lintstagedrc", "'*.py':\n  - ruff check --fix\n"),
         ("api/lint-staged.config.mjs", ""),
     ];
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&files), &mut found);
     assert_eq!(
         shown(&found),
@@ -338,7 +340,7 @@ fn a_shell_inside_a_hook_is_looked_into() {
 fn steps_of_hk() {
     let computed =
         "hooks {\n  [\"check\"] {\n    steps {\n      [\"a\"] = Builtins.prettier\n    }\n  }\n}\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[("hk.pkl", computed)]), &mut found);
     assert_eq!(shown(&found), ["hk check --all"]);
 }
@@ -385,7 +387,7 @@ fixes:
         ("package.json", package),
         ("web/package.json", package),
     ];
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&files), &mut found);
     let shown: Vec<String> = shown(&found)
         .into_iter()
@@ -421,7 +423,7 @@ fn scripts_of_husky() {
             r#"{"simple-git-hooks": {"pre-push": "mypy src"}}"#,
         ),
     ];
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&files), &mut found);
     assert_eq!(
         shown(&found),
@@ -440,7 +442,7 @@ fn literal_steps_of_hk() {
     let text = "hooks {\n  [\"check\"] {\n    steps {\n      [\"py\"] {\n        \
                 glob = List(\"*.py\", \"x/*.pyi\")\n        check = \"flake8 {{files}}\"\n        \
                 fix = \"black {{files}}\"\n      }\n      [\"f\"] { fix = \"isort .\" }\n    }\n  }\n}\n";
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(&[("hk.pkl", text)]), &mut found);
     assert_eq!(
         shown(&found),
@@ -457,7 +459,7 @@ proptest! {
             ".pre-commit-config.yaml", "prek.toml", "lefthook.yml", "hk.pkl", "package.json",
             ".lintstagedrc", ".husky/pre-commit", "lefthook.toml",
         ] {
-            read(&tree(&[(name, &text)]), &mut Found::default());
+            read(&tree(&[(name, &text)]), &mut Declarations::default());
         }
         let _ = pattern::globs(&text);
         let _ = split(&text);
@@ -479,7 +481,7 @@ proptest! {
     ) {
         let text = lines.join("\n");
         for name in [".pre-commit-config.yaml", "lefthook.yml", ".lintstagedrc"] {
-            read(&tree(&[(name, &text)]), &mut Found::default());
+            read(&tree(&[(name, &text)]), &mut Declarations::default());
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Tests of the readers of manifests.
+
 use super::*;
 
 fn path(text: &str) -> RepoPath {
@@ -14,8 +16,8 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 }
 
 /// What is proposed: `DIR: COMMAND`, the root left out; a reason in front of what is not.
-fn proposed(tree: &Tree, before: &[(&str, &str, Belief)]) -> (Vec<String>, Found) {
-    let mut found = Found::default();
+fn proposed(tree: &Tree, before: &[(&str, &str, Belief)]) -> (Vec<String>, Declarations) {
+    let mut found = Declarations::default();
     for (dir, command, belief) in before {
         let origin = Reader::origin(&path("ci"), 1, "job");
         let words = command.split(' ').map(str::to_owned).collect();
@@ -308,7 +310,7 @@ fn shipped_contracts() {
         ("odd/package.json", r#"{"scripts": {"test": "t"}}"#),
     ]);
     let mut found = proposed(&tree, &[]).1;
-    let shown = |found: &Found| -> Vec<String> {
+    let shown = |found: &Declarations| -> Vec<String> {
         let imports = shipped(&tree, found);
         imports
             .iter()

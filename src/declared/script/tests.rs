@@ -43,8 +43,8 @@ fn job() -> Job {
 }
 
 /// Reads the steps of a job.
-fn steps(texts: &[&str]) -> (Found, Job) {
-    let (mut found, mut job) = (Found::default(), job());
+fn steps(texts: &[&str]) -> (Declarations, Job) {
+    let (mut found, mut job) = (Declarations::default(), job());
     for text in texts {
         let script = Script {
             text,
@@ -266,7 +266,7 @@ fn environment() {
         env: BTreeMap::from([("DATABASE_URL".to_owned(), "x".to_owned())]),
         condition: Some("x".to_owned()),
     };
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&repository(), &mut job, &script, &mut found);
     assert!(
         matches!(&found.candidates[0].state, State::Out(Reason::Service, name) if name == "postgres")

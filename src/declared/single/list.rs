@@ -2,7 +2,7 @@
 
 use super::Kind;
 use crate::base::path::RepoPath;
-use crate::declared::candidate::{Belief, Candidate, Found, Origin, Reason, Work};
+use crate::declared::candidate::{Belief, Candidate, Declarations, Origin, Reason, Work};
 use crate::declared::tree::{Syntax, Tree};
 use crate::front::tree::{Node, Value};
 
@@ -18,7 +18,7 @@ struct Task {
 }
 
 /// Reads the tasks of a file as candidates.
-pub(super) fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Found) {
+pub(super) fn read(tree: &Tree, file: &RepoPath, kind: Kind, found: &mut Declarations) {
     let tasks = match kind {
         Kind::Turbo => turbo(tree, file),
         Kind::Nx => nx(tree, file),

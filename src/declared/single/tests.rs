@@ -1,3 +1,5 @@
+//! Tests of reading one file.
+
 use super::*;
 
 fn path(text: &str) -> RepoPath {
@@ -62,7 +64,7 @@ fn kinds_of_files() {
 
 /// The commands of a file, with what is in the way.
 fn listed(name: &str, kind: Kind, text: &str) -> Vec<String> {
-    let mut found = Found::default();
+    let mut found = Declarations::default();
     read(&tree(name, text), &path(name), kind, &mut found);
     assert!(found.skipped.is_empty(), "{:?}", found.skipped);
     found

@@ -1,7 +1,7 @@
 //! Shared parts of the readers of tasks: options of a command line, words as shell text, lines.
 
 use super::super::candidate::Origin;
-use super::super::tree::{Document, Syntax, Tree};
+use super::super::tree::{DataFile, Syntax, Tree};
 use super::Line;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
@@ -135,7 +135,7 @@ pub fn nearest(tree: &Tree, dir: &RepoPath, names: &[&str]) -> Option<(RepoPath,
 }
 
 /// Reads a file as data; `None` when it is not there, an error when it cannot be read.
-pub fn document(tree: &Tree, file: &RepoPath, syntax: Syntax) -> Option<Result<Document, String>> {
+pub fn document(tree: &Tree, file: &RepoPath, syntax: Syntax) -> Option<Result<DataFile, String>> {
     if !tree.files.contains(file) && !tree.texts.contains_key(file) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Scripts of a `package.json`: `npm run X`, `pnpm --filter P X`, `yarn workspace P X`, `bun run X`,
 //! `node --run X`, with their `pre` and `post` scripts and wireit's dependencies.
 
-use super::super::tree::{Document, Syntax, Tree};
+use super::super::tree::{DataFile, Syntax, Tree};
 use super::kit::{self, Options, appended, at, line};
 use super::{Body, Line};
 use crate::base::path::RepoPath;
@@ -273,7 +273,7 @@ fn script(
 /// The line of one script; wireit's dependencies in front of it.
 fn text(
     tree: &Tree,
-    doc: &Document,
+    doc: &DataFile,
     node: &Node,
     name: &str,
     dir: &RepoPath,

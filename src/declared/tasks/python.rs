@@ -1,6 +1,6 @@
 //! Scripts in a `pyproject.toml`: hatch, pdm, poe the poet.
 
-use super::super::tree::{Document, Syntax, Tree};
+use super::super::tree::{DataFile, Syntax, Tree};
 use super::kit::{self, Options, appended, line};
 use super::{Body, Line};
 use crate::base::path::RepoPath;
@@ -62,7 +62,7 @@ pub fn body(tree: &Tree, dir: &RepoPath, words: &[String]) -> Option<Body> {
 
 /// Adds the commands of a script; a name of another script means that one.
 fn commands(
-    doc: &Document,
+    doc: &DataFile,
     scripts: &Node,
     name: &str,
     dir: &RepoPath,

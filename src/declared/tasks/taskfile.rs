@@ -41,7 +41,7 @@ fn filled(text: &str, known: &BTreeMap<String, String>) -> String {
 }
 
 struct Walk<'a> {
-    doc: &'a super::super::tree::Document,
+    doc: &'a super::super::tree::DataFile,
     dir: &'a RepoPath,
     known: BTreeMap<String, String>,
     seen: BTreeSet<String>,

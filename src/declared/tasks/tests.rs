@@ -1,3 +1,5 @@
+//! Tests of the readers of tasks.
+
 use super::super::tree::Tree;
 use super::{Body, body, kit};
 use crate::base::path::RepoPath;

@@ -31,7 +31,7 @@ pub struct Tox {
     /// The line of the list.
     pub line: u32,
     sections: BTreeMap<String, BTreeMap<String, (u32, String)>>,
-    toml: Option<(super::super::tree::Document, bool)>,
+    toml: Option<(super::super::tree::DataFile, bool)>,
 }
 
 /// Reads the root's declarations.

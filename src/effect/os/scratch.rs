@@ -11,6 +11,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// Makes a temporary folder that is removed on drop; that of a killed process stays.
+///
+/// # Errors
+/// Errors of the system.
+pub fn temporary() -> io::Result<TempDir> {
+    tempfile::tempdir()
+}
+
 /// A kind of temporary folder.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::effect) struct Kind {

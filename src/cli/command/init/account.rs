@@ -1,21 +1,15 @@
-//! The account of a proposed contract: each check with its sources, each command that is none with
-//! the reason.
+//! The account of a proposed contract as a document: each check with its sources, each command that
+//! is none with the reason.
 
 use crate::base::path::RepoPath;
-use crate::base::word::{and_more, count, visible};
-use crate::declared::candidate::{Candidate, Origin, Reason, State};
+use crate::declared::candidate::{Candidate, Origin, State};
 use crate::declared::conditions::Condition;
-use crate::declared::proposal::Proposal;
-use crate::declared::text::{command_text, comment, shorten};
-use crate::effect::repo::load::DEFAULT_CONTRACT;
+use crate::declared::text::command_text;
 use crate::engine::infer::Proposed;
-use crate::engine::trial::{TrialEnd, summary};
+use crate::engine::trial::TrialEnd;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// The most commands of one reason that are listed, unless all are asked for.
-const SHOWN: usize = 3;
 
 /// What the repository declares, and the contract that is proposed.
 #[derive(Serialize, JsonSchema)]
@@ -127,7 +121,7 @@ pub(super) fn document<'a>(
         .map(|check| (check.candidate, &*check.name))
         .collect();
     let checks = declared.checks.iter().filter_map(|check| {
-        let one = declared.found.candidates.get(check.candidate)?;
+        let one = declared.found.candidate(check.candidate);
         Some(CheckDocument {
             also: one.also.iter().map(Source::from).collect(),
             command: command_text(&one.work),
@@ -189,95 +183,4 @@ fn left_out<'a>(one: &'a Candidate, names: &BTreeMap<usize, &'a str>) -> Option<
         reason,
         source: Source::from(&one.origin),
     })
-}
-
-/// Tells people: each check with its source, and by reason what was left out.
-pub(super) fn told(
-    path: &RepoPath,
-    declared: &Proposal,
-    tried: Option<&TrialEnd>,
-    all: bool,
-) -> String {
-    let mut out = format!("{path}: {}\n", count(declared.checks.len(), "check"));
-    for check in &declared.checks {
-        let Some(one) = declared.found.candidates.get(check.candidate) else {
-            continue;
-        };
-        let dir = if one.dir.is_root() {
-            String::new()
-        } else {
-            format!(" in {}", one.dir)
-        };
-        let command = visible(command_text(&one.work).as_bytes());
-        out.push_str(&format!(
-            "  {}: {command}{dir} ({})\n",
-            check.name,
-            comment(one)
-        ));
-    }
-    let mut reasons: BTreeMap<Reason, Vec<String>> = BTreeMap::new();
-    for one in &declared.found.candidates {
-        if let State::Out(reason, detail) = &one.state {
-            let text = format!("`{}`", shorten(&one.text()));
-            reasons
-                .entry(*reason)
-                .or_default()
-                .push(placed(&one.origin, text, detail));
-        }
-    }
-    for one in &declared.found.skipped {
-        let text = visible(one.what.as_bytes());
-        reasons
-            .entry(one.reason)
-            .or_default()
-            .push(placed(&one.origin, text, &one.detail));
-    }
-    for (reason, items) in reasons {
-        out.push_str(&format!(
-            "left out, {}: {}\n",
-            reason.sentence(),
-            items.len()
-        ));
-        let shown = if all { items.len() } else { SHOWN };
-        out.extend(items.iter().take(shown).map(|item| format!("  {item}\n")));
-        if items.len() > shown {
-            out.push_str(&format!(
-                "  {}\n",
-                and_more(items.len() - shown).trim_start_matches(" and ")
-            ));
-        }
-    }
-    if !declared.found.tools.is_empty() {
-        out.push_str(&format!(
-            "CI sets up: {}\n",
-            visible(declared.found.tools.join(", ").as_bytes())
-        ));
-    }
-    if let Some(tried) = tried {
-        out.push_str(&format!("{}\n", summary(tried)));
-        if let TrialEnd::Ran(checks) = tried {
-            let others = checks.iter().filter(|(_, what)| what != "passes");
-            out.extend(
-                others.map(|(name, what)| format!("  {name}: {}\n", visible(what.as_bytes()))),
-            );
-        }
-    }
-    let next = if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() {
-        String::new()
-    } else {
-        format!(" --contract {path}")
-    };
-    out.push_str(&format!(
-        "next: `vplan explain --all{next}` shows what would run\n"
-    ));
-    out
-}
-
-fn placed(origin: &Origin, text: String, detail: &str) -> String {
-    let detail = if detail.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", visible(detail.as_bytes()))
-    };
-    format!("{}:{} {text}{detail}", origin.file, origin.line)
 }

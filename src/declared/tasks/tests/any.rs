@@ -26,7 +26,7 @@ proptest::proptest! {
                 proptest::prop_assert!(lines.iter().all(|l| l.text.len() <= kit::MAX_TEXT));
             }
         }
-        let mut found = crate::declared::candidate::Found::default();
+        let mut found = crate::declared::candidate::Declarations::default();
         crate::declared::manifests::read(&tree, &mut found);
         crate::declared::runners::apply(&tree, &mut found);
     }
