@@ -321,7 +321,7 @@ const EXAMPLES: &[Example] = &[
         text: "byRole tester\ncheck a: true\n",
         code: "lang::missing_block",
         message: "`byRole` needs a block",
-        help: Some("it is written `byRole NAME … {`, its lines, and `}` on a line of its own"),
+        help: Some("write `byRole tester {`"),
         labels: &[("byRole", "its line must end with `{`")],
     },
     Example {
@@ -342,14 +342,14 @@ const EXAMPLES: &[Example] = &[
         text: "contract a\ncheck a: true\n",
         code: "lang::unexpected_argument",
         message: "unexpected `a`",
-        help: Some("write `\"a\"`"),
+        help: Some("write `contract \"a\"`"),
         labels: &[("a", "a string is expected")],
     },
     Example {
         text: "check 1a: true\n",
         code: "lang::bad_name",
         message: "`1a` is no name",
-        help: Some("a name begins with a letter or `_`, and has letters, digits, `_` and `-`"),
+        help: Some("write `check _1a: true`"),
         labels: &[("1a", "a name is expected here")],
     },
     Example {
@@ -363,23 +363,21 @@ const EXAMPLES: &[Example] = &[
         text: "check a:\n",
         code: "lang::command_empty",
         message: "the command is missing",
-        help: Some("write it behind `:`, such as `check test: pnpm test`"),
+        help: Some("write `check a: COMMAND`, or `check a {` for a block"),
         labels: &[("", "a command is expected here")],
     },
     Example {
         text: "check a: {\n  run true\n}\n",
         code: "lang::command_operator",
         message: "`{` is a shell operator, and no shell reads this",
-        help: Some(
-            "a line with a command opens no block: write `check NAME {`, and the command as `run …` in the block",
-        ),
+        help: Some("write `check a {`"),
         labels: &[("{", "means nothing here")],
     },
     Example {
         text: "paths p = a/**\ncheck a: true\n",
         code: "lang::unquoted_glob",
         message: "`a/**` is not quoted",
-        help: Some("write `\"a/**\"`"),
+        help: Some("write `paths p = \"a/**\"`"),
         labels: &[("a/**", "a glob stands in quotes")],
     },
     Example {

@@ -308,19 +308,6 @@ pub struct Skipped {
     pub detail: String,
 }
 
-/// A shipped contract that says what several candidates of one manifest say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
-    /// The manifest.
-    pub origin: Origin,
-    /// `std:rust@2`.
-    pub source: &'static str,
-    /// The directory of the manifest, for `at`.
-    pub at: RepoPath,
-    /// Indices of the candidates in whose place it can be written.
-    pub covers: Vec<usize>,
-}
-
 /// All that the sources declare.
 #[derive(Clone, Debug, Default)]
 pub struct Declarations {

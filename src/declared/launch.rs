@@ -348,7 +348,7 @@ fn inner(words: &[String], out: &mut Peeled) -> Inner {
 /// The launchers that the table of tools knows.
 fn by_table(words: &[String]) -> Inner {
     let layers = tool::layers(words, None);
-    let Some(next) = layers.get(1) else {
+    let [_, next, ..] = &*layers else {
         return Inner::None;
     };
     let index = words.len().saturating_sub(next.arguments.len() + 1);

@@ -8,13 +8,13 @@ mod scripts;
 mod targets;
 mod tools;
 
-use super::candidate::{Belief, Candidate, Declarations, Import, Origin, Reason, State, Work};
+use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, Work};
 use super::kind::{self, Kind};
 use super::tasks::package::is_ours;
 use super::tree::Tree;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The greatest depth of a package, in directories.
 pub const MAX_DEPTH: usize = 4;
@@ -359,66 +359,6 @@ fn survey(
         }
     }
     (dirs, deep, odd)
-}
-
-/// Finds shipped contracts that can be written in the place of what one manifest says, once it has
-/// been looked through: each of its candidates is kept, as it was, and nothing else speaks for the
-/// folder. To be called after the last look.
-pub fn shipped(tree: &Tree, found: &Declarations) -> Vec<Import> {
-    let mut by_manifest: BTreeMap<(&RepoPath, &RepoPath), Vec<usize>> = BTreeMap::new();
-    let mut others: BTreeSet<&RepoPath> = BTreeSet::new();
-    for (index, candidate) in found.candidates.iter().enumerate() {
-        match (candidate.belief, &candidate.state) {
-            (Belief::Manifest, State::Open) => {
-                let key = (&candidate.dir, &candidate.origin.file);
-                by_manifest.entry(key).or_default().push(index);
-            }
-            // What was written by its maintainers, or replaced: no shipped contract beside it.
-            (Belief::Manifest, State::Out(Reason::NotRun, _)) | (_, State::Merged(_)) => {
-                others.insert(&candidate.dir);
-            }
-            (Belief::Manifest, _) => {
-                others.insert(&candidate.dir);
-            }
-            (_, State::Open) => {
-                others.insert(&candidate.dir);
-            }
-            _ => {}
-        }
-    }
-    let mut imports = Vec::new();
-    for ((dir, file), covers) in by_manifest {
-        if others.contains(dir) {
-            continue;
-        }
-        let texts: Vec<String> = covers
-            .iter()
-            .filter_map(|index| found.candidates.get(*index))
-            .map(Candidate::text)
-            .collect();
-        let source = match file.name() {
-            b"Cargo.toml" if tree.has(dir, "Cargo.lock") => "std:rust@2",
-            b"go.mod" => "std:go@1",
-            b"package.json" if scripts::are_standard(tree, dir, &texts) => "std:node@1",
-            name if name.eq_ignore_ascii_case(b"makefile") && targets::are_standard(tree, dir) => {
-                "std:make@1"
-            }
-            _ => continue,
-        };
-        let Some(first) = covers
-            .first()
-            .and_then(|index| found.candidates.get(*index))
-        else {
-            continue;
-        };
-        imports.push(Import {
-            origin: Reader::origin(file, 1, &first.origin.label),
-            source,
-            at: dir.clone(),
-            covers,
-        });
-    }
-    imports
 }
 
 #[cfg(test)]

@@ -750,9 +750,7 @@ impl Reading<'_, '_> {
         let mut generators: Vec<usize> = Vec::new();
         let mut others: Vec<usize> = Vec::new();
         for index in since {
-            let Some(one) = self.found.candidates.get(index) else {
-                continue;
-            };
+            let one = self.found.candidate(index);
             let found = judged(one);
             if matches!(found, Judged::Checking(..) | Judged::CheckingShell(..)) {
                 // It has a form that compares by itself.

@@ -74,7 +74,8 @@ fn environments(tree: &Tree, python: &str) -> Option<String> {
             continue;
         };
         let table = keys.iter().try_fold(&doc.root, |node, key| node.get(key));
-        let Some(value) = table.and_then(|table| table.get(python)) else {
+        let listed = table.map_or(&[][..], |table| table.entries());
+        let Some((_, value)) = listed.iter().find(|(key, _)| key.name == python) else {
             continue;
         };
         let listed: Vec<&str> = value.list().iter().filter_map(|one| one.text()).collect();

@@ -181,18 +181,3 @@ fn runs(text: &str, script: &str) -> bool {
     };
     commands(text).iter().any(starts)
 }
-
-/// Whether commands of a package are those of `std:node@1`, which it would find here by itself.
-pub(super) fn are_standard(tree: &Tree, dir: &RepoPath, texts: &[String]) -> bool {
-    let own = package::LOCKS.iter().find(|(file, _)| tree.has(dir, file));
-    let theirs = own.map_or("npm", |(_, manager)| *manager);
-    let mut wanted = vec!["lint", "test", "build"];
-    if tree.has(dir, "tsconfig.json") {
-        wanted.push("typecheck");
-    }
-    package::manager(tree, dir).0 == theirs
-        && texts.len() == wanted.len()
-        && wanted
-            .iter()
-            .all(|name| texts.iter().any(|t| *t == format!("{theirs} run {name}")))
-}

@@ -73,12 +73,3 @@ fn kind_of(name: &str) -> Kind {
         name => kind::of_name(name).unwrap_or(Kind::Build),
     }
 }
-
-/// Whether a makefile has all targets of `std:make@1`.
-pub(super) fn are_standard(tree: &Tree, dir: &RepoPath) -> bool {
-    make::read(tree, dir).is_some_and(|makefile| {
-        ["lint", "all", "check", "test"]
-            .iter()
-            .all(|target| makefile.declares(target))
-    })
-}

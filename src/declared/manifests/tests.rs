@@ -300,38 +300,6 @@ fn only_gaps() {
 }
 
 #[test]
-fn shipped_contracts() {
-    let scripts = r#"{"scripts": {"lint": "l", "test": "t", "build": "b"}}"#;
-    let tree = tree(&[
-        ("Cargo.toml", "[package]\n"),
-        ("Cargo.lock", ""),
-        ("web/package.json", scripts),
-        ("api/go.mod", ""),
-        ("odd/package.json", r#"{"scripts": {"test": "t"}}"#),
-    ]);
-    let mut found = proposed(&tree, &[]).1;
-    let shown = |found: &Declarations| -> Vec<String> {
-        let imports = shipped(&tree, found);
-        imports
-            .iter()
-            .map(|i| format!("{} {} {:?}", i.at, i.source, i.covers))
-            .collect()
-    };
-    assert_eq!(
-        shown(&found),
-        [
-            ". std:rust@2 [0, 1]",
-            "api std:go@1 [2, 3]",
-            "web std:node@1 [5, 6, 7]"
-        ]
-    );
-    // One of them may not be a check: the others stay as they are.
-    found.candidates[6].leave_out(Reason::Writes, "");
-    found.candidates[0].state = State::Merged(1);
-    assert_eq!(shown(&found), ["api std:go@1 [2, 3]"]);
-}
-
-#[test]
 fn many_packages_are_bounded() {
     let scripts = r#"{"scripts": {"test": "t"}}"#;
     let names: Vec<String> = (0..600)

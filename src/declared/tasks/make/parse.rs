@@ -500,9 +500,10 @@ impl Makefile {
     /// The exported variables with literal values.
     pub fn exported(&self) -> BTreeMap<String, String> {
         let value = |name: &String| {
-            let Some(Value::Text(_)) = self.variables.get(name) else {
+            let is_text = matches!(self.variables.get(name), Some(Value::Text(_)));
+            if !is_text {
                 return None;
-            };
+            }
             let text = self.expand(&format!("$({name})")).ok()?;
             (!text.contains('$')).then(|| (name.clone(), text))
         };
