@@ -8,6 +8,9 @@ use crate::base::path::RepoPath;
 use crate::front::tree::{Node, Value};
 use std::collections::BTreeMap;
 
+/// Reads one file of a system.
+type ReadFile = fn(&mut Reader<'_>, &DataFile, &mut Declarations);
+
 /// How deep commands may use each other.
 const MAX_DEPTH: usize = 4;
 /// The most steps that are read.
@@ -22,7 +25,7 @@ pub fn read(tree: &Tree, found: &mut Declarations) {
 }
 
 fn read_with(tree: &Tree, found: &mut Declarations, take: Take) {
-    let files: [(&str, fn(&mut Reader<'_>, &DataFile, &mut Declarations)); 4] = [
+    let files: [(&str, ReadFile); 4] = [
         (".circleci/config.yml", circle),
         (".circleci/config.yaml", circle),
         ("azure-pipelines.yml", azure),

@@ -65,8 +65,10 @@ pub fn means(name: &str, value: &str) -> bool {
         "RUNNER_",
         "npm_config_",
     ];
-    let memory = name == "NODE_OPTIONS" && value.trim().starts_with("--max-old-space")
-        || name == "NODE_OPTIONS" && value.starts_with("--max_old_space");
+    let memory = name == "NODE_OPTIONS"
+        && ["--max-old-space", "--max_old_space"]
+            .iter()
+            .any(|start| value.trim().starts_with(start));
     !(NOISE.contains(&name)
         || starts.iter().any(|start| name.starts_with(start))
         || name.ends_with("_TOKEN")

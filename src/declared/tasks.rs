@@ -50,8 +50,11 @@ pub struct Line {
     pub ignored: bool,
 }
 
+/// Finds what a command of one runner runs; `None` for a command of another one.
+type ReadBody = fn(&Tree, &RepoPath, &[String]) -> Option<Body>;
+
 /// The readers, each of which knows by the words whether they are its own.
-const READERS: &[fn(&Tree, &RepoPath, &[String]) -> Option<Body>] = &[
+const READERS: &[ReadBody] = &[
     package::body,
     run_all::body,
     make::body,

@@ -51,14 +51,16 @@ impl DataFile {
     /// A value as it is written in the file.
     #[must_use]
     pub fn raw(&self, node: &Node) -> &str {
-        self.sources[node.place.source].slice(node.place.span)
+        self.sources
+            .get(node.place.source)
+            .map_or("", |source| source.slice(node.place.span))
     }
 
     /// The lines of a text scalar's own lines, from 1: a block scalar (`|`, `>`) begins on the line
     /// after its key.
     #[must_use]
     pub fn text_line(&self, node: &Node) -> u32 {
-        let raw = self.sources[node.place.source].slice(node.place.span);
+        let raw = self.raw(node);
         let block = raw.starts_with(['|', '>']);
         self.line(node).saturating_add(u32::from(block))
     }

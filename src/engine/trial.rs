@@ -12,6 +12,7 @@ use crate::baseline::{Recording, record};
 use crate::check::outcome::Status;
 use crate::declared::candidate::{Candidate, Reason};
 use crate::declared::{proposal, text};
+use crate::effect::os::clock::Clock;
 use crate::effect::os::own_program::run_until;
 use crate::effect::os::scratch;
 use crate::effect::os::signals::while_listening;
@@ -23,7 +24,7 @@ use crate::run::report::{Report, TREE_CHANGED};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The contract of a trial. It is in no work tree, so what is tried is never the user's.
 const CONTRACT: &str = "contracts/vplan-try.vplan";
@@ -59,7 +60,8 @@ pub fn attempt(
         engine,
         site,
         folder: folder.path(),
-        until: Instant::now() + budget,
+        budget,
+        clock: Clock::start(),
     };
     let names: BTreeSet<String> = found
         .declared
@@ -146,8 +148,9 @@ struct Trial<'t> {
     site: &'t Site,
     /// For records and state.
     folder: &'t Path,
-    /// The end of the budget.
-    until: Instant,
+    /// The time for all of it, and since when.
+    budget: Duration,
+    clock: Clock,
 }
 
 impl Trial<'_> {
@@ -171,7 +174,7 @@ impl Trial<'_> {
         );
         let path = RepoPath::parse(CONTRACT.as_bytes()).map_err(|e| format!("{e:?}"))?;
         let index = git.propose(&path, &contract).map_err(|e| e.to_string())?;
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.budget.saturating_sub(self.clock.elapsed());
         if left.is_zero() {
             return Err("its time was up".to_owned());
         }
@@ -252,7 +255,7 @@ impl Trial<'_> {
                 .map(|file| format!("`{file}`"))
                 .collect();
             let own = report.steps.iter().find(|r| r.id == record.id);
-            if own.as_ref().is_some_and(|r| blamed(r)) || !files.is_empty() {
+            if own.as_ref().is_some_and(&blamed) || !files.is_empty() {
                 let named = if files.is_empty() {
                     "tracked files".to_owned()
                 } else {

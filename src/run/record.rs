@@ -148,6 +148,9 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+/// Findings or tests, each with whether it is known.
+pub type Marked<'r, T> = Vec<(&'r T, bool)>;
+
 impl StepRecord {
     /// Creates the record of a step without evidence: it never ran, or its result does not count.
     #[must_use]
@@ -268,7 +271,7 @@ impl StepRecord {
     /// Returns its findings and its failed tests, each with whether it is known: those that are not
     /// come first, otherwise in their order.
     #[must_use]
-    pub fn news_first(&self) -> (Vec<(&Finding, bool)>, Vec<(&FailedTest, bool)>) {
+    pub fn news_first(&self) -> (Marked<'_, Finding>, Marked<'_, FailedTest>) {
         let known = |at: usize| self.identities.get(at).is_some_and(|i| i.known);
         let findings = self.diagnostics.iter().enumerate();
         let mut findings: Vec<_> = findings.map(|(at, f)| (f, known(at))).collect();

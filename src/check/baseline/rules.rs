@@ -246,7 +246,7 @@ impl Rule {
         let goes_on = match &self.goes_on {
             GoesOn::Always => true,
             GoesOn::Unless(words) => !words.iter().any(has),
-            GoesOn::With(word) => has(&word),
+            GoesOn::With(word) => has(word),
         };
         if goes_on {
             Ok(())

@@ -348,7 +348,7 @@ pub(super) fn choose(
         ..Choice::default()
     };
     if here.is_empty() {
-        choice.elsewhere = !all.iter().all(|cell| failing(cell));
+        choice.elsewhere = !all.iter().all(failing);
         return choice;
     }
     let rank = |cell: &Cell| {

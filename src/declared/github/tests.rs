@@ -1,6 +1,6 @@
 //! Tests of the reader of GitHub workflows.
 
-mod actions;
+mod known_actions;
 
 use super::*;
 use crate::declared::candidate::{Belief, Candidate, Work as Command};

@@ -2,7 +2,6 @@
 
 use super::super::kind::{self, Kind};
 use super::super::tasks::{make, runner_tasks};
-use super::super::tree::Tree;
 use super::Reader;
 use crate::base::path::RepoPath;
 

@@ -396,7 +396,8 @@ impl Reader<'_> {
 
     /// CMake, Meson and autotools: a step that configures, then the build and the tests.
     fn native(&mut self, dir: &RepoPath) {
-        let rows: [(&str, &str, &[(Kind, &str)]); 3] = [
+        type Commands = &'static [(Kind, &'static str)];
+        let rows: [(&str, &str, Commands); 3] = [
             (
                 "CMakeLists.txt",
                 "cmake -B build",

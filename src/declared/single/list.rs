@@ -389,17 +389,17 @@ fn nox(text: &str) -> Vec<Task> {
                     .to_owned()
             });
             named = Some(name);
-        } else if let Some(rest) = line.strip_prefix("def ") {
-            if let Some(name) = named.take() {
-                let own = rest.split('(').next().unwrap_or_default().trim().to_owned();
-                let name = name.filter(|name| !name.is_empty()).unwrap_or(own);
-                all.push(Task {
-                    words: words(&["nox", "-s", &name]),
-                    line: number,
-                    name,
-                    out: None,
-                });
-            }
+        } else if let Some(rest) = line.strip_prefix("def ")
+            && let Some(name) = named.take()
+        {
+            let own = rest.split('(').next().unwrap_or_default().trim().to_owned();
+            let name = name.filter(|name| !name.is_empty()).unwrap_or(own);
+            all.push(Task {
+                words: words(&["nox", "-s", &name]),
+                line: number,
+                name,
+                out: None,
+            });
         }
     }
     all

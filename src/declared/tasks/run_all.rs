@@ -17,11 +17,11 @@ pub fn body(tree: &Tree, dir: &RepoPath, words: &[String]) -> Option<Body> {
     }
 }
 
+/// A manifest: its folder, its file, and the names of its scripts with their lines.
+type Scripts = (RepoPath, RepoPath, Vec<(String, u32)>);
+
 /// The scripts of the nearest manifest, in order.
-fn declared(
-    tree: &Tree,
-    dir: &RepoPath,
-) -> Result<(RepoPath, RepoPath, Vec<(String, u32)>), String> {
+fn declared(tree: &Tree, dir: &RepoPath) -> Result<Scripts, String> {
     let Some((dir, file)) = kit::nearest(tree, dir, &[package::FILE]) else {
         return Err(format!("there is no `{}`", package::FILE));
     };

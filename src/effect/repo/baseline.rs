@@ -101,7 +101,7 @@ impl BaselineFile {
         })?;
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
-        let (baseline, found) = decode(sources[id].text(), id);
+        let (baseline, found) = decode(&text, id);
         Ok(Self {
             baseline: Some(baseline),
             diagnostics: found.sorted(),

@@ -78,7 +78,7 @@ pub(super) fn lists(root: &Node) -> Vec<(String, &Node)> {
 /// Returns the types that a file has criteria of.
 pub(super) fn types(root: &Node) -> BTreeSet<String> {
     let items = lists(root).into_iter().flat_map(|(_, list)| items(list));
-    items.filter_map(|item| type_of(item)).collect()
+    items.filter_map(type_of).collect()
 }
 
 fn items(list: &Node) -> &[Node] {

@@ -82,10 +82,10 @@ impl<'a> Parser<'a> {
         rest: &'a str,
         line: &Line,
     ) -> bool {
-        let is_list = match statement.slots {
-            [] | [Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock] => false,
-            _ => true,
-        };
+        let is_list = !matches!(
+            statement.slots,
+            [] | [Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock]
+        );
         if !is_list {
             return false;
         }

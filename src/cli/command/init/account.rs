@@ -120,9 +120,9 @@ pub(super) fn document<'a>(
         .iter()
         .map(|check| (check.candidate, &*check.name))
         .collect();
-    let checks = declared.checks.iter().filter_map(|check| {
+    let checks = declared.checks.iter().map(|check| {
         let one = declared.found.candidate(check.candidate);
-        Some(CheckDocument {
+        CheckDocument {
             also: one.also.iter().map(Source::from).collect(),
             command: command_text(&one.work),
             dir: if one.dir.is_root() {
@@ -138,7 +138,7 @@ pub(super) fn document<'a>(
                 Condition::Always => &[],
                 Condition::Changed(globs, _) => globs,
             },
-        })
+        }
     });
     let candidates = declared.found.candidates.iter();
     let commands = candidates.filter_map(|one| left_out(one, &names));

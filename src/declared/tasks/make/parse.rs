@@ -171,12 +171,13 @@ impl Makefile {
 
     /// Takes a logical line; returns the files that it includes.
     fn line(&mut self, reader: &mut Reader, line: &str, number: u32, recipe: bool) -> Vec<String> {
-        if recipe && reader.define == 0 {
-            if let Some(rule) = reader.rule.and_then(|at| self.rules.get_mut(at)) {
-                let text = line.trim().to_owned();
-                rule.recipe.push((reader.file.clone(), number, text));
-                return Vec::new();
-            }
+        if recipe
+            && reader.define == 0
+            && let Some(rule) = reader.rule.and_then(|at| self.rules.get_mut(at))
+        {
+            let text = line.trim().to_owned();
+            rule.recipe.push((reader.file.clone(), number, text));
+            return Vec::new();
         }
         let line = without_comment(line).trim();
         let mut words = line.split_whitespace();
