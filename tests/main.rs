@@ -34,6 +34,7 @@ mod html;
 mod imports;
 mod init;
 mod init_trees;
+mod init_try;
 mod install;
 mod integrations;
 mod judge;

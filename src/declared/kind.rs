@@ -541,6 +541,13 @@ pub fn name(candidate: &Candidate) -> String {
                     .as_bytes(),
             )
         }
+        // A script is known by its own name.
+        "sh" | "bash" | "dash" | "zsh" | "python" | "python3" | "node" | "ruby" | "perl"
+            if first.is_some_and(|file| file.contains(['/', '.'])) =>
+        {
+            let file = base_name(first.unwrap_or_default());
+            word(file.split('.').next().unwrap_or(file).as_bytes())
+        }
         _ => {
             let own = words.first().map_or("", |w| base_name(w));
             let shown = if program.is_empty() {

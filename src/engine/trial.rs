@@ -178,7 +178,8 @@ impl Trial<'_> {
         if left.is_zero() {
             return Err("its time was up".to_owned());
         }
-        let words = self.words(left);
+        let commit = index.commit().map(ToString::to_string);
+        let words = self.words(left, &commit.unwrap_or_default());
         let variable = ("GIT_INDEX_FILE", index.file().as_os_str());
         let output = while_listening(|is_stopped| {
             run_until(&words, Some(variable), left + GRACE, is_stopped)
@@ -194,7 +195,7 @@ impl Trial<'_> {
         })
     }
 
-    fn words(&self, left: Duration) -> Vec<OsString> {
+    fn words(&self, left: Duration, commit: &str) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["-C".into(), self.site.root.clone().into()];
         let text = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         words.extend(text(&["--contract", CONTRACT, "--state-dir"]));
@@ -206,6 +207,8 @@ impl Trial<'_> {
             "run",
             "--staged",
             "--keep-going",
+            "--contract-from",
+            commit,
             "--min-tier",
             "2",
             "--no-recover",

@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     if shape == Format::Json {
         terminal.print_json(&account::document(path.as_ref(), &found, tried.as_ref()));
     } else if let (Some(path), false) = (&path, terminal.quiet) {
-        let declared = !found.declared.checks.is_empty();
+        let declared = !found.declared.checks.is_empty() || tried.is_some();
         let told = if declared {
             told::told(path, &found.declared, tried.as_ref(), global.verbose > 0)
         } else {

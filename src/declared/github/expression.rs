@@ -484,7 +484,8 @@ impl Parser<'_, '_> {
                     each = true;
                     continue;
                 }
-                let Some(Token::Word(word)) = self.tokens.get(self.at).cloned() else {
+                let token = self.tokens.get(self.at).cloned();
+                let Some(Token::Word(word)) = token else {
                     return None;
                 };
                 self.at += 1;

@@ -2,6 +2,7 @@
 
 use super::Git;
 use super::error::GitError;
+use super::object::Oid;
 use super::staged::failed;
 use crate::base::path::RepoPath;
 use std::io::Write as _;
@@ -9,20 +10,30 @@ use std::path::{Path, PathBuf};
 
 /// An index beside the repository's own; removed when it is dropped.
 #[derive(Debug)]
-pub struct ProposedIndex(PathBuf);
+pub struct ProposedIndex {
+    file: PathBuf,
+    /// A commit with this content, which no name leads to.
+    commit: Option<Oid>,
+}
 
 impl ProposedIndex {
     /// The file, in the git directory: `GIT_INDEX_FILE` may name it.
     #[must_use]
     pub fn file(&self) -> &Path {
-        &self.0
+        &self.file
+    }
+
+    /// A commit with the index's content, which no name leads to.
+    #[must_use]
+    pub fn commit(&self) -> Option<&Oid> {
+        self.commit.as_ref()
     }
 }
 
 impl Drop for ProposedIndex {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-        let mut lock = self.0.clone().into_os_string();
+        let _ = std::fs::remove_file(&self.file);
+        let mut lock = self.file.clone().into_os_string();
         lock.push(".lock");
         let _ = std::fs::remove_file(lock);
     }
@@ -37,7 +48,10 @@ impl Git {
     pub fn propose(&self, path: &RepoPath, content: &str) -> Result<ProposedIndex, GitError> {
         let name = format!("vplan-try-{:x}", std::process::id());
         let file = self.layout.git_dir.join(name);
-        let index = ProposedIndex(file.clone());
+        let mut index = ProposedIndex {
+            file: file.clone(),
+            commit: None,
+        };
         let mut other = self.clone();
         other.layout.index = file;
         let Some(head) = self.head()? else {
@@ -59,6 +73,20 @@ impl Git {
             .to_owned();
         let entry = format!("100644,{id},{path}");
         other.ask(&["update-index", "--add", "--cacheinfo", &entry])?;
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
+        let tree = line(other.ask(&["write-tree"])?);
+        let (name, mail) = ("user.name=vplan", "user.email=vplan@localhost");
+        let words = [
+            "-c",
+            name,
+            "-c",
+            mail,
+            "commit-tree",
+            "-m",
+            "vplan init --try",
+            &tree,
+        ];
+        index.commit = Oid::parse(line(other.ask(&words)?).as_bytes());
         Ok(index)
     }
 }

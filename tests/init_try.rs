@@ -1,0 +1,130 @@
+//! `vplan init --try`: the proposal runs once on HEAD, apart from the work tree, and is mended by what
+//! comes of it.
+
+use crate::support::Project;
+
+fn workflow(commands: &[&str]) -> String {
+    let mut text =
+        "on: pull_request\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n".to_owned();
+    for command in commands {
+        text.push_str(&format!("      - run: {command}\n"));
+    }
+    text
+}
+
+fn project(commands: &[&str]) -> Project {
+    let project = Project::git_empty();
+    project
+        .write(".github/workflows/ci.yml", workflow(commands))
+        .write("src/made.txt", "old\n")
+        .write("passes.py", "print('fine')\n")
+        .write("fails.py", "raise SystemExit(1)\n")
+        .write("writes.py", "open('src/made.txt', 'w').write('new')\n")
+        .write(
+            "reads.py",
+            "raise SystemExit(open('src/made.txt').read() != 'old\\n')\n",
+        );
+    project.commit("begin");
+    project
+}
+
+#[test]
+fn a_proposal_is_mended_by_its_trial() {
+    let project = project(&[
+        "python3 passes.py",
+        "python3 writes.py",
+        "python3 fails.py",
+        "python3 reads.py",
+        "nosuchprogram-of-vplan --check",
+    ]);
+    // What is not committed is neither tried nor touched.
+    project.write("src/made.txt", "mine\n");
+    let ran = project.run(&["init", "--try", "--format", "json"]);
+    let document = ran.exits(0).json();
+    let tried: Vec<(&str, &str)> = document["tried"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            (
+                one["name"].as_str().unwrap(),
+                one["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let of = |name: &str| tried.iter().find(|(n, _)| *n == name).unwrap().1;
+    assert_eq!(of("passes"), "passes", "{tried:?}");
+    assert!(of("writes").starts_with("left out: it wrote"), "{tried:?}");
+    assert!(of("fails").starts_with("left out: it fails"), "{tried:?}");
+    assert!(
+        of("nosuchprogram-of-vplan").contains("is not on the PATH"),
+        "{tried:?}"
+    );
+    let text = project.read("contracts/verify.vplan");
+    assert!(
+        text.contains("python3 passes.py") && text.contains("check nosuchprogram-of-vplan"),
+        "{text}"
+    );
+    for gone in ["check writes", "check fails"] {
+        assert!(!text.contains(gone), "{text}");
+    }
+    project.run(&["check"]).exits(0);
+    project.run(&["fmt", "--check"]).exits(0);
+    assert_eq!(project.read("src/made.txt"), "mine\n");
+    assert_eq!(
+        project.git(&["status", "--porcelain"]),
+        " M src/made.txt\n?? contracts/"
+    );
+    let left = std::fs::read_dir(project.path(".git")).unwrap();
+    let left = left.filter(|e| {
+        let name = e.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("vplan")
+    });
+    assert_eq!(left.count(), 0, "the index of the trial is removed");
+}
+
+#[test]
+fn what_was_red_before_goes_into_a_baseline() {
+    let project = project(&["eslint ."]);
+    let finding =
+        "src/a.js\\n  1:1  error  bad  no-bad\\n\\n\u{2716} 1 problem (1 error, 0 warnings)\\n";
+    project.write("package.json", "{\"devDependencies\": {\"eslint\": \"9\"}}");
+    project.write("src/a.js", "x\n");
+    project.script(
+        "../bin/eslint",
+        &format!("#!/bin/sh\nprintf '{finding}'\nexit 1\n"),
+    );
+    project.commit("eslint");
+    let path = format!(
+        "{}:{}",
+        project.parent().join("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let project = project.env("PATH", path);
+    project
+        .run(&["init", "--try"])
+        .exits(0)
+        .says("1 finding of before vplan");
+    let baseline = project.read("contracts/verify.baseline.kdl");
+    assert!(baseline.contains("no-bad"), "{baseline}");
+    project.run(&["run", "--all"]).exits(0).says("1 known");
+}
+
+#[test]
+fn where_nothing_can_be_tried() {
+    let project = Project::git_empty();
+    project.write(".github/workflows/ci.yml", workflow(&["python3 passes.py"]));
+    project.git(&["add", "-A"]);
+    project
+        .run(&["init", "--try"])
+        .exits(0)
+        .says("not tried: ")
+        .says("python3 passes.py");
+    // A manifest alone is no reason to run anything.
+    let project = Project::git_with(&[("Makefile", "test:\n\ttrue\n")]);
+    project.run(&["init", "--try"]).exits(0);
+    project
+        .run(&["init", "--force", "--budget", "5m"])
+        .exits(2)
+        .warns("--try");
+}
