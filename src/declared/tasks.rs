@@ -3,8 +3,8 @@
 //!
 //! Each reader takes the part of its format that needs no running; what only the tool itself can
 //! know is opaque or stays in the text as it is written (`$(shell …)`), never guessed.
-//! INVARIANT (bounded): one level deep, at most [`kit::MAX_LINES`] lines of at most
-//! [`kit::MAX_TEXT`] bytes; a task that needs itself is read once.
+//! INVARIANT (bounded): one level deep, at most `kit::MAX_LINES` lines of at most
+//! `kit::MAX_TEXT` bytes; a task that needs itself is read once.
 
 mod file;
 mod just;

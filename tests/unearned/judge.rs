@@ -860,8 +860,8 @@ fn an_unchanged_contract_costs_no_process() {
             "{command:?}: {asked:?}"
         );
     }
-    // Where names do not say, a look asks nothing, and a run asks once for each commit as soon as
-    // there is a place to keep it.
+    // Where names do not say, a look asks nothing, and a run asks twice for each commit, for the
+    // contract and for the baseline, as soon as there is a place to keep it.
     assert_eq!(
         asked_of_git(&project, &["explain", "--changed", "x"]),
         Vec::<String>::new()
@@ -876,7 +876,7 @@ fn an_unchanged_contract_costs_no_process() {
     project
         .run(&["gate", "record", "--subject", "S", "--status", "done"])
         .exits(0);
-    assert_eq!((listed(&project), listed(&project)), (1, 0));
+    assert_eq!((listed(&project), listed(&project)), (2, 0));
     // What is kept is of the commit alone.
     project.write(
         "contracts/verify.vplan",
