@@ -9,6 +9,7 @@ use crate::base::command::Command;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::Kind;
+use crate::declared::tasks::package::NOT_OURS;
 use crate::effect::git::Git;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::repo::facts::cargo::workspace_excludes;
@@ -30,29 +31,6 @@ const MAX_PATH: usize = 200;
 
 /// Files that make a directory a package.
 const MANIFESTS: [&str; 4] = ["Cargo.toml", "go.mod", "package.json", "pyproject.toml"];
-
-/// Directories whose packages are vendored, generated, or test data.
-const NOT_OURS: [&str; 19] = [
-    "__fixtures__",
-    "__tests__",
-    "build",
-    "dist",
-    "example",
-    "examples",
-    "external",
-    "fixtures",
-    "node_modules",
-    "out",
-    "target",
-    "template",
-    "templates",
-    "test",
-    "testdata",
-    "tests",
-    "third-party",
-    "third_party",
-    "vendor",
-];
 
 /// A proposed contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
