@@ -72,7 +72,7 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Vec<Vec<u8>>, 
             // The directory went away, or became something else; a later look-up finds that out.
             Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
             // No other process of this user can read it either; only its presence is known.
-            Err((path, Errno::ACCESS)) => {
+            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => {
                 found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec())
             }
             Err((path, error)) => return Err(failed(&path, error)),
@@ -224,6 +224,14 @@ fn look_into<'e>(
         }
     }
     Ok(())
+}
+
+/// Whether this user may not enter or read a folder below the root: any other refusal is an error,
+/// or the files in it would be missed.
+fn is_closed(top: &OwnedFd, path: &[u8]) -> bool {
+    let inside = [path, b"."].concat();
+    !path.is_empty()
+        && openat(top, inside.as_slice(), DIRECTORY, Mode::empty()).err() == Some(Errno::ACCESS)
 }
 
 fn is_repository(git: &Git, path: &[u8]) -> bool {
