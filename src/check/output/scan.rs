@@ -35,8 +35,11 @@ pub struct Scan {
 /// A reader of each format.
 struct Readers {
     all: Vec<(&'static Format, Box<dyn Reader>)>,
-    /// The lines that may be part of a document, and whether they report a failure.
-    pending: Vec<(String, bool)>,
+    /// The lines that may be part of a document, those of standard error that came meanwhile, and
+    /// whether they report a failure.
+    pending: Vec<(Stream, String, bool)>,
+    /// The length of those of standard error, in bytes.
+    held: usize,
     /// The reader of other lines, where the command may start any tool.
     beside: Option<Beside>,
 }
@@ -53,6 +56,7 @@ impl Readers {
         Self {
             all: formats.iter().map(|f| (*f, (f.reader)())).collect(),
             pending: Vec::new(),
+            held: 0,
             beside: guess.then(|| Beside::of(formats)),
         }
     }
@@ -66,21 +70,29 @@ impl Readers {
             }
         }
         match (stream, claim) {
-            (Stream::Out, Claim::Own) => self.pending.clear(),
-            (Stream::Out, Claim::Perhaps) => self.pending.push((line.to_owned(), fails)),
-            _ => {
-                if stream == Stream::Out {
-                    self.release();
-                }
+            (Stream::Out, Claim::Own) => self.release(false),
+            (Stream::Out, Claim::Perhaps) => self.pending.push((stream, line.to_owned(), fails)),
+            (Stream::Out, Claim::None) => {
+                self.release(true);
                 self.text(stream, line, fails);
             }
+            // What was printed first is read first, as it is without a document's reader.
+            (Stream::Err, _) if !self.pending.is_empty() && self.held < HELD => {
+                self.held += line.len();
+                self.pending.push((stream, line.to_owned(), fails));
+            }
+            (Stream::Err, _) => self.text(stream, line, fails),
         }
     }
 
-    /// Hands on the lines that were held back: they are no document.
-    fn release(&mut self) {
-        for (line, fails) in std::mem::take(&mut self.pending) {
-            self.text(Stream::Out, &line, fails);
+    /// Hands on the lines that were held back: of standard output only those that turned out to be
+    /// text, and no part of a document.
+    fn release(&mut self, is_text: bool) {
+        self.held = 0;
+        for (stream, line, fails) in std::mem::take(&mut self.pending) {
+            if is_text || stream == Stream::Err {
+                self.text(stream, &line, fails);
+            }
         }
     }
 
@@ -105,9 +117,7 @@ impl Readers {
             };
         let mut readings = read(documents);
         self.all = texts;
-        if readings.is_empty() {
-            self.release();
-        }
+        self.release(readings.is_empty());
         readings.extend(read(std::mem::take(&mut self.all)));
         let ids: Vec<&str> = readings.iter().map(|(format, _)| format.id).collect();
         let beside = self
@@ -119,6 +129,9 @@ impl Readers {
         }
     }
 }
+
+/// The most of standard error that is held back, in bytes.
+const HELD: usize = 1 << 20;
 
 /// A line that has begun, as much of it as is looked at.
 #[derive(Default)]
@@ -377,6 +390,29 @@ fn plain(line: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::output::{ALL, read};
+
+    /// What may be a document holds back what follows it, of both streams.
+    #[test]
+    fn the_order_of_streams_does_not_depend_on_documents() {
+        let out = format!("[{{\n{}\nFAIL: test_s (u.T)\n", "=".repeat(70));
+        let err = format!("{}\nRan 9 tests in 0.001s\n\nOK\n", "-".repeat(70));
+        let all: Vec<&Format> = ALL.iter().collect();
+        for (out, err, is_read) in [
+            (&*out, &*err, false),
+            ("[{\n", &*err, true),
+            ("[{\n}]\n", &*err, true),
+            ("", &*err, true),
+        ] {
+            let text: Vec<&Format> = (all.iter().copied())
+                .filter(|format| format.id == "unittest")
+                .collect();
+            for formats in [&all, &text] {
+                let reading = read(formats, out.as_bytes(), err.as_bytes());
+                assert_eq!(reading.is_some(), is_read, "{out}{err}{reading:#?}");
+            }
+        }
+    }
 
     #[test]
     fn names_of_lanes() {
