@@ -397,7 +397,10 @@ pub fn can_be_said(work: &Work) -> bool {
                 && matches!(parse_command(&command_text(work)), Command::Argv { .. })
         }
         Work::Shell(text) => {
-            !text.trim().is_empty() && !text.ends_with('\\') && !text.chars().any(is_unsafe_to_show)
+            // A backslash at the end of a line, or before blanks there, would join the next one.
+            !text.trim().is_empty()
+                && !text.trim_end().ends_with('\\')
+                && !text.chars().any(is_unsafe_to_show)
         }
     }
 }
@@ -519,6 +522,24 @@ mod tests {
                 found.candidates.push(one);
             }
             valid(found, &title);
+        }
+    }
+
+    #[test]
+    fn what_would_join_the_next_line_is_not_said() {
+        for (text, is_said) in [
+            ("a && b", true),
+            ("a \\b", true),
+            ("a \\", false),
+            ("a \\ ", false),
+            ("a \\\t ", false),
+            (" ", false),
+        ] {
+            assert_eq!(
+                can_be_said(&Work::Shell(text.to_owned())),
+                is_said,
+                "{text:?}"
+            );
         }
     }
 
