@@ -7,9 +7,9 @@ use super::tree::Tree;
 use crate::base::command::{Command, Env, Piece, is_env_name};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::base::word::{Word, is_unsafe_to_show, quote_string, visible};
+use crate::base::word::{Word, quote_string, visible};
 use crate::check::Kind;
-use crate::lang::command::parse_command;
+use crate::lang::command::{is_shell_line, parse_command};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines about what was left out.
@@ -396,12 +396,7 @@ pub fn can_be_said(work: &Work) -> bool {
             !words.iter().any(|word| word.contains('\0'))
                 && matches!(parse_command(&command_text(work)), Command::Argv { .. })
         }
-        Work::Shell(text) => {
-            // A backslash at the end of a line, or before blanks there, would join the next one.
-            !text.trim().is_empty()
-                && !text.trim_end().ends_with('\\')
-                && !text.chars().any(is_unsafe_to_show)
-        }
+        Work::Shell(text) => is_shell_line(text),
     }
 }
 

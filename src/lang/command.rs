@@ -6,7 +6,7 @@ use super::word::{Remark, Scan, Scanned, WordError, scan};
 use crate::base::command::{
     Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name,
 };
-use crate::base::word::Word;
+use crate::base::word::{Word, is_unsafe_to_show};
 
 /// Parses a command from outside a contract file: a request's, a converted one's. Never fails: a
 /// text outside the grammar is `Command::Unsupported`.
@@ -40,6 +40,15 @@ pub fn would_expand(text: &str) -> bool {
         .remarks
         .iter()
         .any(|r| matches!(r, Remark::Glob(_)))
+}
+
+/// Whether a shell's text can stand behind the verb `shell`, as it is. A backslash at the end of a
+/// line, or before blanks there, would join the next one.
+#[must_use]
+pub fn is_shell_line(text: &str) -> bool {
+    !text.trim().is_empty()
+        && !text.trim_end().ends_with('\\')
+        && !text.chars().any(is_unsafe_to_show)
 }
 
 /// Whether a text only changes the shell that reads it, so that a shell of its own would verify

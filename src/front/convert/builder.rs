@@ -9,14 +9,14 @@ use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
-use crate::base::word::{Word, is_unsafe_to_show, visible};
+use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::contract::InclusionIndex;
 use crate::contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
 use crate::contract::settings::known_by;
 use crate::front::tree::{Key, Node, Value};
 use crate::front::verify_contract_json::carried_settings;
-use crate::lang::command::{only_changes_shell, parse_command, would_expand};
+use crate::lang::command::{is_shell_line, only_changes_shell, parse_command, would_expand};
 use std::collections::BTreeSet;
 
 /// The longest command, in bytes: its line, quoted, must still fit in a contract.
@@ -529,10 +529,7 @@ pub(super) fn parts_of(
 /// Makes a verb for a shell's text. Where the verb `shell` cannot hold it, or the check has another
 /// verb, `sh` is the program.
 pub(super) fn shell(kind: Kind, text: &str) -> Verb {
-    let plain = !text.chars().any(is_unsafe_to_show)
-        && !text.ends_with('\\')
-        && !text.contains("{changed}");
-    if kind == Kind::Run && plain {
+    if kind == Kind::Run && is_shell_line(text) && !text.contains("{changed}") {
         return Verb::Shell(text.to_owned());
     }
     let pieces = ["sh", "-c", text]
