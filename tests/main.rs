@@ -42,6 +42,7 @@ mod judged;
 mod language;
 mod laws;
 mod lock;
+mod looks;
 mod r#loop;
 mod modes;
 mod outlook;

@@ -5,12 +5,13 @@ use super::open::Session;
 use super::place::Engine;
 use super::staged::agree;
 use crate::effect::git::Git;
+use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::process::program::Root;
 use crate::effect::store::history::History;
-use crate::effect::store::reuse::Recall;
 use crate::effect::store::reuse::preview::PassPreview;
 use crate::effect::store::reuse::results::Results;
+use crate::effect::store::reuse::{Recall, Snapshots};
 use crate::plan::Plan;
 use crate::plan::explain::outlook::{Outlook, StepOutlook};
 use crate::reuse::decide::Use;
@@ -59,10 +60,33 @@ impl Engine<'_> {
         let environment = Environment::of_this_process(&root, Grants::default());
         let git = session.git().cloned();
         let recall = Recall::new(&root, git, &environment, results, Use::Reuse, "").ok()?;
-        let snapshot = OnceCell::new();
-        let take = || session.git().map(Git::snapshot)?.ok().map(Arc::new);
-        let tree = || snapshot.get_or_init(take).clone();
+        let tree = Tree {
+            git: session.git(),
+            snapshot: OnceCell::new(),
+        };
         Some(recall.preview(plan, &tree))
+    }
+}
+
+/// The tree, in which nothing runs.
+struct Tree<'g> {
+    git: Option<&'g Git>,
+    snapshot: OnceCell<Option<Arc<Snapshot>>>,
+}
+
+impl Snapshots for Tree<'_> {
+    fn newest(&self) -> Option<Arc<Snapshot>> {
+        let take = || {
+            self.git
+                .map(Git::snapshot_of_comparison)?
+                .ok()
+                .map(Arc::new)
+        };
+        self.snapshot.get_or_init(take).clone()
+    }
+
+    fn at_rest(&self) -> Option<Arc<Snapshot>> {
+        self.newest()
     }
 }
 

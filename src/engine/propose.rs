@@ -130,6 +130,8 @@ impl Session {
         };
         let (argv, env) = words("--proposer", command(text)?)?;
         let limit = requested.proposer_timeout.unwrap_or(PROPOSER_TIMEOUT);
+        // It may take long, and write: a run behind it looks at the tree anew.
+        self.git().iter().for_each(|git| git.forget_observed());
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {

@@ -14,6 +14,10 @@ pub struct Compared {
     pub floor: Duration,
     /// Of the ratios of the pairs.
     pub ratio: f64,
+    /// The quickest of ours over the quickest of the floor.
+    pub least: f64,
+    /// How far the median of the floor moved between the halves of the rounds, as a share.
+    pub moved: f64,
 }
 
 /// Runs both in turn, once unmeasured, then `rounds` times. A process that fails ends the
@@ -30,7 +34,20 @@ pub fn compare(rounds: usize, ours: impl Fn() -> Command, floor: impl Fn() -> Co
         .collect();
     ratios.sort_by(f64::total_cmp);
     let (ours, floor): (Vec<Duration>, Vec<Duration>) = pairs.into_iter().unzip();
+    let quickest = |times: &[Duration]| times.iter().min().unwrap().as_secs_f64();
+    let least = quickest(&ours) / quickest(&floor);
+    let (first, second) = floor.split_at(rounds.div_ceil(2));
+    let moved = if second.is_empty() {
+        0.0
+    } else {
+        let [first, second] = [first, second].map(|half| median(half.to_vec()).as_secs_f64());
+        (first / second - 1.0)
+            .abs()
+            .max((second / first - 1.0).abs())
+    };
     Compared {
+        least,
+        moved,
         ours: median(ours),
         floor: median(floor),
         ratio: ratios[rounds / 2],

@@ -15,21 +15,19 @@
     reason = "a benchmark may stop"
 )]
 
+mod floor;
 mod paired;
 
 use paired::Compared;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
-        ["--floor", steps, jobs, journal] => floor(
+        ["--floor", steps, jobs, journal] => floor::spawn_and_wait(
             steps.parse().unwrap(),
             jobs.parse().unwrap(),
             Path::new(journal),
@@ -151,32 +149,4 @@ fn rules(root: &Path, name: &str, steps: u32, rule: fn(u32) -> String) {
     let names: Vec<String> = (0..steps).map(|i| format!("s{i}")).collect();
     let each: String = (0..steps).map(rule).collect();
     std::fs::write(root.join(name), format!("all: {}\n{each}", names.join(" "))).unwrap();
-}
-
-/// The floor: so many commands, so many at a time.
-fn floor(steps: usize, jobs: usize, journal: &Path) {
-    let file =
-        (journal != Path::new("")).then(|| Mutex::new(std::fs::File::create(journal).unwrap()));
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let step = next.fetch_add(1, Ordering::Relaxed);
-            if step >= steps {
-                return;
-            }
-            // Two pipes, read side by side to their ends, and the exit status.
-            let output = Command::new("true")
-                .arg(step.to_string())
-                .stdin(std::process::Stdio::null())
-                .output()
-                .unwrap();
-            assert!(output.status.success());
-            if let Some(file) = &file {
-                let mut file = file.lock().unwrap();
-                writeln!(file, "{{\"step\":{step},\"status\":\"passed\"}}").unwrap();
-                file.sync_data().unwrap();
-            }
-        }
-    };
-    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
 }

@@ -6,6 +6,7 @@
 
 use super::object::Oid;
 use super::unseen::Unseen;
+use super::worktree::{IndexStamp, Observed};
 use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED, replace};
 use crate::effect::os::retry_eintr::read_dir;
@@ -17,7 +18,7 @@ use rustix::fs::{AtFlags, statat, unlinkat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// The folder in the state directory.
 const FOLDER: &str = "contents";
@@ -56,6 +57,8 @@ pub(super) struct Memory {
     listings: Mutex<BTreeMap<Oid, Vec<u8>>>,
     /// The paths that the last comparison of the work tree left out.
     unseen: Mutex<Unseen>,
+    /// The work tree as the last comparison found it, with the index that it was found with.
+    observed: Mutex<Option<(IndexStamp, Observed)>>,
 }
 
 impl Memory {
@@ -94,6 +97,25 @@ impl Memory {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Keeps the work tree as a comparison has found it.
+    pub(super) fn observe(&self, index: IndexStamp, observed: Observed) {
+        *self.seen() = Some((index, observed));
+    }
+
+    /// Takes the work tree as the last comparison found it, once.
+    pub(super) fn take_observed(&self) -> Option<(IndexStamp, Observed)> {
+        self.seen().take()
+    }
+
+    /// Whether a comparison with this index has kept what it found.
+    pub(super) fn has_observed(&self, index: IndexStamp) -> bool {
+        self.seen().as_ref().is_some_and(|(then, _)| *then == index)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Option<(IndexStamp, Observed)>> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the folder, if it is there.

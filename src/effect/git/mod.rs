@@ -462,18 +462,19 @@ impl Git {
         Ok(paths.iter().map(holds).collect())
     }
 
-    /// Returns the first tracked file below the folder of run records, where none may be tracked.
-    /// Git is only called when the folder is there; if it fails, the folder is accepted.
+    /// Returns the first tracked file below the folder of run records, where none may be tracked. An
+    /// index that cannot be read has none.
     #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
-        const FOLDER: &str = ".vplan";
-        self.root().join(FOLDER).symlink_metadata().ok()?;
-        let found = self
-            .ask(&["ls-files", "-z", "--cached", "--", FOLDER])
-            .ok()?;
-        split_nul(&found)
-            .iter()
-            .find_map(|path| RepoPath::from_exact(path))
+        self.root().join(".vplan").symlink_metadata().ok()?;
+        // A comparison with this index has found none.
+        if self.memory.has_observed(worktree::index_stamp(self)) {
+            return None;
+        }
+        let length = snapshot::id_length(self).ok()?;
+        let entries = worktree::read_entries(self, length).ok()?;
+        let record = entries.into_iter().find(|entry| is_record(&entry.path))?;
+        RepoPath::from_exact(&record.path)
     }
 
     /// Whether the executable bit of files means something on this file system. The configuration

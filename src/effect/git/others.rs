@@ -11,8 +11,9 @@ use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::os::files;
 use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{openat, read_dir};
+use crate::effect::os::stat_cache::{Stamp, now};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, statat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -53,31 +54,49 @@ impl<'e> Open<'e> {
     }
 }
 
-/// Lists them: files, symlinks, and repositories of their own, which end in `/`. `entries`: the
-/// index, in byte order.
-pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Vec<Vec<u8>>, GitError> {
+/// A folder that was searched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SearchedFolder {
+    /// Without a slash at its end.
+    pub path: Vec<u8>,
+    /// The metadata that shows that it lists the same; `None` if it was written just before.
+    pub stamp: Option<Stamp>,
+}
+
+/// What a search of the work tree finds.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// Untracked files, symlinks, and repositories of their own, which end in `/`.
+    pub files: Vec<Vec<u8>>,
+    /// The folders that were searched.
+    pub folders: Vec<SearchedFolder>,
+}
+
+/// Searches the work tree. `entries`: the index, in byte order.
+pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitError> {
+    let since = now();
     let failed = |path: &[u8], e: Errno| GitError::File {
         path: crate::base::word::visible(path),
         message: std::io::Error::from(e).to_string(),
     };
     let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
-    let mut found = Vec::new();
+    let mut found = Others::default();
     let mut open = vec![Open {
         path: Vec::new(),
         rules: None,
         tracked: entries,
     }];
     while let Some(dir) = open.pop() {
-        match look_into(git, &top, dir, &mut found, &mut open) {
+        match look_into(git, &top, dir, since, &mut found, &mut open) {
             // The directory went away, or became something else; a later look-up finds that out.
             Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
             // No other process of this user can read it either; only its presence is known.
-            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => {
-                found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec())
-            }
+            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => found
+                .files
+                .push(path.strip_suffix(b"/").unwrap_or(&path).to_vec()),
             Err((path, error)) => return Err(failed(&path, error)),
         }
-        if found.len() > files::MAX_FILES {
+        if found.files.len() > files::MAX_FILES {
             return Err(failed(b".", Errno::TOOBIG));
         }
     }
@@ -159,23 +178,31 @@ fn look_into<'e>(
     git: &Git,
     top: &OwnedFd,
     mut dir: Open<'e>,
-    found: &mut Vec<Vec<u8>>,
+    since: i128,
+    found: &mut Others,
     open: &mut Vec<Open<'e>>,
 ) -> Result<(), (Vec<u8>, Errno)> {
     let fd = match dir.path.as_slice() {
         b"" => top.try_clone().map_err(|_| Errno::MFILE),
         path => openat(top, path, DIRECTORY, Mode::empty()),
     };
-    let listed = fd.and_then(|fd| Ok((read_dir(&fd)?.collect::<Result<Vec<_>, _>>()?, fd)));
-    let (listed, fd) = listed.map_err(|error| (dir.path.clone(), error))?;
+    let listed = fd.and_then(|fd| {
+        let stamp = Stamp::from(&fstat(&fd)?);
+        Ok((read_dir(&fd)?.collect::<Result<Vec<_>, _>>()?, stamp, fd))
+    });
+    let (listed, stamp, fd) = listed.map_err(|error| (dir.path.clone(), error))?;
     let is_root = dir.path.is_empty();
     if !is_root
         && listed.iter().any(|e| e.file_name().to_bytes() == b".git")
         && is_repository(git, &dir.path)
     {
-        found.push(dir.path);
+        found.files.push(dir.path);
         return Ok(());
     }
+    found.folders.push(SearchedFolder {
+        path: dir.path.strip_suffix(b"/").unwrap_or(&dir.path).to_vec(),
+        stamp: stamp.is_settled(since).then_some(stamp),
+    });
     if listed
         .iter()
         .any(|e| e.file_name().to_bytes() == rules::NAME)
@@ -217,7 +244,7 @@ fn look_into<'e>(
                 if tracked.is_none()
                     && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
             {
-                found.push(path);
+                found.files.push(path);
             }
             // Known already, or ignored, or without content.
             _ => {}

@@ -6,19 +6,21 @@
 //! table or by reading it.
 
 use super::error::GitError;
-use super::index::IndexEntry;
-use super::index::{SUBMODULE, SYMLINK};
+use super::index::{IndexEntry, SUBMODULE, SYMLINK};
+use super::memory::Learned;
 use super::object::{Oid, blob_id};
-use super::worktree::{self, WorkTreeFile};
+use super::others::SearchedFolder;
+use super::worktree::{self, FileStatus, Observed, SeenFile, WorkTreeFile};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
 use crate::effect::os::files;
+use crate::effect::os::stat_cache::Stamp;
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 
 /// The most bytes of untracked files that are read; with more, the content of the tree is unknown.
 /// Tracked files are read however many they are.
@@ -27,10 +29,10 @@ const MAX_READ: u64 = 256 << 20;
 /// The content of a work tree.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Mode and id of each file, in byte order of the paths.
-    files: BTreeMap<Box<[u8]>, (u32, Oid)>,
-    /// Those of them that are not in the index.
-    untracked: BTreeSet<Box<[u8]>>,
+    /// In byte order of the paths, each once.
+    files: Vec<SnapshotFile>,
+    /// The folders that were searched, in byte order.
+    folders: Vec<SearchedFolder>,
 }
 
 impl PartialEq for Snapshot {
@@ -41,12 +43,47 @@ impl PartialEq for Snapshot {
 
 impl Eq for Snapshot {}
 
+#[derive(Clone, Debug)]
+struct SnapshotFile {
+    path: Box<[u8]>,
+    mode: u32,
+    id: Oid,
+    is_tracked: bool,
+    status: Option<FileStatus>,
+}
+
+/// Content alone: neither the index nor times count.
+impl PartialEq for SnapshotFile {
+    fn eq(&self, other: &Self) -> bool {
+        (self.mode, self.id) == (other.mode, other.id) && self.path == other.path
+    }
+}
+
+impl Eq for SnapshotFile {}
+
 impl Snapshot {
+    /// Makes it of files in the order in which they were found: the last one of a path counts.
+    fn of(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>) -> Self {
+        files.reverse();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|later, first| later.path == first.path);
+        folders.sort();
+        Self { files, folders }
+    }
+
+    fn find(&self, path: &[u8]) -> Option<&SnapshotFile> {
+        let at = self
+            .files
+            .binary_search_by(|file| (*file.path).cmp(path))
+            .ok()?;
+        self.files.get(at)
+    }
+
     /// Returns its digest, without the files that `leave_out` selects.
     #[must_use]
     pub fn digest(&self, leave_out: Option<&dyn Fn(&RepoPath) -> bool>) -> Digest {
-        let mut hasher = std::io::BufWriter::with_capacity(1 << 16, Hasher::default());
-        for (path, (mode, id)) in &self.files {
+        let mut hasher = io::BufWriter::with_capacity(1 << 16, Hasher::default());
+        for SnapshotFile { path, mode, id, .. } in &self.files {
             // To most plans every file matters, so that 100,000 paths are not tested.
             if leave_out
                 .is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p)))
@@ -65,15 +102,54 @@ impl Snapshot {
     /// Whether the file is there and in the index.
     #[must_use]
     pub fn is_tracked(&self, path: &RepoPath) -> bool {
-        self.files.contains_key(path.as_bytes()) && !self.untracked.contains(path.as_bytes())
+        self.find(path.as_bytes())
+            .is_some_and(|file| file.is_tracked)
     }
 
     /// Returns a file's mode and the id of its content, if it is there.
     #[must_use]
     pub fn entry(&self, path: &RepoPath) -> Option<String> {
-        self.files
-            .get(path.as_bytes())
-            .map(|(mode, id)| format!("{mode:o} {id}"))
+        self.find(path.as_bytes())
+            .map(|SnapshotFile { mode, id, .. }| format!("{mode:o} {id}"))
+    }
+
+    /// Returns the metadata with which the content of a regular file was found, if it is known. For
+    /// paths requested in byte order: `near` is the position of the last one, at first 0.
+    #[must_use]
+    pub fn status_near(&self, path: &RepoPath, near: &mut usize) -> Option<FileStatus> {
+        let path = path.as_bytes();
+        let is = |at: &usize| self.files.get(*at).is_some_and(|file| *file.path == *path);
+        let at = if is(near) {
+            *near
+        } else {
+            self.files
+                .binary_search_by(|file| (*file.path).cmp(path))
+                .ok()?
+        };
+        *near = at + 1;
+        self.files.get(at)?.status
+    }
+
+    /// Returns the folders of the tree, in byte order.
+    pub fn folders(&self) -> impl Iterator<Item = RepoPath> {
+        let path = |folder: &SearchedFolder| match folder.path.as_slice() {
+            b"" => Some(RepoPath::root()),
+            path => RepoPath::from_exact(path),
+        };
+        self.folders.iter().filter_map(path)
+    }
+
+    /// Whether a folder that has this metadata now lists the same files of the tree as before.
+    #[must_use]
+    pub fn lists_the_same(&self, folder: &RepoPath, now: &Stamp) -> bool {
+        let found = self
+            .folders
+            .binary_search_by(|known| known.path.as_slice().cmp(folder.as_bytes()));
+        match found.ok().and_then(|at| self.folders.get(at)) {
+            Some(known) => known.stamp.as_ref() == Some(now),
+            // Ignored, unless it is a submodule or a repository of its own.
+            None => !self.holds(folder) && !self.has_below(folder.as_bytes(), |_| true),
+        }
     }
 
     /// Whether a file, or a submodule that it lies in, is part of the tree. What is there and is no
@@ -85,39 +161,40 @@ impl Snapshot {
         (1..=bytes.len())
             .filter(is_end)
             .filter_map(|end| bytes.get(..end))
-            .any(|prefix| self.files.contains_key(prefix))
+            .any(|prefix| self.find(prefix).is_some())
     }
 
     /// Whether a file below a folder is in the index.
     #[must_use]
     pub fn has_tracked_below(&self, folder: &[u8]) -> bool {
-        let first = [folder, b"/"].concat().into_boxed_slice();
-        let below = self.files.range(first.clone()..).map(|(path, _)| path);
-        below
-            .take_while(|path| path.starts_with(&first))
-            .any(|path| !self.untracked.contains(path))
+        self.has_below(folder, |file| file.is_tracked)
+    }
+
+    fn has_below(&self, folder: &[u8], is: impl Fn(&SnapshotFile) -> bool) -> bool {
+        let first = [folder, b"/"].concat();
+        let begin = self.files.partition_point(|file| *file.path < *first);
+        let rest = self.files.get(begin..).unwrap_or_default();
+        rest.iter()
+            .take_while(|file| file.path.starts_with(&first))
+            .any(is)
     }
 
     /// Returns the files that differ from another snapshot, or are in only one of both, in byte
     /// order.
     #[must_use]
     pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {
-        if self == other {
-            return Vec::new();
+        let (mut own, mut others) = (self.files.iter().peekable(), other.files.iter().peekable());
+        let mut paths = Vec::new();
+        while let Some(first) = match (own.peek(), others.peek()) {
+            (Some(a), Some(b)) => Some((&a.path).min(&b.path)),
+            (a, b) => a.or(b).map(|file| &file.path),
+        } {
+            let (a, b) = (
+                own.next_if(|file| file.path == *first),
+                others.next_if(|file| file.path == *first),
+            );
+            paths.extend((a != b).then(|| RepoPath::from_exact(first)).flatten());
         }
-        let changed = self
-            .files
-            .iter()
-            .filter(|(path, what)| other.files.get(*path) != Some(*what));
-        let added = other
-            .files
-            .iter()
-            .filter(|(path, _)| !self.files.contains_key(*path));
-        let mut paths: Vec<RepoPath> = changed
-            .chain(added)
-            .filter_map(|(path, _)| RepoPath::from_exact(path))
-            .collect();
-        paths.sort();
         paths
     }
 }
@@ -130,33 +207,66 @@ impl Git {
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         snapshot(self, 0)
     }
+
+    /// Returns the snapshot of the work tree as the last comparison with a commit found it, if the
+    /// index is still the same; otherwise takes one. Each comparison gives one snapshot.
+    ///
+    /// # Errors
+    /// As [`Git::snapshot`].
+    pub fn snapshot_of_comparison(&self) -> Result<Snapshot, GitError> {
+        let length = id_length(self)?;
+        match self.memory.take_observed() {
+            Some((index, mut observed)) if index == worktree::index_stamp(self) => {
+                observed.read_large(self, length);
+                assemble(self, length, 0, observed)
+            }
+            _ => self.snapshot(),
+        }
+    }
+
+    /// Forgets the work tree as a comparison found it: time has passed since.
+    pub fn forget_observed(&self) {
+        self.memory.take_observed();
+    }
+}
+
+/// Returns how many bytes the repository's ids have.
+pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
+    Ok(match git.head()? {
+        Some(head) => head.length(),
+        None => git.empty_tree()?.length(),
+    })
 }
 
 fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
-    let length = match git.head()? {
-        Some(head) => head.length(),
-        None => git.empty_tree()?.length(),
-    };
+    let length = id_length(git)?;
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
-        let seen = worktree::look_at_all(git, length, u64::MAX)?;
-        if worktree::index_stamp(git) != before {
-            continue;
+        let observed = worktree::look_at_all(git, length, u64::MAX)?;
+        if worktree::index_stamp(git) == before {
+            return assemble(git, length, depth, observed);
         }
-        let mut reader = Reader::new(git, length, depth);
-        for (entry, seen) in seen.entries.into_iter().zip(seen.seen) {
-            reader.tracked(entry, seen)?;
-        }
-        let mut files = std::mem::take(&mut reader.files);
-        // A file that only rules of this machine hide is still part of the tree.
-        for path in &seen.others {
-            reader.untracked(path)?;
-        }
-        let untracked = reader.files.keys().cloned().collect();
-        files.append(&mut reader.files);
-        return Ok(Snapshot { files, untracked });
     }
     Err(GitError::Unsteady)
+}
+
+fn assemble(
+    git: &Git,
+    length: usize,
+    depth: usize,
+    observed: Observed,
+) -> Result<Snapshot, GitError> {
+    let mut reader = Reader::new(git, length, depth, observed.entries.len());
+    for (entry, seen) in observed.entries.into_iter().zip(observed.seen) {
+        reader.tracked(entry, seen)?;
+    }
+    reader.is_tracked = false;
+    // A file that only rules of this machine hide is still part of the tree.
+    for path in &observed.others {
+        reader.untracked(path)?;
+    }
+    git.memory.learn(reader.learned);
+    Ok(Snapshot::of(reader.files, observed.folders))
 }
 
 struct Reader<'a> {
@@ -165,43 +275,59 @@ struct Reader<'a> {
     depth: usize,
     /// The number of bytes that may still be read.
     left: u64,
-    files: BTreeMap<Box<[u8]>, (u32, Oid)>,
+    files: Vec<SnapshotFile>,
+    learned: Vec<Learned>,
+    /// Whether the files that are added are in the index.
+    is_tracked: bool,
     has_modes: OnceCell<bool>,
     is_sparse: OnceCell<bool>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(git: &'a Git, length: usize, depth: usize) -> Self {
+    fn new(git: &'a Git, length: usize, depth: usize, files: usize) -> Self {
         let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
         Self {
             git,
             length,
             depth,
             left: MAX_READ,
-            files: BTreeMap::new(),
+            files: Vec::with_capacity(files),
+            learned: Vec::new(),
+            is_tracked: true,
             has_modes,
             is_sparse,
         }
     }
 
-    fn tracked(&mut self, entry: IndexEntry, seen: WorkTreeFile) -> Result<(), GitError> {
+    fn add(&mut self, path: Box<[u8]>, mode: u32, id: Oid, status: Option<FileStatus>) {
+        let is_tracked = self.is_tracked;
+        self.files.push(SnapshotFile {
+            path,
+            mode,
+            id,
+            is_tracked,
+            status,
+        });
+    }
+
+    fn tracked(&mut self, entry: IndexEntry, seen: SeenFile) -> Result<(), GitError> {
         if is_record(&entry.path) && self.depth == 0 {
             return Ok(());
         }
         let git = self.git;
-        match seen {
+        match seen.file {
             // Outside a sparse checkout: the file is unchanged.
             WorkTreeFile::Missing
                 if entry.skip_worktree
                     && entry.stage == 0
                     && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
             {
-                self.files.insert(entry.path, (entry.mode, entry.id));
+                self.add(entry.path, entry.mode, entry.id, None);
             }
             // A submodule that is not checked out is an empty directory or missing.
             WorkTreeFile::Directory | WorkTreeFile::Missing if entry.mode == SUBMODULE => {
                 let id = self.submodule(&entry)?;
-                self.files.insert(entry.path, (SUBMODULE, id));
+                self.add(entry.path, SUBMODULE, id, None);
             }
             WorkTreeFile::Missing | WorkTreeFile::Directory => {}
             WorkTreeFile::Regular {
@@ -212,12 +338,10 @@ impl<'a> Reader<'a> {
                 // Where files have no modes, the index records them.
                 let known =
                     mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
-                self.files
-                    .insert(entry.path, (if known { mode } else { entry.mode }, id));
+                let mode = if known { mode } else { entry.mode };
+                self.add(entry.path, mode, id, seen.status);
             }
-            WorkTreeFile::Symlink(Some(id)) => {
-                self.files.insert(entry.path, (SYMLINK, id));
-            }
+            WorkTreeFile::Symlink(Some(id)) => self.add(entry.path, SYMLINK, id, None),
             WorkTreeFile::Regular { id: None, .. }
             | WorkTreeFile::Large { .. }
             | WorkTreeFile::Symlink(None)
@@ -247,40 +371,61 @@ impl<'a> Reader<'a> {
         let name = RepoPath::from_exact(path)
             .ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
         let place = self.git.root().join(std::ffi::OsStr::from_bytes(path));
-        let failed = |e: std::io::Error| unreadable(&name, &e);
-        let meta = match place.symlink_metadata() {
-            Ok(meta) => meta,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(failed(e)),
+        let failed = |e: io::Error| unreadable(&name, &e);
+        let stat = match rustix::fs::lstat(&place) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(failed(e.into())),
         };
-        let (mode, id) = if meta.is_symlink() {
-            let target = std::fs::read_link(&place).map_err(failed)?;
-            let bytes = target.as_os_str().as_bytes();
-            (
-                SYMLINK,
-                blob_id(self.length, bytes.len() as u64, bytes).map_err(failed)?,
-            )
-        } else if meta.is_file() {
-            self.left = self
-                .left
-                .checked_sub(meta.len())
-                .ok_or_else(|| failed(too_much()))?;
-            let file = files::open_plain(&place).map_err(failed)?;
-            let mode = if meta.permissions().mode() & 0o100 == 0 {
-                0o100_644
-            } else {
-                0o100_755
-            };
-            (
-                mode,
-                blob_id(self.length, meta.len(), file).map_err(failed)?,
-            )
-        } else {
+        let mut status = None;
+        let (mode, id) = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                let target = std::fs::read_link(&place).map_err(failed)?;
+                let bytes = target.as_os_str().as_bytes();
+                let id = blob_id(self.length, bytes.len() as u64, bytes).map_err(failed)?;
+                (SYMLINK, id)
+            }
+            FileType::RegularFile => {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                self.left = self
+                    .left
+                    .checked_sub(size)
+                    .ok_or_else(|| failed(too_much()))?;
+                let mode = if stat.st_mode & 0o100 == 0 {
+                    0o100_644
+                } else {
+                    0o100_755
+                };
+                let seen = FileStatus::from(&stat);
+                let (id, is_steady) = self.content(path, &place, &seen).map_err(failed)?;
+                status = is_steady.then_some(seen);
+                (mode, id)
+            }
             // A pipe, a socket, a device: present, without content.
-            (0, blob_id(self.length, 0, &b""[..]).map_err(failed)?)
+            _ => (0, blob_id(self.length, 0, &b""[..]).map_err(failed)?),
         };
-        self.files.insert(path.into(), (mode, id));
+        self.add(path.into(), mode, id, status);
         Ok(())
+    }
+
+    /// Returns the id of a file's content, from the table or by reading it, and whether the file
+    /// has still the status that was seen.
+    fn content(
+        &mut self,
+        path: &[u8],
+        place: &std::path::Path,
+        seen: &FileStatus,
+    ) -> io::Result<(Oid, bool)> {
+        let key = self.git.key(path);
+        let known = self.git.memory.table().digest(&key, &seen.stamp);
+        if let Some(id) = known.and_then(|id| Oid::from_padded(self.length, *id.as_bytes())) {
+            return Ok((id, true));
+        }
+        let file = files::open_plain(place)?;
+        let (learned, id) = worktree::read_id(file, self.length, key.into_owned())?;
+        let is_steady = learned.as_ref().is_some_and(|l| l.stamp == seen.stamp);
+        self.learned.extend(learned);
+        Ok((id, is_steady))
     }
 
     /// Returns the id of a submodule: the recorded commit if it is checked out and nothing differs
@@ -305,11 +450,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn too_much() -> std::io::Error {
-    std::io::Error::other("too many bytes are not in the index")
+fn too_much() -> io::Error {
+    io::Error::other("too many bytes are not in the index")
 }
 
-fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
+fn unreadable(path: &RepoPath, error: &io::Error) -> GitError {
     GitError::File {
         path: path.to_string(),
         message: error.to_string(),

@@ -81,7 +81,7 @@ impl Git {
         }
         let listing = Listing::of_index(&entries);
         let mut comparison = Comparison::new(self, &listing, 0);
-        comparison.compare(&entries, seen)?;
+        comparison.compare(&entries, &seen)?;
         let (differing, left_out, _) = comparison.finish();
         let differing = differing.into_iter().map(|file| file.path);
         let left_out = left_out.into_iter().filter(|path| changed.contains(path));

@@ -20,7 +20,9 @@ use crate::effect::os::retry_eintr::{openat, openat2};
 use crate::effect::os::stat_cache::{Stamp as FileStamp, Stats, now};
 use crate::effect::os::{files, parallel};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, readlinkat, statat,
+};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +65,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             entries,
             seen,
             others,
-        } = observed;
+            ..
+        } = &observed;
         if let Some(record) = entries
             .iter()
             .find(|entry| depth == 0 && is_record(&entry.path))
@@ -71,16 +74,16 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             return Err(GitError::TrackedRecord(visible(&record.path)));
         }
         let mut comparison = Comparison::new(git, &listing, depth);
-        comparison.compare(&entries, seen)?;
+        comparison.compare(entries, seen)?;
         let (mut changed, left_out, line_ends) = comparison.finish();
         // A submodule is verified as its own repository sees it, but nothing is hidden in one.
         let ignored = if depth == 0 {
-            git.ignored_by_this_machine(&others)?
+            git.ignored_by_this_machine(others)?
         } else {
             BTreeSet::new()
         };
         let mut hidden = Vec::new();
-        for path in &others {
+        for path in others {
             let is_hidden = ignored.contains(path.as_slice());
             add_untracked(
                 git.root(),
@@ -103,15 +106,18 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             left_out: whole(left_out),
             line_ends: whole(line_ends),
         });
+        if depth == 0 {
+            git.memory.observe(before, observed);
+        }
         return Ok(changed);
     }
     Err(GitError::Unsteady)
 }
 
 /// The identity of the index file, which changes when git replaces it.
-pub(super) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
+pub(super) type IndexStamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
-pub(super) fn index_stamp(git: &Git) -> Stamp {
+pub(super) fn index_stamp(git: &Git) -> IndexStamp {
     let meta = git.layout.index.metadata().ok()?;
     Some((
         meta.ino(),
@@ -145,14 +151,55 @@ pub(super) enum WorkTreeFile {
     Special,
 }
 
+/// The metadata of a regular file with which its content was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// Shows that it was not written since.
+    pub stamp: FileStamp,
+    /// Its type and permissions.
+    pub mode: u32,
+}
+
+impl From<&Stat> for FileStatus {
+    fn from(stat: &Stat) -> Self {
+        Self {
+            stamp: FileStamp::from(stat),
+            mode: stat.st_mode,
+        }
+    }
+}
+
+/// The file of an entry of the index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenFile {
+    pub file: WorkTreeFile,
+    /// Of a regular file whose content was found with it.
+    pub status: Option<FileStatus>,
+}
+
 /// The work tree as it was found.
+#[derive(Debug)]
 pub(super) struct Observed {
     /// The index, in byte order of the paths.
     pub entries: Vec<IndexEntry>,
     /// The file for each entry.
-    pub seen: Vec<WorkTreeFile>,
+    pub seen: Vec<SeenFile>,
     /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
     pub others: Vec<Vec<u8>>,
+    /// The folders that were searched, in no order.
+    pub folders: Vec<others::SearchedFolder>,
+}
+
+impl Observed {
+    /// Reads the tracked files that were too large for a comparison.
+    pub fn read_large(&mut self, git: &Git, length: usize) {
+        for (entry, seen) in self.entries.iter().zip(&mut self.seen) {
+            if matches!(seen.file, WorkTreeFile::Large { .. }) {
+                let again = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
+                again.into_iter().for_each(|now| *seen = now);
+            }
+        }
+    }
 }
 
 /// Reads the state of the whole work tree. Tracked files of more than `large` bytes are not read.
@@ -162,14 +209,22 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
         || others::others(git, &entries),
         || look_at(git, &entries, length, large),
     );
+    let others::Others { files, folders } = others?;
     Ok(Observed {
-        others: others?,
+        others: files,
+        folders,
         seen,
         entries,
     })
 }
 
-fn look_at(git: &Git, entries: &[IndexEntry], length: usize, large: u64) -> Vec<WorkTreeFile> {
+/// Returns the file for each entry; those of more than `large` bytes are not read.
+pub(super) fn look_at(
+    git: &Git,
+    entries: &[IndexEntry],
+    length: usize,
+    large: u64,
+) -> Vec<SeenFile> {
     let table = git.memory.table();
     let look = |entries: &[IndexEntry]| {
         let mut eyes = Eyes {
@@ -181,7 +236,7 @@ fn look_at(git: &Git, entries: &[IndexEntry], length: usize, large: u64) -> Vec<
             near: 0,
             learned: vec![],
         };
-        let seen: Vec<WorkTreeFile> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
+        let seen: Vec<SeenFile> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
         (seen, eyes.learned)
     };
     let threads = if entries.len() < SMALL {
@@ -212,7 +267,13 @@ struct Eyes<'a> {
 }
 
 impl Eyes<'_> {
-    fn see(&mut self, path: &[u8]) -> WorkTreeFile {
+    fn see(&mut self, path: &[u8]) -> SeenFile {
+        let mut status = None;
+        let file = self.look(path, &mut status);
+        SeenFile { file, status }
+    }
+
+    fn look(&mut self, path: &[u8], status: &mut Option<FileStatus>) -> WorkTreeFile {
         let Some((dir, name)) = self.parents.of(path) else {
             return WorkTreeFile::Missing;
         };
@@ -224,6 +285,7 @@ impl Eyes<'_> {
             FileType::RegularFile => {
                 let executable = stat.st_mode & 0o100 != 0;
                 let stamp = FileStamp::from(&stat);
+                let seen = FileStatus::from(&stat);
                 let known = self.git.key(path);
                 let id = self.table.digest_near(&known, &stamp, &mut self.near);
                 let id = id.and_then(|id| Oid::from_padded(self.length, *id.as_bytes()));
@@ -231,8 +293,13 @@ impl Eyes<'_> {
                 if id.is_none() && size > self.large {
                     return WorkTreeFile::Large { executable, size };
                 }
+                *status = id.is_some().then_some(seen);
                 let id = id.or_else(|| {
-                    let (learned, id) = read_id(dir, name, self.length, known.into_owned())?;
+                    let read = open_file(dir, name)
+                        .and_then(|file| read_id(file, self.length, known.into_owned()));
+                    let (learned, id) = read.ok()?;
+                    let same = learned.as_ref().is_some_and(|l| l.stamp == stamp);
+                    *status = same.then_some(seen);
                     self.learned.extend(learned);
                     Some(id)
                 });
@@ -251,36 +318,39 @@ impl Eyes<'_> {
     }
 }
 
-/// Returns the id of a file's content, and what may be remembered of it; `None` when it cannot be
-/// read as a whole.
-fn read_id(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    length: usize,
-    path: Vec<u8>,
-) -> Option<(Option<Learned>, Oid)> {
-    let since = now();
+/// Opens a file for [`read_id`].
+fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<std::fs::File> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = std::fs::File::from(openat(dir, name, flags, Mode::empty()).ok()?);
-    let before = fstat(&file).ok()?;
+    Ok(openat(dir, name, flags, Mode::empty())?.into())
+}
+
+/// Returns what may be remembered of a file's content, and its id.
+///
+/// # Errors
+/// It is no regular file, or cannot be read as a whole.
+pub(super) fn read_id(
+    file: std::fs::File,
+    length: usize,
+    path: Vec<u8>,
+) -> std::io::Result<(Option<Learned>, Oid)> {
+    let since = now();
+    let before = fstat(&file)?;
     if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
-        return None;
+        return Err(std::io::ErrorKind::InvalidInput.into());
     }
-    let size = u64::try_from(before.st_size).ok()?;
-    let id = blob_id(length, size, &file).ok()?;
-    let (stamp, later) = (FileStamp::from(&before), fstat(&file).ok()?);
+    let size = u64::try_from(before.st_size).unwrap_or(0);
+    let id = blob_id(length, size, &file)?;
+    let (stamp, later) = (FileStamp::from(&before), fstat(&file)?);
     let steady = stamp == FileStamp::from(&later);
-    Some((
-        steady.then_some(Learned {
-            path,
-            stamp,
-            id,
-            since,
-            size,
-        }),
+    let learned = Learned {
+        path,
+        stamp,
         id,
-    ))
+        since,
+        size,
+    };
+    Ok((steady.then_some(learned), id))
 }
 
 /// Returns the index as vplan reads it, or as git lists it when its form is unusual; in byte order
@@ -466,10 +536,10 @@ impl<'a> Comparison<'a> {
     pub(super) fn compare(
         &mut self,
         entries: &[IndexEntry],
-        seen: Vec<WorkTreeFile>,
+        seen: &[SeenFile],
     ) -> Result<(), GitError> {
         let mut base = self.listing.iter().peekable();
-        for (entry, seen) in entries.iter().zip(seen) {
+        for (entry, seen) in entries.iter().zip(seen.iter().map(|seen| seen.file)) {
             while let Some(gone) = base.next_if(|listed| listed.path < &*entry.path) {
                 self.result.insert(exact(gone.path)?, Status::Deleted);
             }
@@ -607,7 +677,8 @@ impl<'a> Comparison<'a> {
         let mut parents = Parents::new(self.git.root());
         let (dir, name) = parents.of(path)?;
         let key = self.git.key(path).into_owned();
-        let (learned, id) = read_id(dir, &name, blob.length(), key)?;
+        let read = open_file(dir, &name).and_then(|file| read_id(file, blob.length(), key));
+        let (learned, id) = read.ok()?;
         self.git.memory.learn(learned.into_iter().collect());
         Some(id)
     }
@@ -814,7 +885,7 @@ mod tests {
             for (name, seen) in expected {
                 let entry =
                     listed_entry(format!("H 100644 {:040} 0\t{name}", 0).as_bytes()).unwrap();
-                assert_eq!(eyes.see(&entry.path), seen, "{name} {has_descriptors}");
+                assert_eq!(eyes.see(&entry.path).file, seen, "{name} {has_descriptors}");
             }
         }
     }

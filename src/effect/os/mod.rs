@@ -18,3 +18,4 @@ pub mod state_dir;
 pub mod state_files;
 pub mod terminal;
 pub mod view;
+pub mod watches;

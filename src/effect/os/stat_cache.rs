@@ -23,7 +23,7 @@ const STAMP: usize = 8 + 8 + 8 + 16 + 16;
 const FIXED: usize = STAMP + 32;
 
 /// The metadata that shows that a file is the one that was read, and was not written since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     dev: u64,
     ino: u64,
@@ -57,8 +57,10 @@ impl Stamp {
         self.modified
     }
 
-    /// Whether the file's last write was long enough before a moment.
-    fn is_settled(&self, at: i128) -> bool {
+    /// Whether the file's last write was long enough before a moment: any later one gives it other
+    /// times.
+    #[must_use]
+    pub fn is_settled(&self, at: i128) -> bool {
         self.modified.max(self.changed) < at - SETTLED
     }
 

@@ -8,15 +8,22 @@
 use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::effect::git::Git;
+use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
+use crate::effect::store::reuse::Snapshots;
 use crate::plan::Step;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Takes a snapshot, if possible.
 pub(in crate::effect) fn take(git: &Git) -> Option<Snapshot> {
-    git.snapshot()
+    known(git.snapshot())
+}
+
+/// Returns a snapshot that could be taken.
+pub(in crate::effect) fn known(taken: Result<Snapshot, GitError>) -> Option<Snapshot> {
+    taken
         .inspect_err(|why| tracing::debug!(%why, "the tree is not known"))
         .ok()
 }
@@ -30,6 +37,16 @@ pub struct Looks {
     state: Mutex<State>,
     /// Held while a snapshot is taken: they do not overlap.
     looking: Mutex<()>,
+}
+
+impl Snapshots for Option<&Looks> {
+    fn newest(&self) -> Option<Arc<Snapshot>> {
+        self.and_then(Looks::newest)
+    }
+
+    fn at_rest(&self) -> Option<Arc<Snapshot>> {
+        self.and_then(Looks::at_rest)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -159,12 +176,24 @@ impl Looks {
         self.state().last.clone()
     }
 
-    /// Takes the last snapshot, and reads HEAD.
-    pub(in crate::effect) fn last(&self) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
+    /// Takes the last snapshot, and reads HEAD. Where no process of a step has run since the newest
+    /// one, and nothing else `looked` at the tree, that one is the last.
+    pub(in crate::effect) fn last(
+        &self,
+        looked: bool,
+    ) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
         let head = self.git.head().ok();
+        if let Some(newest) = self.at_rest().filter(|_| !looked) {
+            return (Some(newest), head);
+        }
         let now = take(&self.git).map(Arc::new);
         self.close(now.as_ref());
         (now, head)
+    }
+
+    fn at_rest(&self) -> Option<Arc<Snapshot>> {
+        let state = self.state();
+        state.last.clone().filter(|_| state.ran.is_empty())
     }
 
     /// Returns the changes between the snapshots.

@@ -456,8 +456,7 @@ fn watch(
     again: &Receiver<Again>,
     outbox: &UnboundedSender<WorkerEvent>,
 ) {
-    let tree = || context.looks.and_then(Looks::newest);
-    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index, &tree)) {
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index, &context.looks)) {
         return leave(outbox, WorkerEvent::Recalled(index, pass));
     }
     let step = plan.step(index);
@@ -471,7 +470,7 @@ fn watch(
             behind.look_behind(step);
         }
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
-            recall.look_again(plan, index, &tree);
+            recall.look_again(plan, index, &context.looks);
         }
         leave(outbox, WorkerEvent::LookedAgain(index, Box::new(looked)));
     }

@@ -11,7 +11,7 @@ use crate::base::word::first_of;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
-use crate::effect::runner::looks::{Looks, take};
+use crate::effect::runner::looks::{Looks, known, take};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::{Note, Plan};
 use crate::run::report::{NewFile, Report};
@@ -66,6 +66,11 @@ pub struct Beginning(Option<(Git, Option<JoinHandle<Look>>)>);
 
 type Look = (Option<Option<Oid>>, Option<Snapshot>);
 
+/// Takes the snapshot with which a run begins: the tree in which its changes were found.
+fn first(git: &Git) -> Option<Snapshot> {
+    known(git.snapshot_of_comparison())
+}
+
 impl Beginning {
     /// Begins to take the snapshot. Without git there is none.
     #[must_use]
@@ -75,7 +80,7 @@ impl Beginning {
             (
                 git.clone(),
                 Builder::new()
-                    .spawn(move || (own.head().ok(), take(&own)))
+                    .spawn(move || (own.head().ok(), first(&own)))
                     .ok(),
             )
         }))
@@ -87,7 +92,7 @@ impl Beginning {
         let (git, handle) = self.0.take()?;
         // Where no thread could be started, the snapshot is taken here.
         let seen = handle.and_then(|handle| handle.join().ok());
-        let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), take(&git)));
+        let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), first(&git)));
         Some(Looks::new(git, head, first))
     }
 }
@@ -121,9 +126,10 @@ pub struct TreeChanges {
     pub wrote: Vec<RepoPath>,
 }
 
-/// Compares the tree before and after a run that has ended.
+/// Compares the tree before and after a run that has ended. `looked`: whether vplan itself looked
+/// at files of it since the last snapshot.
 #[must_use]
-pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> TreeChanges {
+pub fn ended(looks: Option<&Looks>, run: &Run<'_>, looked: bool) -> TreeChanges {
     let Some(plan) = run.plan() else {
         return TreeChanges::default();
     };
@@ -146,7 +152,7 @@ pub fn ended(looks: Option<&Looks>, run: &Run<'_>) -> TreeChanges {
         return unknown("git could not say what there was");
     }
     let all = looks.ran();
-    let (now, head) = looks.last();
+    let (now, head) = looks.last(looked);
     let mut ended = match &now {
         Some(now) => moved(now, looks, run, plan),
         None => vanished(run, all.into_iter().collect()),

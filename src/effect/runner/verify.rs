@@ -4,6 +4,7 @@
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::check::Kind;
 use crate::check::baseline::KnownFindings;
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
@@ -272,6 +273,7 @@ pub fn verify(
             records: &records,
             whole: circumstances.shard.as_ref().map(|shard| &*shard.plan),
         },
+        plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(Recall::is_later),
     );
     let note = apply_tree_changes(
         found,
@@ -295,6 +297,11 @@ pub fn verify(
     drop(plans);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
+}
+
+/// Whether vplan itself reads files of the tree for a step, and not in a snapshot.
+fn looks_itself(step: &Step) -> bool {
+    step.kind == Kind::File || step.unchanged.is_some()
 }
 
 /// Applies the changes of the tree to the records and the report. Returns a note to add.

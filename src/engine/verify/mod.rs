@@ -165,6 +165,8 @@ fn prepare<'k>(
     } = planned;
     session.git().iter().for_each(|git| git.keep());
     reports_are_untracked(&session, &plan)?;
+    // Before the snapshot takes what the comparison has seen of the index.
+    let tracked = session.git().and_then(|git| git.tracked_record());
     let beginning = Beginning::look(session.git());
     let scope = if plan.steps.is_empty() && plan.rewrites.is_empty() {
         Scope::Nothing
@@ -179,7 +181,7 @@ fn prepare<'k>(
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
-    let record = record(&session, asked)?;
+    let record = record(&session, asked, tracked.as_ref())?;
     let circumstances = Circumstances {
         baseline: baseline.used,
         saved_plan,
@@ -464,12 +466,15 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     Ok(reached)
 }
 
-/// Begins the record, with the proposer's output.
-fn record(session: &Session, asked: &VerifyRequest) -> Result<RunRecord, Failure> {
+/// Begins the record, with the proposer's output. `tracked`: a tracked file where records are.
+fn record(
+    session: &Session,
+    asked: &VerifyRequest,
+    tracked: Option<&RepoPath>,
+) -> Result<RunRecord, Failure> {
     let unusable = |why: String| Failure::new(Exit::Setup, "vplan::run::record", why);
     let home = Root::open(&session.site.home).map_err(|e| broken(&e))?;
-    let tracked = session.git().and_then(|git| git.tracked_record());
-    let mut record = RunRecord::create(&home, asked.records.as_deref(), tracked.as_ref())
+    let mut record = RunRecord::create(&home, asked.records.as_deref(), tracked)
         .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
     if let Some(proposal) = &session.request.proposal {
         record

@@ -8,7 +8,8 @@ use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
 use crate::effect::os::retry_eintr::{openat, openat2, read_dir};
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, linkat, renameat, renameat_with, unlinkat,
+    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, Stat, linkat, renameat, renameat_with,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -398,6 +399,14 @@ impl Beneath {
     /// Errors of the system.
     pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
+    }
+
+    /// Returns the metadata of what is at a path, which may be a symlink.
+    ///
+    /// # Errors
+    /// Errors of the system; a path that leads out of the root.
+    pub(in crate::effect) fn status(&self, path: &RepoPath) -> Result<Stat, Errno> {
+        rustix::fs::fstat(self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW)?)
     }
 
     /// Returns the target of a symlink.

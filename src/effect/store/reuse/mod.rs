@@ -22,16 +22,18 @@ use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::stat_cache::Stats;
+use crate::effect::os::watches::{ToldChange, Watches};
 use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
-use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
+use crate::reuse::key::{FileSet, JUDGING, Order, Parts, all_of, depends_on};
 use crate::reuse::listing::{Listing, MOST_LISTED};
 use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
 use other_runs::{OtherRuns, RunMark};
 use results::{Bounds, Results, StoredPass};
-use scan::Scan;
+use rustix::fd::AsFd as _;
+use scan::{Heard, Same, Scan};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -70,9 +72,9 @@ struct State {
     open: BTreeMap<String, Open>,
     /// By step id: why no earlier pass replaced it, and what differs.
     why: BTreeMap<String, (String, Option<Difference>)>,
-    /// By step id: passes that wrote files, to be kept when the run has ended and it is known
-    /// whether git ignores them all.
-    wrote: BTreeMap<String, Pending>,
+    /// By step id: passes that are kept when the run has ended: then it is known whether git ignores
+    /// all that they wrote, and whether what watches did not tell is as it was.
+    pending: BTreeMap<String, Pending>,
     confirmations: BTreeMap<String, Confirmation>,
     notes: Vec<String>,
     kept: usize,
@@ -119,6 +121,8 @@ struct Made {
     parts: Parts,
     /// The list of the files, if that is kept.
     listing: Option<Digest>,
+    /// Whether any of it rests on watches that told nothing.
+    is_believed: bool,
 }
 
 /// A pass that is about to be kept.
@@ -127,6 +131,7 @@ struct Pending {
     /// The same, for the state that it left.
     left: Option<KeptPass>,
     listing: Option<Digest>,
+    is_believed: bool,
 }
 
 /// The inputs of a step at one moment.
@@ -139,6 +144,8 @@ struct Look {
     quiet: Option<u64>,
     /// The other runs before the files were looked at, if they can be told.
     others: Option<OtherRuns>,
+    /// Whether the files were looked at before steps ran, and no watch has told a change.
+    is_believed: bool,
 }
 
 impl Look {
@@ -157,17 +164,90 @@ impl Look {
     }
 }
 
-/// Gives the newest snapshot of the tree, if there is one.
-pub type NewestTree<'t> = &'t dyn Fn() -> Option<Arc<Snapshot>>;
+/// The snapshots that a run has of its tree.
+pub trait Snapshots {
+    /// Returns the newest one, if there is one.
+    fn newest(&self) -> Option<Arc<Snapshot>>;
 
-/// Files, and the other runs that there were before they were looked at.
-type SeenFiles = (Arc<Scan>, Option<OtherRuns>);
+    /// Returns the newest one if no process of a step has run since.
+    fn at_rest(&self) -> Option<Arc<Snapshot>>;
+}
+
+/// The files of a selection, scanned while nothing ran.
+#[derive(Clone)]
+struct SeenFiles {
+    wanted: Vec<Selection>,
+    files: Arc<Scan>,
+    set: FileSet,
+    folders: Arc<Vec<RepoPath>>,
+    /// The other runs that there were before they were looked at.
+    others: Option<OtherRuns>,
+    /// How often a process of a step had begun or ended.
+    epoch: u64,
+    /// Whether all its folders have been watched since.
+    is_watched: bool,
+    /// Whether it was believed although steps have run since, because no watch had told a change.
+    is_believed: bool,
+    /// The changes that concern it and that watches have told.
+    told: Vec<ToldChange>,
+}
+
+impl SeenFiles {
+    /// Whether a change may make it other files.
+    fn is_about(&self, change: &ToldChange) -> bool {
+        self.wanted.iter().any(|what| {
+            what.selects(&change.path) || change.is_folder && what.may_hold(&change.path)
+        })
+    }
+
+    /// Whether a change of this file was told.
+    fn was_told(&self, path: &RepoPath) -> bool {
+        self.told.iter().any(|change| {
+            change.path == *path || change.is_folder && path.below(&change.path).is_some()
+        })
+    }
+}
 
 #[derive(Default)]
 struct Eyes {
     stats: Option<Stats>,
-    /// The scans since a process last began or ended while none ran, by selection.
-    seen: (u64, BTreeMap<String, SeenFiles>),
+    /// By selection.
+    seen: BTreeMap<String, SeenFiles>,
+    watches: Watches,
+    /// What watches have told since the first snapshot.
+    heard: Heard,
+    /// Whether a file that was believed to be as before was not, or may not have been: no watch told
+    /// it, or what they told was lost.
+    is_deceived: bool,
+    /// Whether any content of the tree was looked at later than in its newest snapshot.
+    is_later: bool,
+}
+
+impl Eyes {
+    /// Hears what watches tell. What is not watched holds no longer than nothing runs.
+    fn listen(&mut self, epoch: u64) {
+        let Some(changes) = self.watches.told() else {
+            self.is_deceived |= self.seen.values().any(|seen| seen.is_believed);
+            self.seen
+                .retain(|_, seen| seen.epoch == epoch && !seen.is_watched);
+            self.heard = Heard::default();
+            return;
+        };
+        let paths = changes.iter().map(|change| change.path.clone());
+        self.heard.told.extend(paths);
+        let holds = |seen: &SeenFiles| seen.epoch == epoch || seen.is_watched;
+        // It cannot be compared at the end.
+        let lost = |seen: &SeenFiles| seen.is_believed && !holds(seen);
+        self.is_deceived |= self.seen.values().any(lost);
+        self.seen.retain(|_, seen| holds(seen));
+        for seen in self.seen.values_mut() {
+            let told: Vec<ToldChange> = (changes.iter())
+                .filter(|change| seen.is_about(change))
+                .cloned()
+                .collect();
+            seen.told.extend(told);
+        }
+    }
 }
 
 impl<'a> Recall<'a> {
@@ -218,7 +298,7 @@ impl<'a> Recall<'a> {
         &self,
         plan: &Plan,
         index: StepIndex,
-        tree: NewestTree<'_>,
+        trees: &dyn Snapshots,
     ) -> Option<Box<EarlierPass>> {
         let step = plan.step(index);
         let free = {
@@ -228,14 +308,14 @@ impl<'a> Recall<'a> {
             state.past.tried.insert(step.id.clone());
             free
         };
-        let look = match self.look_at(plan, index) {
+        let mut look = match self.look_at(plan, index, trees) {
             Ok(look) => Arc::new(look),
             Err(why) => {
                 self.runs(step, why, None);
                 return None;
             }
         };
-        let key = look.parts.key();
+        let mut key = look.parts.key();
         let free = free.and_then(|()| {
             if self.how == Use::Keep {
                 Err(Why::NotWanted)
@@ -243,7 +323,20 @@ impl<'a> Recall<'a> {
                 Ok(())
             }
         });
-        let found = free.and_then(|()| self.find(step, &look, &key, tree));
+        let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
+        if found.is_ok() && look.is_believed {
+            // No pass stands for a step because a watch has told nothing.
+            self.look_anew(step);
+            match self.look_at(plan, index, trees) {
+                Ok(again) => look = Arc::new(again),
+                Err(why) => {
+                    self.runs(step, why, None);
+                    return None;
+                }
+            }
+            key = look.parts.key();
+            found = self.find(step, &look, &key, trees);
+        }
         let expected = match found {
             Ok(entry) if self.how == Use::Reuse => {
                 self.results.touch(&key);
@@ -275,6 +368,7 @@ impl<'a> Recall<'a> {
                 made: None,
             },
         );
+        self.watch(plan, step, trees);
         None
     }
 
@@ -291,17 +385,21 @@ impl<'a> Recall<'a> {
         step: &Step,
         look: &Look,
         key: &Digest,
-        tree: NewestTree<'_>,
+        trees: &dyn Snapshots,
     ) -> Result<Box<KeptPass>, Why> {
         let entry = match self.results.get(key) {
             StoredPass::Pass(entry) => entry,
             StoredPass::Damaged => return Err(Why::Damaged),
             StoredPass::Nothing => return Err(self.since_last(step, look)),
         };
-        let made = self.produced_files(step).map_err(Why::Unsteady)?;
+        let made = self.produced_files(step, trees).map_err(Why::Unsteady)?;
         let product = |path: &RepoPath| made.0.get(path).map(|seen| seen.print.clone());
         // To know the tree may take a while, and few passes depend on it.
-        let tree = if entry.wrote.is_empty() { None } else { tree() };
+        let tree = if entry.wrote.is_empty() {
+            None
+        } else {
+            trees.newest()
+        };
         let is_ignored = |path: &RepoPath| tree.as_ref().is_some_and(|tree| !tree.holds(path));
         replaces(step, &look.parts, &entry, product, is_ignored)?;
         Ok(entry)
@@ -345,7 +443,7 @@ impl<'a> Recall<'a> {
 
     /// Reads a step's inputs and products again when it has ended by itself, before anything that
     /// waits for it begins.
-    pub fn look_again(&self, plan: &Plan, index: StepIndex, tree: NewestTree<'_>) {
+    pub fn look_again(&self, plan: &Plan, index: StepIndex, trees: &dyn Snapshots) {
         let step = plan.step(index);
         let Some(before) = self
             .state()
@@ -356,8 +454,8 @@ impl<'a> Recall<'a> {
             return;
         };
         let made = self
-            .look_at(plan, index)
-            .and_then(|after| self.made(step, &before, &after, tree));
+            .look_at(plan, index, trees)
+            .and_then(|after| self.made(step, &before, &after, trees));
         if let Some(open) = self.state().open.get_mut(&step.id) {
             open.made = Some(made);
         }
@@ -369,13 +467,17 @@ impl<'a> Recall<'a> {
         step: &Step,
         before: &Look,
         after: &Look,
-        tree: NewestTree<'_>,
+        trees: &dyn Snapshots,
     ) -> Result<Made, String> {
-        let touched = before.files.touched(&after.files);
+        let touched = if Arc::ptr_eq(&before.files, &after.files) {
+            Vec::new()
+        } else {
+            before.files.touched(&after.files)
+        };
         if let Some(first) = touched.first() {
             let written = |path| format!("`{path}`, an input, was written while it ran");
             // A file that is not there yet is looked for in the tree at the end of the run, too.
-            let tree = tree().ok_or_else(|| written(&first.path))?;
+            let tree = trees.newest().ok_or_else(|| written(&first.path))?;
             may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
             if !self.ran_alone(before) {
                 let written = written(&first.path);
@@ -405,7 +507,7 @@ impl<'a> Recall<'a> {
         if wrote.len() > MOST_WRITTEN {
             return Err(format!("it changed more than {MOST_WRITTEN} ignored files"));
         }
-        let products = self.products(step)?;
+        let products = self.products(step, trees)?;
         // With other settings it is another program, whose passes say nothing of this one.
         let then = self.results.last(&step.id);
         let then = then.filter(|(last, _)| last.parts.settings == before.parts.settings);
@@ -421,6 +523,7 @@ impl<'a> Recall<'a> {
             inherited,
             parts: after.parts.clone(),
             listing,
+            is_believed: before.is_believed || after.is_believed,
         })
     }
 
@@ -438,8 +541,8 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads what a step made of what it `produces`.
-    fn products(&self, step: &Step) -> Result<Vec<Product>, String> {
-        let made = self.produced_files(step)?;
+    fn products(&self, step: &Step, trees: &dyn Snapshots) -> Result<Vec<Product>, String> {
+        let made = self.produced_files(step, trees)?;
         match made.0.len() {
             0 if !step.produces.is_empty() => {
                 return Err("it made nothing of what it `produces`".to_owned());
@@ -486,7 +589,7 @@ impl<'a> Recall<'a> {
             };
             state.confirmations.insert(step.id.clone(), confirmation);
         }
-        state.wrote.remove(&step.id);
+        state.pending.remove(&step.id);
         match made {
             Ok(made) if keeps(record) => {
                 let pass = self.pass(step, record);
@@ -498,11 +601,12 @@ impl<'a> Recall<'a> {
                     left: left.then(|| entry.left(made.parts)),
                     entry,
                     listing: made.listing,
+                    is_believed: made.is_believed,
                 };
-                if pending.entry.wrote.is_empty() {
+                if pending.entry.wrote.is_empty() && !pending.is_believed {
                     self.keep(&mut state, pending);
                 } else {
-                    state.wrote.insert(step.id.clone(), pending);
+                    state.pending.insert(step.id.clone(), pending);
                 }
             }
             Err(why) if keeps(record) => {
@@ -521,6 +625,7 @@ impl<'a> Recall<'a> {
             entry,
             left,
             listing,
+            ..
         } = pending;
         let kept = self
             .results
@@ -564,29 +669,41 @@ impl<'a> Recall<'a> {
         }
     }
 
+    /// Whether any content of the tree was looked at later than in its newest snapshot.
+    pub fn is_later(&self) -> bool {
+        self.eyes().is_later
+    }
+
     /// Forgets what was kept of these steps in this run.
     pub fn forget(&self, steps: &[String]) {
         let mut state = self.state();
         for id in steps {
-            state.wrote.remove(id);
+            state.pending.remove(id);
             if let Some(key) = state.keys.get(id) {
                 self.results.remove(key);
             }
         }
     }
 
-    /// Keeps the passes that wrote files, where git ignores them all. `tree`: as it is at the end
-    /// of the run.
+    /// Keeps the passes that wrote files, where git ignores them all, and those that rest on
+    /// watches, where these were right. `tree`: as it is at the end of the run.
     fn settle(&self, tree: Option<&Snapshot>, records: &mut [StepRecord]) {
+        let pending = std::mem::take(&mut self.state().pending);
+        let was_right = pending.values().all(|p| !p.is_believed) || self.was_right(tree);
+        let is_ignored = |path: &RepoPath| tree.is_some_and(|tree| !tree.holds(path));
         let mut state = self.state();
-        for (id, pending) in std::mem::take(&mut state.wrote) {
-            let is_ignored = |path: &RepoPath| tree.is_some_and(|tree| !tree.holds(path));
+        for (id, pending) in pending {
             let other = pending.entry.wrote.iter().find(|path| !is_ignored(path));
-            let Some(path) = other.cloned() else {
-                self.keep(&mut state, pending);
-                continue;
+            let why = match other.cloned() {
+                Some(path) => Why::NotIgnored(path),
+                None if pending.is_believed && !was_right => {
+                    Why::Unsteady("a file was written that no watch told of".to_owned())
+                }
+                None => {
+                    self.keep(&mut state, pending);
+                    continue;
+                }
             };
-            let why = Why::NotIgnored(path);
             let record = records.iter_mut().find(|record| record.id == id);
             if let Some(record) = record {
                 let said = record.not_reused.take().map(|said| said + "; ");
@@ -636,14 +753,25 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads all that a step depends on, now.
-    fn look_at(&self, plan: &Plan, index: StepIndex) -> Result<Look, String> {
+    fn look_at(
+        &self,
+        plan: &Plan,
+        index: StepIndex,
+        trees: &dyn Snapshots,
+    ) -> Result<Look, String> {
         let step = plan.step(index);
         let quiet = self.epoch.load(Ordering::SeqCst);
         let quiet = (self.running.load(Ordering::SeqCst) == 0).then_some(quiet);
         let environment = self.environment.of_step(self.root, step);
         let order = self.state().order(plan);
         let wanted = depends_on(step);
-        let (files, others) = self.scan(&wanted)?;
+        let SeenFiles {
+            files,
+            mut set,
+            others,
+            is_believed,
+            ..
+        } = self.scan(&wanted, trees)?;
         if files.0.is_empty() {
             return Err("its `inputs` select no file".to_owned());
         }
@@ -657,7 +785,6 @@ impl<'a> Recall<'a> {
             })
         });
         let unchanged = unchanged.transpose()?;
-        let mut set = files.set();
         if let Some(prints) = &unchanged {
             set.digest = Digest::of(format!("{} {}", set.digest, digest_of(prints)).as_bytes());
             set.count += prints.len() as u64;
@@ -687,44 +814,143 @@ impl<'a> Recall<'a> {
             unchanged,
             quiet,
             others,
+            is_believed,
         })
     }
 
     /// Reads the files that a step `produces` and that are there.
-    fn produced_files(&self, step: &Step) -> Result<Arc<Scan>, String> {
+    fn produced_files(&self, step: &Step, trees: &dyn Snapshots) -> Result<Arc<Scan>, String> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
-        self.scan(&[all_of(&step.produces)]).map(|(files, _)| files)
+        self.scan(&[all_of(&step.produces)], trees)
+            .map(|seen| seen.files)
     }
 
     fn eyes(&self) -> MutexGuard<'_, Eyes> {
         self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Scans files. A scan from a time when nothing ran holds until something runs: no step writes
-    /// then, and the run verifies the tree as it was at one moment of it.
-    fn scan(&self, wanted: &[Selection]) -> Result<SeenFiles, String> {
+    /// Scans files. A scan from a time when nothing ran holds until something runs, and longer where
+    /// its folders are watched and nothing was told: no step writes then, and the run verifies the
+    /// tree as it was at one moment of it: that of its first snapshot, if there is one.
+    fn scan(&self, wanted: &[Selection], trees: &dyn Snapshots) -> Result<SeenFiles, String> {
         let name = crate::base::canon::to_canonical(&wanted);
         let mut eyes = self.eyes();
         let epoch = self.epoch.load(Ordering::SeqCst);
         let is_quiet = || {
             self.running.load(Ordering::SeqCst) == 0 && self.epoch.load(Ordering::SeqCst) == epoch
         };
-        if eyes.seen.0 != epoch {
-            eyes.seen = (epoch, BTreeMap::new());
-        }
-        if let Some(seen) = eyes.seen.1.get(&name).filter(|_| is_quiet()) {
+        eyes.listen(epoch);
+        let holds = |seen: &&mut SeenFiles| is_quiet() && seen.told.is_empty();
+        if let Some(seen) = eyes.seen.get_mut(&name).filter(holds) {
+            seen.is_believed |= seen.epoch != epoch;
             return Ok(seen.clone());
         }
         let others = self.other_runs();
-        let stats = eyes.stats.get_or_insert_with(|| self.results.stats());
-        let seen = Arc::new(scan::scan(self.root.path(), &self.beneath, wanted, stats)?);
-        if is_quiet() {
-            let seen = (Arc::clone(&seen), others.clone());
-            eyes.seen.1.insert(name, seen);
+        let Eyes {
+            stats,
+            seen: kept,
+            watches: _,
+            heard,
+            is_deceived,
+            is_later,
+        } = &mut *eyes;
+        let stats = stats.get_or_insert_with(|| self.results.stats());
+        let at_rest = trees.at_rest();
+        let same = match &at_rest {
+            Some(_) => Same::All,
+            None => Same::Watched(heard),
+        };
+        // What is believed is compared at the end, which takes a scan that is kept till then.
+        let tree = at_rest.or_else(|| trees.newest().filter(|_| is_quiet()));
+        let place = scan::Place {
+            root: self.root.path(),
+            beneath: &self.beneath,
+            tree: tree.as_deref(),
+            same,
+        };
+        let scanned = scan::scan(place, wanted, stats)?;
+        *is_later |= scanned.is_later;
+        let seen = SeenFiles {
+            wanted: wanted.to_vec(),
+            set: scanned.scan.set(),
+            files: Arc::new(scanned.scan),
+            folders: Arc::new(scanned.folders),
+            others,
+            epoch,
+            is_watched: false,
+            is_believed: scanned.is_believed,
+            told: Vec::new(),
+        };
+        // With what is believed it is compared at the end, whatever began meanwhile.
+        if is_quiet() || seen.is_believed {
+            let before = kept.insert(name, seen.clone());
+            // What it shows beyond what was told had been believed to be as before.
+            *is_deceived |= before.filter(|b| b.is_believed).is_some_and(|before| {
+                let touched = before.files.touched(&seen.files);
+                touched.iter().any(|file| !before.was_told(&file.path))
+            });
         }
-        Ok((seen, others))
+        Ok(seen)
+    }
+
+    /// Watches the folders of the inputs of a step that is about to run, as far as they were looked
+    /// at while nothing ran; before the first one also those of all other steps' inputs that are
+    /// part of the tree.
+    fn watch(&self, plan: &Plan, step: &Step, trees: &dyn Snapshots) {
+        let mut eyes = self.eyes();
+        let epoch = self.epoch.load(Ordering::SeqCst);
+        if self.running.load(Ordering::SeqCst) != 0 {
+            return;
+        }
+        let Eyes {
+            seen,
+            watches,
+            heard,
+            ..
+        } = &mut *eyes;
+        let mut is_watched = |path: &RepoPath| {
+            heard.folders.contains(path)
+                || self.beneath.folder(path).is_ok_and(|folder| {
+                    watches.add(path, folder.as_fd()) && heard.folders.insert(path.clone())
+                })
+        };
+        if let Some(tree) = trees.at_rest() {
+            let steps = plan.steps.iter().filter(|step| eligible(step).is_ok());
+            let wanted: Vec<Selection> = steps.flat_map(|step| depends_on(step)).collect();
+            let holds = |path: &RepoPath| wanted.iter().any(|what| what.may_hold(path));
+            let mut folders = tree.folders().filter(holds);
+            // Without a watch on all of them, those that are there help all the same.
+            while folders.next().is_some_and(|path| is_watched(&path)) {}
+        }
+        let name = crate::base::canon::to_canonical(&depends_on(step));
+        if let Some(seen) = seen.get_mut(&name)
+            && seen.epoch == epoch
+            && !seen.files.has_links()
+        {
+            seen.is_watched = seen.is_watched || seen.folders.iter().all(is_watched);
+        }
+    }
+
+    /// Whether all files that were believed to be as before are. `tree`: as it is at the end of the
+    /// run.
+    fn was_right(&self, tree: Option<&Snapshot>) -> bool {
+        let eyes = self.eyes();
+        let is_as_before = |seen: &SeenFiles| {
+            let changed = seen.files.changed(&self.beneath, tree);
+            changed.iter().all(|path| seen.was_told(path))
+        };
+        !eyes.is_deceived
+            && (eyes.seen.values())
+                .filter(|seen| seen.is_believed)
+                .all(is_as_before)
+    }
+
+    /// Forgets what was seen of a step's inputs: they are looked at again.
+    fn look_anew(&self, step: &Step) {
+        let name = crate::base::canon::to_canonical(&depends_on(step));
+        self.eyes().seen.remove(&name);
     }
 }
 

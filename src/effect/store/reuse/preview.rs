@@ -1,7 +1,7 @@
 //! Tells, before anything runs and without changing anything, which steps of a plan an earlier pass
 //! would replace.
 
-use super::{NewestTree, Recall};
+use super::{Recall, Snapshots};
 use crate::check::Kind;
 use crate::check::evidence::EarlierPass;
 use crate::plan::{Plan, Step, StepIndex};
@@ -22,12 +22,12 @@ impl Recall<'_> {
     /// `inputs`. A step that would run counts as one that may change what those behind it see, as
     /// it does in a run.
     #[must_use]
-    pub fn preview(&self, plan: &Plan, tree: NewestTree<'_>) -> Vec<Option<PassPreview>> {
+    pub fn preview(&self, plan: &Plan, trees: &dyn Snapshots) -> Vec<Option<PassPreview>> {
         let order = Order::new(plan);
         let mut past = Past::default();
         let mut previews = Vec::new();
         for (index, step) in plan.numbered_steps() {
-            let preview = self.preview_of(plan, (&order, &past), index, tree);
+            let preview = self.preview_of(plan, (&order, &past), index, trees);
             let is_replaced = matches!(preview, Some(PassPreview::Replaced(_)));
             if !is_replaced && starts_a_process(step) {
                 past.ran.insert(step.id.clone());
@@ -42,15 +42,15 @@ impl Recall<'_> {
         plan: &Plan,
         (order, past): (&Order, &Past),
         index: StepIndex,
-        tree: NewestTree<'_>,
+        trees: &dyn Snapshots,
     ) -> Option<PassPreview> {
         let step = plan.step(index);
         eligible(step).ok()?;
         // Where nothing was kept of it, its files need not be read.
         let (last, _) = self.results.last(&step.id)?;
         let found = barrier(plan, order, index, past).and_then(|()| {
-            let look = self.look_at(plan, index).map_err(Why::Unsteady)?;
-            self.find(step, &look, &look.parts.key(), tree)
+            let look = self.look_at(plan, index, trees).map_err(Why::Unsteady)?;
+            self.find(step, &look, &look.parts.key(), trees)
         });
         Some(match found {
             Ok(entry) => PassPreview::Replaced(Box::new(entry.pass)),

@@ -4,6 +4,8 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::effect::git::snapshot::Snapshot;
+use crate::effect::git::worktree::FileStatus;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
@@ -37,11 +39,56 @@ pub struct ScannedFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan(pub BTreeMap<RepoPath, ScannedFile>);
 
+/// A scan, and what was found on its way.
+#[derive(Debug)]
+pub struct Scanned {
+    /// The files.
+    pub scan: Scan,
+    /// The folders that were listed, each once.
+    pub folders: Vec<RepoPath>,
+    /// Whether any content of the tree was looked at later than the snapshot.
+    pub is_later: bool,
+    /// Whether any file was taken from the snapshot because watches told nothing.
+    pub is_believed: bool,
+}
+
 impl Scan {
     /// Returns all of them as one set.
     #[must_use]
     pub fn set(&self) -> FileSet {
         FileSet::of(self.0.iter().map(|(path, seen)| (path, &seen.print)))
+    }
+
+    /// Whether a symlink is among them: what it leads to lies elsewhere.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.0.values().any(|seen| seen.print.link.is_some())
+    }
+
+    /// Returns the files that are not as they were scanned any more, by their metadata and, where
+    /// these differ, by their content. `tree`: a snapshot of what is there now.
+    #[must_use]
+    pub fn changed(&self, beneath: &Beneath, tree: Option<&Snapshot>) -> Vec<&RepoPath> {
+        let mut near = 0;
+        let mut is_same = |path: &RepoPath, seen: &ScannedFile| {
+            let status = tree.and_then(|tree| tree.status_near(path, &mut near));
+            let now = status.or_else(|| beneath.status(path).ok().map(|s| FileStatus::from(&s)));
+            if now.is_some_and(|now| Some(now.stamp) == seen.stamp) {
+                return true;
+            }
+            // To link a file elsewhere gives it another time of change, and writes nothing.
+            let unread = Unread {
+                path: path.clone(),
+                link: None,
+            };
+            read_one(beneath, &unread).is_ok_and(|now| {
+                Some(&now.content) == seen.print.content.as_ref()
+                    && now.mode == seen.print.mode
+                    && seen.stamp.is_some_and(|then| then.is_unwritten(&now.stamp))
+            })
+        };
+        let changed = self.0.iter().filter(|(path, seen)| !is_same(path, seen));
+        changed.map(|(path, _)| path).collect()
     }
 
     /// Returns the files that were written, made, removed or replaced until `later`, in byte order.
@@ -81,33 +128,64 @@ struct Unread {
     link: Option<Word>,
 }
 
+/// Where files are scanned.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    /// The real path of what `beneath` holds.
+    pub root: &'p Path,
+    /// The repository's root.
+    pub beneath: &'p Beneath,
+    /// A snapshot of the tree.
+    pub tree: Option<&'p Snapshot>,
+    /// The files that are as in the snapshot, and are not looked at again: all, or by what watches
+    /// have told since.
+    pub same: Same<'p>,
+}
+
+/// The files that are as in a snapshot.
+#[derive(Clone, Copy)]
+pub enum Same<'p> {
+    /// All: nothing has run since.
+    All,
+    /// Those in folders that have been watched since, but for what was told.
+    Watched(&'p Heard),
+}
+
+/// What was heard from watches.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// The folders that are watched.
+    pub folders: BTreeSet<RepoPath>,
+    /// The files and folders that were told.
+    pub told: BTreeSet<RepoPath>,
+}
+
 /// Scans all files below the root that one of the selections selects: tracked or not, ignored or
 /// not, but nothing in `.git` and the root's `.vplan`. A symlink counts with its target, and with
-/// all that is in a folder it leads to. `root` is the real path of what `beneath` holds.
+/// all that is in a folder it leads to.
 ///
 /// # Errors
 /// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
-pub fn scan(
-    root: &Path,
-    beneath: &Beneath,
-    wanted: &[Selection],
-    stats: &mut Stats,
-) -> Result<Scan, String> {
+pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result<Scanned, String> {
     let mut walk = Walk {
-        root,
-        beneath,
+        place,
         wanted,
         stats,
         scan: Scan::default(),
         unread: Vec::new(),
         behind: Vec::new(),
+        is_later: false,
+        is_believed: false,
+        near: (0, 0),
     };
     let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
     // Folders, and whether all in them counts.
     let mut open = vec![(RepoPath::root(), false)];
+    let mut folders = BTreeSet::new();
     while let Some((folder, all)) = open.pop() {
         walk.folder(&folder, all, &mut open)?;
+        folders.insert(folder);
         let behind = std::mem::take(&mut walk.behind);
         open.extend(
             behind
@@ -117,21 +195,36 @@ pub fn scan(
         );
     }
     let Walk {
-        mut scan, unread, ..
+        mut scan,
+        unread,
+        is_later,
+        is_believed,
+        ..
     } = walk;
-    read(beneath, unread, stats, &mut scan)?;
-    Ok(scan)
+    let is_later = is_later || !unread.is_empty();
+    read(place.beneath, unread, stats, &mut scan)?;
+    Ok(Scanned {
+        scan,
+        folders: folders.into_iter().collect(),
+        is_later,
+        is_believed,
+    })
 }
 
 struct Walk<'w> {
-    root: &'w Path,
-    beneath: &'w Beneath,
+    place: Place<'w>,
     wanted: &'w [Selection],
     stats: &'w Stats,
     scan: Scan,
     unread: Vec<Unread>,
     /// Folders behind symlinks.
     behind: Vec<RepoPath>,
+    /// Whether a file of the tree was looked at later than the snapshot.
+    is_later: bool,
+    /// Whether any file was taken from the snapshot because watches told nothing.
+    is_believed: bool,
+    /// The last file's positions in the snapshot and in the table of digests.
+    near: (usize, usize),
 }
 
 impl Walk<'_> {
@@ -142,9 +235,14 @@ impl Walk<'_> {
         open: &mut Vec<(RepoPath, bool)>,
     ) -> Result<(), String> {
         let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", message_of(&e.into()));
-        let dir = self.beneath.folder(folder).map_err(failed)?;
-        for entry in read_dir(&dir).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        let dir = self.place.beneath.folder(folder).map_err(failed)?;
+        let stamp = Stamp::from(&rustix::fs::fstat(&dir).map_err(failed)?);
+        let same = |tree: &Snapshot| tree.lists_the_same(folder, &stamp);
+        self.is_later |= !self.place.tree.is_some_and(same);
+        let entries = read_dir(&dir).map_err(failed)?;
+        let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        entries.sort_by(|a, b| a.file_name().cmp(b.file_name()));
+        for entry in entries {
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b".." | b".git") || (folder.is_root() && name == b".vplan") {
                 continue;
@@ -158,11 +256,20 @@ impl Walk<'_> {
                     && self.wanted.iter().any(|s| s.may_hold(&path)));
             // Files that are neither selected nor on the way to a selected one are skipped.
             if counts || leads {
+                if entry.file_type() == FileType::RegularFile
+                    && let Some(status) = self.known(folder, &path)
+                {
+                    self.file(path, &status, counts)?;
+                    continue;
+                }
                 match rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                         open.extend(leads.then_some((path, all)));
                     }
-                    Ok(stat) => self.file(path, &stat, counts)?,
+                    Ok(stat) => {
+                        self.is_later |= self.place.tree.is_none_or(|tree| tree.holds(&path));
+                        self.file(path, &FileStatus::from(&stat), counts)?;
+                    }
                     // Another process is removing files; the next scan finds out.
                     Err(Errno::NOENT) => {}
                     Err(e) => {
@@ -180,16 +287,31 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: RepoPath, stat: &Stat, counts: bool) -> Result<(), String> {
-        match FileType::from_raw_mode(stat.st_mode) {
+    /// Returns a file's metadata, if it is as in the snapshot.
+    fn known(&mut self, folder: &RepoPath, path: &RepoPath) -> Option<FileStatus> {
+        let tree = self.place.tree?;
+        if let Same::Watched(heard) = self.place.same {
+            let is_quiet = heard.folders.contains(folder) && !heard.told.contains(path);
+            return is_quiet
+                .then(|| tree.status_near(path, &mut self.near.0))?
+                .inspect(|_| self.is_believed = true);
+        }
+        tree.status_near(path, &mut self.near.0)
+    }
+
+    fn file(&mut self, path: RepoPath, status: &FileStatus, counts: bool) -> Result<(), String> {
+        match FileType::from_raw_mode(status.mode) {
             FileType::RegularFile if counts => {
-                let stamp = Stamp::from(stat);
-                match self.stats.digest(path.as_bytes(), &stamp) {
+                let stamp = status.stamp;
+                let known = self
+                    .stats
+                    .digest_near(path.as_bytes(), &stamp, &mut self.near.1);
+                match known {
                     Some(content) => {
                         let print = Print {
                             content: Some(content),
                             link: None,
-                            mode: mode(stat),
+                            mode: permissions(status.mode),
                         };
                         self.scan.0.insert(
                             path,
@@ -210,10 +332,10 @@ impl Walk<'_> {
     }
 
     fn symlink(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
-        let Some(link) = self.beneath.link(&path).map(Word::new) else {
+        let Some(link) = self.place.beneath.link(&path).map(Word::new) else {
             return Ok(());
         };
-        match self.beneath.file(&path) {
+        match self.place.beneath.file(&path) {
             Ok(_) => {
                 if counts {
                     self.unread.push(Unread {
@@ -227,7 +349,7 @@ impl Walk<'_> {
             Err(ReadError::Missing) if counts => {}
             Err(ReadError::Missing) => return Ok(()),
             // Only a folder has something below it.
-            Err(ReadError::Outside) if !counts && !self.root.join(path.to_os()).is_dir() => {
+            Err(ReadError::Outside) if !counts && !self.place.root.join(path.to_os()).is_dir() => {
                 return Ok(());
             }
             Err(ReadError::Outside) => return Err(format!("`{path}` leads out of the repository")),
@@ -254,12 +376,17 @@ impl Walk<'_> {
     /// Returns the real path of a folder behind symlinks.
     fn real_folder(&self, path: &RepoPath) -> Option<RepoPath> {
         let real = self
+            .place
             .root
             .join(path.to_os())
             .canonicalize()
             .ok()
             .filter(|real| real.is_dir())?;
-        let inside = real.strip_prefix(self.root).ok()?.as_os_str().as_bytes();
+        let inside = real
+            .strip_prefix(self.place.root)
+            .ok()?
+            .as_os_str()
+            .as_bytes();
         if inside.is_empty() {
             Some(RepoPath::root())
         } else {
@@ -331,7 +458,7 @@ fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
     match stat {
         Some(stat) => Ok(Read {
             content,
-            mode: mode(&stat),
+            mode: permissions(stat.st_mode),
             stamp: Stamp::from(&stat),
             since,
         }),
@@ -352,8 +479,8 @@ pub fn digest(mut file: File) -> io::Result<(Digest, Option<Stat>)> {
     Ok((hasher.finish(), steady.then_some(after)))
 }
 
-fn mode(stat: &Stat) -> u32 {
-    stat.st_mode & 0o7777
+fn permissions(mode: u32) -> u32 {
+    mode & 0o7777
 }
 
 #[cfg(test)]
@@ -391,7 +518,13 @@ mod tests {
                     .collect::<Vec<_>>(),
             )];
             let root = self.0.path().canonicalize().unwrap();
-            scan(&root, &self.1, &wanted, &mut Stats::default())
+            let place = Place {
+                root: &root,
+                beneath: &self.1,
+                tree: None,
+                same: Same::All,
+            };
+            scan(place, &wanted, &mut Stats::default()).map(|scanned| scanned.scan)
         }
 
         fn names(&self, globs: &[&str]) -> String {
