@@ -1,6 +1,7 @@
 //! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
 //! of `reuse`.
 
+mod eyes;
 pub mod other_runs;
 pub mod preview;
 pub mod results;
@@ -21,19 +22,17 @@ use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::{Root, message_of};
-use crate::effect::os::stat_cache::Stats;
-use crate::effect::os::watches::{ToldChange, Watches};
 use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
-use crate::reuse::key::{FileSet, JUDGING, Order, Parts, all_of, depends_on};
+use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::reuse::listing::{Listing, MOST_LISTED};
 use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
+use eyes::{Around, Eyes, SeenFiles};
 use other_runs::{OtherRuns, RunMark};
 use results::{Bounds, Results, StoredPass};
-use rustix::fd::AsFd as _;
-use scan::{Heard, Same, Scan};
+use scan::Scan;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -173,83 +172,6 @@ pub trait Snapshots {
     fn at_rest(&self) -> Option<Arc<Snapshot>>;
 }
 
-/// The files of a selection, scanned while nothing ran.
-#[derive(Clone)]
-struct SeenFiles {
-    wanted: Vec<Selection>,
-    files: Arc<Scan>,
-    set: FileSet,
-    folders: Arc<Vec<RepoPath>>,
-    /// The other runs that there were before they were looked at.
-    others: Option<OtherRuns>,
-    /// How often a process of a step had begun or ended.
-    epoch: u64,
-    /// Whether all its folders have been watched since.
-    is_watched: bool,
-    /// Whether it was believed although steps have run since, because no watch had told a change.
-    is_believed: bool,
-    /// The changes that concern it and that watches have told.
-    told: Vec<ToldChange>,
-}
-
-impl SeenFiles {
-    /// Whether a change may make it other files.
-    fn is_about(&self, change: &ToldChange) -> bool {
-        self.wanted.iter().any(|what| {
-            what.selects(&change.path) || change.is_folder && what.may_hold(&change.path)
-        })
-    }
-
-    /// Whether a change of this file was told.
-    fn was_told(&self, path: &RepoPath) -> bool {
-        self.told.iter().any(|change| {
-            change.path == *path || change.is_folder && path.below(&change.path).is_some()
-        })
-    }
-}
-
-#[derive(Default)]
-struct Eyes {
-    stats: Option<Stats>,
-    /// By selection.
-    seen: BTreeMap<String, SeenFiles>,
-    watches: Watches,
-    /// What watches have told since the first snapshot.
-    heard: Heard,
-    /// Whether a file that was believed to be as before was not, or may not have been: no watch told
-    /// it, or what they told was lost.
-    is_deceived: bool,
-    /// Whether any content of the tree was looked at later than in its newest snapshot.
-    is_later: bool,
-}
-
-impl Eyes {
-    /// Hears what watches tell. What is not watched holds no longer than nothing runs.
-    fn listen(&mut self, epoch: u64) {
-        let Some(changes) = self.watches.told() else {
-            self.is_deceived |= self.seen.values().any(|seen| seen.is_believed);
-            self.seen
-                .retain(|_, seen| seen.epoch == epoch && !seen.is_watched);
-            self.heard = Heard::default();
-            return;
-        };
-        let paths = changes.iter().map(|change| change.path.clone());
-        self.heard.told.extend(paths);
-        let holds = |seen: &SeenFiles| seen.epoch == epoch || seen.is_watched;
-        // It cannot be compared at the end.
-        let lost = |seen: &SeenFiles| seen.is_believed && !holds(seen);
-        self.is_deceived |= self.seen.values().any(lost);
-        self.seen.retain(|_, seen| holds(seen));
-        for seen in self.seen.values_mut() {
-            let told: Vec<ToldChange> = (changes.iter())
-                .filter(|change| seen.is_about(change))
-                .cloned()
-                .collect();
-            seen.told.extend(told);
-        }
-    }
-}
-
 impl<'a> Recall<'a> {
     /// Opens it for one run.
     ///
@@ -308,7 +230,7 @@ impl<'a> Recall<'a> {
             state.past.tried.insert(step.id.clone());
             free
         };
-        let mut look = match self.look_at(plan, index, trees) {
+        let mut look = match self.look_at(plan, index, trees, false) {
             Ok(look) => Arc::new(look),
             Err(why) => {
                 self.runs(step, why, None);
@@ -326,8 +248,7 @@ impl<'a> Recall<'a> {
         let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
         if found.is_ok() && look.is_believed {
             // No pass stands for a step because a watch has told nothing.
-            self.look_anew(step);
-            match self.look_at(plan, index, trees) {
+            match self.look_at(plan, index, trees, true) {
                 Ok(again) => look = Arc::new(again),
                 Err(why) => {
                     self.runs(step, why, None);
@@ -454,7 +375,7 @@ impl<'a> Recall<'a> {
             return;
         };
         let made = self
-            .look_at(plan, index, trees)
+            .look_at(plan, index, trees, false)
             .and_then(|after| self.made(step, &before, &after, trees));
         if let Some(open) = self.state().open.get_mut(&step.id) {
             open.made = Some(made);
@@ -689,7 +610,8 @@ impl<'a> Recall<'a> {
     /// watches, where these were right. `tree`: as it is at the end of the run.
     fn settle(&self, tree: Option<&Snapshot>, records: &mut [StepRecord]) {
         let pending = std::mem::take(&mut self.state().pending);
-        let was_right = pending.values().all(|p| !p.is_believed) || self.was_right(tree);
+        let was_right =
+            pending.values().all(|p| !p.is_believed) || self.eyes().was_right(&self.beneath, tree);
         let is_ignored = |path: &RepoPath| tree.is_some_and(|tree| !tree.holds(path));
         let mut state = self.state();
         for (id, pending) in pending {
@@ -752,12 +674,13 @@ impl<'a> Recall<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads all that a step depends on, now.
+    /// Reads all that a step depends on: `anew`, or as far as what was seen before does not hold.
     fn look_at(
         &self,
         plan: &Plan,
         index: StepIndex,
         trees: &dyn Snapshots,
+        anew: bool,
     ) -> Result<Look, String> {
         let step = plan.step(index);
         let quiet = self.epoch.load(Ordering::SeqCst);
@@ -771,7 +694,7 @@ impl<'a> Recall<'a> {
             others,
             is_believed,
             ..
-        } = self.scan(&wanted, trees)?;
+        } = self.scan(&wanted, trees, anew)?;
         if files.0.is_empty() {
             return Err("its `inputs` select no file".to_owned());
         }
@@ -823,7 +746,7 @@ impl<'a> Recall<'a> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
-        self.scan(&[all_of(&step.produces)], trees)
+        self.scan(&[all_of(&step.produces)], trees, true)
             .map(|seen| seen.files)
     }
 
@@ -831,126 +754,39 @@ impl<'a> Recall<'a> {
         self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Scans files. A scan from a time when nothing ran holds until something runs, and longer where
-    /// its folders are watched and nothing was told: no step writes then, and the run verifies the
-    /// tree as it was at one moment of it: that of its first snapshot, if there is one.
-    fn scan(&self, wanted: &[Selection], trees: &dyn Snapshots) -> Result<SeenFiles, String> {
-        let name = crate::base::canon::to_canonical(&wanted);
+    /// Scans files: `anew`, or as far as what was seen before does not hold.
+    fn scan(
+        &self,
+        wanted: &[Selection],
+        trees: &dyn Snapshots,
+        anew: bool,
+    ) -> Result<SeenFiles, String> {
         let mut eyes = self.eyes();
+        self.around(trees, |around| eyes.look(around, wanted, anew))
+    }
+
+    fn around<T>(&self, trees: &dyn Snapshots, act: impl FnOnce(&Around<'_>) -> T) -> T {
         let epoch = self.epoch.load(Ordering::SeqCst);
         let is_quiet = || {
             self.running.load(Ordering::SeqCst) == 0 && self.epoch.load(Ordering::SeqCst) == epoch
         };
-        eyes.listen(epoch);
-        let holds = |seen: &&mut SeenFiles| is_quiet() && seen.told.is_empty();
-        if let Some(seen) = eyes.seen.get_mut(&name).filter(holds) {
-            seen.is_believed |= seen.epoch != epoch;
-            return Ok(seen.clone());
-        }
-        let others = self.other_runs();
-        let Eyes {
-            stats,
-            seen: kept,
-            watches: _,
-            heard,
-            is_deceived,
-            is_later,
-        } = &mut *eyes;
-        let stats = stats.get_or_insert_with(|| self.results.stats());
-        let at_rest = trees.at_rest();
-        let same = match &at_rest {
-            Some(_) => Same::All,
-            None => Same::Watched(heard),
-        };
-        // What is believed is compared at the end, which takes a scan that is kept till then.
-        let tree = at_rest.or_else(|| trees.newest().filter(|_| is_quiet()));
-        let place = scan::Place {
+        act(&Around {
             root: self.root.path(),
             beneath: &self.beneath,
-            tree: tree.as_deref(),
-            same,
-        };
-        let scanned = scan::scan(place, wanted, stats)?;
-        *is_later |= scanned.is_later;
-        let seen = SeenFiles {
-            wanted: wanted.to_vec(),
-            set: scanned.scan.set(),
-            files: Arc::new(scanned.scan),
-            folders: Arc::new(scanned.folders),
-            others,
+            trees,
             epoch,
-            is_watched: false,
-            is_believed: scanned.is_believed,
-            told: Vec::new(),
-        };
-        // With what is believed it is compared at the end, whatever began meanwhile.
-        if is_quiet() || seen.is_believed {
-            let before = kept.insert(name, seen.clone());
-            // What it shows beyond what was told had been believed to be as before.
-            *is_deceived |= before.filter(|b| b.is_believed).is_some_and(|before| {
-                let touched = before.files.touched(&seen.files);
-                touched.iter().any(|file| !before.was_told(&file.path))
-            });
-        }
-        Ok(seen)
+            is_quiet: &is_quiet,
+            others: &|| self.other_runs(),
+            stats: &|| self.results.stats(),
+        })
     }
 
-    /// Watches the folders of the inputs of a step that is about to run, as far as they were looked
-    /// at while nothing ran; before the first one also those of all other steps' inputs that are
-    /// part of the tree.
+    /// Watches the inputs of a step that is about to run, and before the first one those of all.
     fn watch(&self, plan: &Plan, step: &Step, trees: &dyn Snapshots) {
+        let steps = plan.steps.iter().filter(|step| eligible(step).is_ok());
+        let all = || steps.flat_map(depends_on).collect();
         let mut eyes = self.eyes();
-        let epoch = self.epoch.load(Ordering::SeqCst);
-        if self.running.load(Ordering::SeqCst) != 0 {
-            return;
-        }
-        let Eyes {
-            seen,
-            watches,
-            heard,
-            ..
-        } = &mut *eyes;
-        let mut is_watched = |path: &RepoPath| {
-            heard.folders.contains(path)
-                || self.beneath.folder(path).is_ok_and(|folder| {
-                    watches.add(path, folder.as_fd()) && heard.folders.insert(path.clone())
-                })
-        };
-        if let Some(tree) = trees.at_rest() {
-            let steps = plan.steps.iter().filter(|step| eligible(step).is_ok());
-            let wanted: Vec<Selection> = steps.flat_map(|step| depends_on(step)).collect();
-            let holds = |path: &RepoPath| wanted.iter().any(|what| what.may_hold(path));
-            let mut folders = tree.folders().filter(holds);
-            // Without a watch on all of them, those that are there help all the same.
-            while folders.next().is_some_and(|path| is_watched(&path)) {}
-        }
-        let name = crate::base::canon::to_canonical(&depends_on(step));
-        if let Some(seen) = seen.get_mut(&name)
-            && seen.epoch == epoch
-            && !seen.files.has_links()
-        {
-            seen.is_watched = seen.is_watched || seen.folders.iter().all(is_watched);
-        }
-    }
-
-    /// Whether all files that were believed to be as before are. `tree`: as it is at the end of the
-    /// run.
-    fn was_right(&self, tree: Option<&Snapshot>) -> bool {
-        let eyes = self.eyes();
-        let is_as_before = |seen: &SeenFiles| {
-            let changed = seen.files.changed(&self.beneath, tree);
-            changed.iter().all(|path| seen.was_told(path))
-        };
-        !eyes.is_deceived
-            && (eyes.seen.values())
-                .filter(|seen| seen.is_believed)
-                .all(is_as_before)
-    }
-
-    /// Forgets what was seen of a step's inputs: they are looked at again.
-    fn look_anew(&self, step: &Step) {
-        let name = crate::base::canon::to_canonical(&depends_on(step));
-        self.eyes().seen.remove(&name);
+        self.around(trees, |around| eyes.watch(around, &depends_on(step), all));
     }
 }
 
