@@ -84,6 +84,30 @@ fn a_proposal_is_mended_by_its_trial() {
 }
 
 #[test]
+fn what_may_have_written_and_cannot_be_tried_alone_is_left_out() {
+    let project = project(&["python3 passes.py", "python3 once.py"]);
+    let mark = project.parent().join("ran-before");
+    let text = format!(
+        "import os, sys\nif os.path.exists({mark:?}):\n    os.kill(os.getpid(), 9)\n\
+         open({mark:?}, 'w').close()\nopen('src/made.txt', 'w').write('new')\n"
+    );
+    project.write("once.py", text);
+    project.commit("once");
+    let ran = project.run(&["init", "--try", "--format", "json"]);
+    let document = ran.exits(0).json();
+    let tried = document["tried"].as_array().unwrap();
+    let once = tried.iter().find(|one| one["name"] == "once").unwrap();
+    let outcome = once["outcome"].as_str().unwrap();
+    assert!(
+        outcome.starts_with("left out: perhaps it wrote `src/made.txt`"),
+        "{outcome}"
+    );
+    let text = project.read("contracts/verify.vplan");
+    assert!(text.contains("check passes"), "{text}");
+    assert!(!text.contains("check once"), "{text}");
+}
+
+#[test]
 fn what_was_red_before_goes_into_a_baseline() {
     let project = project(&["eslint ."]);
     let finding =
@@ -104,7 +128,8 @@ fn what_was_red_before_goes_into_a_baseline() {
     project
         .run(&["init", "--try"])
         .exits(0)
-        .says("1 finding of before vplan");
+        .says("1 finding of before vplan")
+        .warns("apart from the work tree\n");
     let baseline = project.read("contracts/verify.baseline.kdl");
     assert!(baseline.contains("no-bad"), "{baseline}");
     project.run(&["run", "--all"]).exits(0).says("1 known");

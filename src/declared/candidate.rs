@@ -101,6 +101,8 @@ pub struct Candidate {
     pub name: Option<String>,
     /// Remarks for the comment above the check: what was removed, which cell of a matrix it is.
     pub notes: Vec<String>,
+    /// Remarks about what it runs and nobody could look through, for the same comment.
+    pub unseen: Vec<String>,
     /// What became of it.
     pub state: State,
 }
@@ -128,6 +130,7 @@ impl Candidate {
             unchanged: Vec::new(),
             name: None,
             notes: Vec::new(),
+            unseen: Vec::new(),
             state: State::Open,
         }
     }
@@ -150,9 +153,9 @@ impl Candidate {
         }
     }
 
-    /// Leaves out what a trial has seen to write.
-    pub fn wrote(&mut self, files: &str) {
-        self.leave_out(Reason::Writes, format!("the trial wrote {files}"));
+    /// All remarks.
+    pub fn remarks(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().chain(&self.unseen)
     }
 
     /// Leaves it out.

@@ -78,14 +78,14 @@ pub fn attempt(
     let mut told = Vec::new();
     for check in found.declared.checks.clone() {
         let record = first.steps.iter().find(|record| record.id == check.name);
-        let wrote = writers.iter().find(|(name, _)| *name == check.name);
+        let writer = writers.iter().find(|writer| writer.check == check.name);
         let candidate = found.declared.found.candidate_mut(check.candidate);
         // Known findings are of a check by its name.
         candidate.name = Some(check.name.clone());
-        let what = match (record, wrote) {
-            (_, Some((_, files))) => {
-                candidate.wrote(files);
-                format!("left out: it wrote {files}")
+        let what = match (record, writer) {
+            (_, Some(writer)) => {
+                candidate.leave_out(Reason::Writes, writer.what.clone());
+                format!("left out: {}", writer.what)
             }
             (Some(record), None) => outcome(record, candidate, &recording),
             (None, None) => "did not run".to_owned(),
@@ -105,10 +105,9 @@ pub fn attempt(
 /// Notes in a candidate what came of its check; returns it in words.
 fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording) -> String {
     let detail = record.detail.clone().unwrap_or_default();
-    let is_missing = record.failure_code == Some(Open::Known(FailureCode::SetupOrBootstrap));
     match record.status {
         Status::Passed | Status::PassedWithWarnings | Status::Flaky => "passes".to_owned(),
-        _ if is_missing => {
+        _ if is_missing(record) => {
             let needs = format!("could not be tried: {detail}");
             candidate.notes.push(needs.clone());
             needs
@@ -235,40 +234,79 @@ impl Trial<'_> {
         })
     }
 
-    /// The checks that changed tracked files, with the files: where some did, each check that may
-    /// have is run alone.
-    fn writers(&self, found: &Proposed, first: &Report) -> Vec<(String, String)> {
-        let moved = [Code::IndexDiffers, Code::TreeMoved];
-        let is_moved = |report: &Report| report.caveats.iter().any(|c| moved.contains(&c.code));
-        let blamed = |record: &&StepRecord| record.failure_code.as_deref() == Some(TREE_CHANGED);
-        if !is_moved(first) && !first.steps.iter().any(|r| blamed(&r)) {
+    /// The checks that changed tracked files: where some did, each check that may have is run alone.
+    /// One of which that does not show the opposite counts as one that did.
+    fn writers(&self, found: &Proposed, first: &Report) -> Vec<Writer> {
+        if !is_moved(first) && !first.steps.iter().any(is_blamed) {
             return Vec::new();
         }
         let ran = first.steps.iter().filter(|record| record.tries > 0);
-        let mut writers = Vec::new();
-        for record in ran {
+        let suspects = ran.filter(|record| !is_missing(record));
+        let writer = |record: &StepRecord| {
             let alone = BTreeSet::from([record.id.clone()]);
             // What it needs runs with it.
-            let Ok(report) = self.run(found, &alone) else {
-                continue;
+            let why = match self.run(found, &alone) {
+                Err(why) => why,
+                Ok(report) => {
+                    let own = report.steps.iter().find(|own| own.id == record.id);
+                    if own.is_some_and(is_blamed) || is_moved(&report) {
+                        return Some(format!("it wrote {}", changed_files(&report)));
+                    }
+                    match own {
+                        Some(own) if own.exit_code.is_some() => return None,
+                        _ => "it did not come to its end".to_owned(),
+                    }
+                }
             };
-            let caveats = report.caveats.iter().filter(|c| moved.contains(&c.code));
-            let files: BTreeSet<String> = caveats
-                .flat_map(|c| &c.files)
-                .map(|file| format!("`{file}`"))
-                .collect();
-            let own = report.steps.iter().find(|r| r.id == record.id);
-            if own.as_ref().is_some_and(&blamed) || !files.is_empty() {
-                let named = if files.is_empty() {
-                    "tracked files".to_owned()
-                } else {
-                    first_of(files.iter(), 3)
-                };
-                writers.push((record.id.clone(), named));
-            }
-        }
-        writers
+            let files = changed_files(first);
+            Some(format!(
+                "perhaps it wrote {files}, and it could not be tried alone ({why})"
+            ))
+        };
+        let writers = suspects.filter_map(|record| {
+            Some(Writer {
+                check: record.id.clone(),
+                what: writer(record)?,
+            })
+        });
+        writers.collect()
     }
+}
+
+/// A check that is left out because it writes, or because nothing shows that it does not.
+struct Writer {
+    check: String,
+    /// What it did, in words.
+    what: String,
+}
+
+/// The caveats that say that tracked files changed during a run.
+const MOVED: [Code; 2] = [Code::IndexDiffers, Code::TreeMoved];
+
+fn is_moved(report: &Report) -> bool {
+    report.caveats.iter().any(|c| MOVED.contains(&c.code))
+}
+
+fn is_blamed(record: &StepRecord) -> bool {
+    record.failure_code.as_deref() == Some(TREE_CHANGED)
+}
+
+/// Whether a program that it needs is not there.
+fn is_missing(record: &StepRecord) -> bool {
+    record.failure_code == Some(Open::Known(FailureCode::SetupOrBootstrap))
+}
+
+/// The tracked files that changed during a run, the first of them, for people.
+fn changed_files(report: &Report) -> String {
+    let caveats = report.caveats.iter().filter(|c| MOVED.contains(&c.code));
+    let files: BTreeSet<String> = caveats
+        .flat_map(|c| &c.files)
+        .map(|file| format!("`{file}`"))
+        .collect();
+    if files.is_empty() {
+        return "tracked files".to_owned();
+    }
+    first_of(files.iter(), 3)
 }
 
 /// Says in a line what a trial came to.

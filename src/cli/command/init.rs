@@ -64,7 +64,7 @@ fn tried(
     if found.declared.checks.is_empty() {
         return Ok(TrialEnd::Untried("no source declares a check".to_owned()));
     }
-    terminal.note("trying the checks on HEAD, apart from the work tree");
+    terminal.note("trying the checks on HEAD, apart from the work tree\n");
     let budget = Duration::from_millis(args.budget);
     trial::attempt(&global.engine(), site, found, budget)
 }
