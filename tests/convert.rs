@@ -416,12 +416,25 @@ fn every_key_of_acode() {
                     "max-warnings 10",
                     "max-errors 1",
                 ],
-                &["9 no-effect: `verifier.require_test_pass`"],
+                &[
+                    "5 lost: `verifier.llm_timeout_seconds`",
+                    "9 no-effect: `verifier.require_test_pass`",
+                ],
             ),
             (
                 "commands: {test: b, lint: c}\nverifier:\n  timeouts: {test_timeout_seconds: 7}\n  thresholds:\n    max_linter_warnings: 10\n    require_test_pass: false\n",
                 &["timeout 7s", "max-warnings 10"],
                 &["6 changed: `verifier.thresholds.require_test_pass`"],
+            ),
+            (
+                "commands: {test: b}\nverifier:\n  checks: {compilation: false}\n  timeouts: {compilation: 8, tests: 7}\n  thresholds: {max_errors: 1}\n  max_linter_warnings: 10\n",
+                &["timeout 7s"],
+                &[
+                    "3 no-effect: `verifier.checks.compilation`",
+                    "4 no-effect: `verifier.timeouts.compilation`",
+                    "5 lost: `verifier.thresholds.max_errors`",
+                    "6 lost: `verifier.max_linter_warnings`",
+                ],
             ),
             (
                 "criteria:\n- type: file_exists\n  paths: [a.txt, b.txt]\n- type: file_exists\n  path: 'src/*.ts'\n- type: file_exists\n",
@@ -501,7 +514,7 @@ fn every_key_of_acode() {
             (
                 "verifier:\n  timeouts: {tests: 7, compilation: 8, static_analysis: 9, llm_review: 10}\ncommands: {test: a, build: b, lint: c}\n",
                 &["timeout 7s", "timeout 8s", "timeout 9s"],
-                &[],
+                &["2 lost: `verifier.timeouts.llm_review`"],
             ),
             (
                 "verifier:\n  steps:\n  - {name: a b, kind: custom, run: x}\n",

@@ -16,6 +16,7 @@
 //! | `verifier.timeouts.compilation`, `tests`, `llm_review`, `static_analysis` | `timeout` of that kind |
 //! | `compilation_timeout_seconds`, `test_timeout_seconds`, `llm_timeout_seconds`, `linter_timeout_seconds`, in `verifier`, its `timeouts` or its `thresholds` | `timeout` of that kind |
 //! | `max_linter_errors`, `max_linter_warnings`, likewise | `max-errors`, `max-warnings` of lint checks |
+//! | one of these limits, where no check is of its kind | lost; no effect where the kind is switched off |
 //! | `require_test_pass`, likewise | true: what `test` means; false: changed, tests must pass |
 //! | `criteria`, of the file, of `verifier` or of `steps[]`: `type`, `name`, `path`, `paths`, `file`, `files`, `command`, `cwd`, `timeout_seconds`, `contains`, `not_contains`, `matches`, `pattern`, `not_empty`, `min_size`, `max_size`, `max_errors`, `max_warnings`, `min_tests`, `required`, `prompt`, `question`, `criteria`, `context` | a `file` check for each path; `compile`, `test`, `lint` of its command; `judge` |
 //! | `verifier.timeout_seconds` | `limits { budget }` |
@@ -168,6 +169,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     for (what, list) in criteria::lists(&root) {
         criteria::criteria(builder, &what, list, &verifier);
     }
+    verifier.unused(builder);
 }
 
 /// Accounts for the steps of a plan, whose criteria are read apart.
@@ -190,6 +192,8 @@ struct Verifier {
     off_types: Vec<String>,
     timeouts: BTreeMap<Kind, u64>,
     lint: Vec<Setting>,
+    /// The keys of these, each with the kind of the checks that it limits.
+    limited: Vec<(Kind, String, Place)>,
 }
 
 impl Verifier {
@@ -236,10 +240,9 @@ impl Verifier {
     fn flat(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) -> bool {
         let name = key.name.as_str();
         if let Some((_, kind)) = FLAT_TIMEOUTS.iter().find(|(known, _)| *known == name) {
-            let seconds = builder.whole(what, node, 1, MOST_SECONDS);
-            self.timeouts.extend(seconds.map(|n| (*kind, n * 1_000)));
+            self.timeout(builder, what, node, *kind);
         } else if let Some((_, row)) = FLAT_THRESHOLDS.iter().find(|(known, _)| *known == name) {
-            self.lint.extend(count(builder, what, node, *row));
+            self.threshold(builder, what, node, *row);
         } else if name == "require_test_pass" {
             let what = format!("`{what}`");
             match builder.boolean(&what, node) {
@@ -300,10 +303,8 @@ impl Verifier {
             if self.flat(builder, &what, key, node) {
                 continue;
             }
-            if let Some(kind) = builder.meaning("verifier.timeouts.", key, TIMEOUTS)
-                && let Some(seconds) = builder.whole(&what, node, 1, MOST_SECONDS)
-            {
-                self.timeouts.insert(kind, seconds * 1_000);
+            if let Some(kind) = builder.meaning("verifier.timeouts.", key, TIMEOUTS) {
+                self.timeout(builder, &what, node, kind);
             }
         }
     }
@@ -314,9 +315,43 @@ impl Verifier {
             if self.flat(builder, &what, key, node) {
                 continue;
             }
-            let row = builder.meaning("verifier.thresholds.", key, THRESHOLDS);
-            self.lint
-                .extend(row.and_then(|row| count(builder, &what, node, row)));
+            if let Some(row) = builder.meaning("verifier.thresholds.", key, THRESHOLDS) {
+                self.threshold(builder, &what, node, row);
+            }
+        }
+    }
+
+    fn timeout(&mut self, builder: &mut Builder<'_>, what: &str, node: &Node, kind: Kind) {
+        if let Some(seconds) = builder.whole(what, node, 1, MOST_SECONDS) {
+            self.timeouts.insert(kind, seconds * 1_000);
+            self.limited.push((kind, what.to_owned(), node.place));
+        }
+    }
+
+    fn threshold(&mut self, builder: &mut Builder<'_>, what: &str, node: &Node, row: Row) {
+        if let Some(setting) = count(builder, what, node, row) {
+            self.lint.push(setting);
+            self.limited.push((Kind::Lint, what.to_owned(), node.place));
+        }
+    }
+
+    /// Accounts for the limits of kinds that no check has in the end.
+    fn unused(&self, builder: &mut Builder<'_>) {
+        for (kind, what, place) in &self.limited {
+            if builder.has_check(*kind) {
+                continue;
+            }
+            let what = format!("`{what}`");
+            let verb = kind.verb();
+            let lost = if self.off.contains(kind) {
+                let why = format!("checks of the kind `{verb}` are switched off there");
+                Lost::no_effect(what, *place, why)
+            } else {
+                let why = format!("the file has no command for a check of the kind `{verb}`");
+                let hand = format!("a check with `{verb}`, and the limit in it");
+                Lost::gone(what, *place, why).by_hand(hand)
+            };
+            builder.lost.push(lost);
         }
     }
 

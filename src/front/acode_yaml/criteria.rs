@@ -311,14 +311,7 @@ impl<'n> Criterion<'n> {
             }
             kind => {
                 let Some(command) = self.command else {
-                    let made = |entry: &crate::contract::draft::CheckEntry| {
-                        matches!(
-                            entry,
-                            crate::contract::draft::CheckEntry::Check(check)
-                                if check.verbs.iter().any(|v| matches!(&v.value, Verb::Command(k, _) if *k == kind))
-                        )
-                    };
-                    let lost = if builder.draft.entries.iter().any(made) {
+                    let lost = if builder.has_check(kind) {
                         let why = "it names no command: the checks of its kind, from `commands` and `verifier.tools`, are in the contract anyway";
                         Lost::no_effect(what, item.place, why)
                     } else {

@@ -342,6 +342,19 @@ impl<'s> Builder<'s> {
         unused(&mut self.names, wish)
     }
 
+    /// Whether the draft has a check of a kind with a command or a question.
+    pub(in crate::front) fn has_check(&self, kind: Kind) -> bool {
+        let is_of_kind = |verb: &At<Verb>| match &verb.value {
+            Verb::Command(own, _) => *own == kind,
+            Verb::Judge(_) => kind == Kind::Judge,
+            Verb::Shell(_) | Verb::File { .. } => false,
+        };
+        self.draft.entries.iter().any(|entry| match entry {
+            CheckEntry::Check(check) => check.verbs.iter().any(is_of_kind),
+            _ => false,
+        })
+    }
+
     /// Makes the checks for a shell command, and returns their names, in order. Each but the first
     /// needs the one before it.
     pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
