@@ -274,6 +274,47 @@ fn what_was_not_read_whole_is_not_recorded() {
 }
 
 #[test]
+fn thousands_of_findings_are_known() {
+    let project = project(LINT);
+    project.write("src/a.js", "var a = 1;\n".repeat(2_000));
+    at_base(&project);
+    run(&project, 40);
+    project
+        .run(&["baseline", "record"])
+        .exits(0)
+        .says("2000 known, 2000 added");
+    at_base(&project);
+    // They are the same further down, and one more is one more.
+    project.write(
+        "src/a.js",
+        format!("let b;\n{}", "var a = 1;\n".repeat(2_000)),
+    );
+    let report = run(&project, 0);
+    assert_eq!(outcome(&report, 0), ("passed_with_warnings", "known"));
+    project.write("src/b.js", "var new = 1;\n");
+    let report = run(&project, 40);
+    let detail = report["steps"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("1 more"), "{detail}");
+    // The page has room for some.
+    let page = project.run(&["report", "--html", "-"]).exits(0).out();
+    assert!(page.contains("1801 more findings"), "{page}");
+    assert!(page.contains("src/b.js"), "what is new comes first");
+}
+
+#[test]
+fn more_findings_than_can_be_listed_are_refused() {
+    let project = project(LINT);
+    project.write("src/a.js", "var a = 1;\n".repeat(3_001));
+    at_base(&project);
+    run(&project, 40);
+    project
+        .run(&["baseline", "record", "lint"])
+        .exits(44)
+        .warns("it has 3001 findings, and at most 3000 of a severity can be listed");
+    assert!(!project.exists(FILE));
+}
+
+#[test]
 fn a_damaged_file_is_an_error() {
     let project = known(LINT);
     let good = project.read(FILE);

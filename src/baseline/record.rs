@@ -1,12 +1,13 @@
 //! Makes the baseline of what a run has found.
 
-use super::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES, TEXT_SHOWN};
+use super::{Baseline, EntryKind, KnownEntry, MAX_BYTES, MAX_ENTRIES, TEXT_SHOWN, encode};
 use crate::base::inert::inert;
+use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::baseline::cannot_be_known;
 use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{FailedTest, Finding};
+use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, FailedTest, Finding};
 use crate::contract::{Body, Contract};
 use crate::plan::{Plan, Step};
 use crate::run::record::StepRecord;
@@ -146,8 +147,9 @@ fn changed(
                     .filter(|e| e.check == check && words(e))
                     .cloned()
                     .collect();
-                let is_kept = |e: &KnownEntry| kept.iter().any(|k| k.fingerprint == e.fingerprint);
-                let fresh = found.into_iter().filter(|e| !is_kept(e));
+                let before: BTreeSet<_> = kept.iter().map(|e| e.fingerprint.clone()).collect();
+                let is_fresh = |e: &KnownEntry| !before.contains(&e.fingerprint);
+                let fresh = found.into_iter().filter(is_fresh);
                 let found: Vec<KnownEntry> = kept.iter().cloned().chain(fresh).collect();
                 // What cannot be known may hide what is listed.
                 let hides = unknowable > 0;
@@ -163,20 +165,29 @@ fn changed(
         check: check.clone(),
         why: "the run did not have it".to_owned(),
     }));
-    if after.len() > MAX_ENTRIES {
+    let mut baseline = Baseline { entries: after };
+    if let Some(why) = too_large(&baseline) {
         left.push(LeftOut {
             check: String::new(),
-            why: format!("a baseline has at most {MAX_ENTRIES} entries: nothing was recorded"),
+            why: format!("{why}: nothing was recorded"),
         });
-        after = old.entries().cloned().collect();
+        baseline = old.clone();
     }
-    let baseline = Baseline { entries: after };
     Recording {
         added: baseline.beyond(old).values().sum(),
         removed: old.beyond(&baseline).values().sum(),
         baseline,
         left,
     }
+}
+
+/// Says why a baseline could not be read again.
+fn too_large(baseline: &Baseline) -> Option<String> {
+    if baseline.entries.len() > MAX_ENTRIES {
+        return Some(format!("a baseline has at most {MAX_ENTRIES} entries"));
+    }
+    let is_large = u64::try_from(encode(baseline).len()).is_ok_and(|size| size > MAX_BYTES);
+    is_large.then(|| format!("a baseline has at most {}", show_size(MAX_BYTES)))
 }
 
 /// Returns what a step has found, and how much of that cannot be known.
@@ -212,6 +223,17 @@ fn found(
     let listed = count(record.diagnostics.len());
     let counted = (record.errors.unwrap_or(0)).saturating_add(record.warnings.unwrap_or(0));
     let failed = record.tests.map_or(0, |tests| tests.failed);
+    let most = count(FINDINGS_KEPT);
+    if record.errors.is_some_and(|n| n > most) || record.warnings.is_some_and(|n| n > most) {
+        return Err(format!(
+            "it has {counted} findings, and at most {most} of a severity can be listed: divide it into checks of fewer files"
+        ));
+    }
+    if failed > count(FAILED_KEPT) {
+        return Err(format!(
+            "{failed} of its tests fail, and at most {FAILED_KEPT} can be listed: divide it into checks of fewer tests"
+        ));
+    }
     if !record.problems.is_empty()
         || listed != counted
         || count(record.failed_tests.len()) != failed

@@ -8,10 +8,11 @@ use crate::base::canon::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most findings of each severity that are kept with their text.
-pub const FINDINGS_KEPT: usize = 100;
+/// The most findings of each severity that are kept with their text: as many as a baseline of a
+/// tool that was never heeded has.
+pub const FINDINGS_KEPT: usize = 3_000;
 /// The most failed tests that are kept with their message.
-pub const FAILED_KEPT: usize = 100;
+pub const FAILED_KEPT: usize = 500;
 /// The most lines that are kept of what speaks against a pass.
 pub const PROBLEMS_KEPT: usize = 20;
 /// The most bytes that are kept of a message, a name or a path.

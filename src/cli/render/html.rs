@@ -32,6 +32,10 @@ pub const LOG_SHOWN: usize = 64 << 10;
 pub const LOGS_SHOWN: usize = 8 << 20;
 /// Matched files that a reason names.
 const FILES: usize = 20;
+/// Findings of a step on the page.
+const FINDINGS: usize = 200;
+/// Failed tests of a step on the page.
+const TESTS: usize = 100;
 
 /// The most runs in the trend.
 pub const RUNS_SHOWN: usize = 50;
@@ -439,12 +443,14 @@ fn step(
         let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
     }
     findings(out, record);
-    for test in &record.failed_tests {
+    let tests = record.news_first().1;
+    for (test, _) in tests.iter().take(TESTS) {
         let _ = writeln!(out, "<h3 class=\"id\">{}</h3>", text(&test.name));
         if let Some(message) = &test.message {
             let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", lines(message));
         }
     }
+    rest(out, tests.len(), TESTS, "failed test");
     output(out, record, log.map(String::as_str), open);
     out.push_str("</details>\n");
 }
@@ -505,7 +511,8 @@ fn findings(out: &mut String, record: &StepRecord) {
         return;
     }
     out.push_str("<ul class=\"findings\">\n");
-    for (finding, known) in record.news_first().0 {
+    let all = record.news_first().0;
+    for (finding, known) in all.iter().take(FINDINGS).copied() {
         let (level, tone) = match finding.severity {
             Level::Error => ("error", "bad"),
             Level::Warning => ("warning", "warn"),
@@ -520,6 +527,19 @@ fn findings(out: &mut String, record: &StepRecord) {
         );
     }
     out.push_str("</ul>\n");
+    rest(out, all.len(), FINDINGS, "finding");
+}
+
+/// Says how many the page does not list.
+fn rest(out: &mut String, all: usize, listed: usize, word: &str) {
+    let more = all.saturating_sub(listed);
+    if more > 0 {
+        let more = count(more, &format!("more {word}"));
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">{more}, in the run's report.json</p>"
+        );
+    }
 }
 
 fn place(finding: &Finding) -> String {

@@ -14,6 +14,11 @@ use std::path::Path;
 const MAX_FILE: u64 = 4 << 20;
 /// The most bytes of files that are read for one step.
 const MAX_ALL: usize = 64 << 20;
+/// The most bytes of lines that the findings of one step are on: thousands may be on one line of
+/// a file that a tool has written.
+const MAX_LINES: usize = 64 << 20;
+/// The number of lines from one known beginning of a line to the next.
+const STRIDE: usize = 64;
 
 /// Makes what the findings of a reading are, in its order; `root` is the repository's folder. Where a
 /// line cannot be read (another file than a regular one of the repository, or too large a one), the
@@ -31,6 +36,7 @@ pub fn of_step(beneath: &Beneath, root: &Path, step: &Step, reading: &Reading) -
         beneath,
         read: BTreeMap::new(),
         left: MAX_ALL,
+        lines_left: MAX_LINES,
     };
     fingerprints(step.check(), &argv, reading, &mut |finding| {
         files.line(root, step, finding)
@@ -40,9 +46,36 @@ pub fn of_step(beneath: &Beneath, root: &Path, step: &Step, reading: &Reading) -
 /// The files that were read, each once.
 struct Files<'a> {
     beneath: &'a Beneath,
-    read: BTreeMap<RepoPath, Option<Vec<u8>>>,
+    read: BTreeMap<RepoPath, Option<Lines>>,
     /// The number of bytes that may still be read.
     left: usize,
+    /// The number of bytes of lines that may still be returned.
+    lines_left: usize,
+}
+
+/// A text whose lines are found without reading it from its beginning.
+struct Lines {
+    text: Vec<u8>,
+    /// The beginnings of every [`STRIDE`]th line.
+    begins: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: Vec<u8>) -> Self {
+        let ends = memchr::memchr_iter(b'\n', &text).map(|end| end + 1);
+        let begins = std::iter::once(0).chain(ends).step_by(STRIDE).collect();
+        Self { text, begins }
+    }
+
+    /// The line of an index, from 0.
+    fn get(&self, index: usize) -> Option<&[u8]> {
+        let from = *self.begins.get(index / STRIDE)?;
+        let mut rest = self.text.get(from..)?;
+        for _ in 0..index % STRIDE {
+            rest = rest.get(memchr::memchr(b'\n', rest)? + 1..)?;
+        }
+        rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len()))
+    }
 }
 
 impl Files<'_> {
@@ -60,15 +93,16 @@ impl Files<'_> {
             ],
         };
         places.into_iter().flatten().find_map(|path| {
-            let text = self.content(&path)?.split(|b| *b == b'\n').nth(number)?;
+            let text = self.content(&path)?.get(number)?.to_vec();
+            self.lines_left = self.lines_left.checked_sub(text.len())?;
             Some(Line {
                 file: path.to_string(),
-                text: text.to_vec(),
+                text,
             })
         })
     }
 
-    fn content(&mut self, path: &RepoPath) -> Option<&[u8]> {
+    fn content(&mut self, path: &RepoPath) -> Option<&Lines> {
         if !self.read.contains_key(path) {
             let found = if self.left == 0 {
                 None
@@ -77,8 +111,37 @@ impl Files<'_> {
             };
             let length = found.as_ref().map_or(0, Vec::len);
             self.left = self.left.saturating_sub(length);
-            self.read.insert(path.clone(), found);
+            self.read.insert(path.clone(), found.map(Lines::of));
         }
-        self.read.get(path)?.as_deref()
+        self.read.get(path)?.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_a_split() {
+        for (count, end) in [
+            (0, ""),
+            (1, ""),
+            (1, "\n"),
+            (63, ""),
+            (64, "\n"),
+            (200, "\n\n"),
+        ] {
+            let lines: Vec<String> = (0..count).map(|n| format!("line {n}")).collect();
+            let text = lines.join("\n") + end;
+            let split: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').collect();
+            let lines = Lines::of(text.clone().into_bytes());
+            for index in 0..split.len() + 3 {
+                assert_eq!(
+                    lines.get(index),
+                    split.get(index).copied(),
+                    "{count} {end:?}"
+                );
+            }
+        }
     }
 }
