@@ -48,9 +48,9 @@ enum Source {
     Path,
 }
 
-/// The arguments of commands whose values the repository or vplan knows: command (`*` is any),
-/// argument, source.
-const SOURCES: [(&str, &str, Source); 18] = [
+/// The arguments of commands whose values the repository or vplan knows: command with its
+/// subcommand (`*` is any), argument, source.
+const SOURCES: [(&str, &str, Source); 21] = [
     ("run", "names", Source::Selector),
     ("loop", "names", Source::Selector),
     ("explain", "name", Source::Check),
@@ -64,6 +64,9 @@ const SOURCES: [(&str, &str, Source); 18] = [
     ("man", "command", Source::Command),
     ("std", "name", Source::Std),
     ("schema", "name", Source::Document),
+    ("baseline record", "checks", Source::Check),
+    ("baseline record", "run", Source::Run),
+    ("baseline show", "checks", Source::Check),
     ("*", "only", Source::Selector),
     ("*", "skip", Source::Check),
     ("*", "check", Source::Check),
@@ -372,9 +375,12 @@ mod tests {
                     .collect();
                 args.iter().any(|a| a.get_action().takes_values())
             };
-            let found = all
-                .get_subcommands()
-                .any(|command| (name == "*" || command.get_name() == name) && has(command));
+            let found = all.get_subcommands().any(|command| {
+                let own = command.get_name();
+                let is_nested = |nested: &Command| format!("{own} {}", nested.get_name()) == name;
+                (name == "*" || own == name) && has(command)
+                    || command.get_subcommands().any(|n| is_nested(n) && has(n))
+            });
             assert!(found, "{name} {id} {source:?}");
         }
     }
