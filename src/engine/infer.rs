@@ -8,7 +8,6 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::baseline::Baseline;
 use crate::declared::proposal::{self, Proposal as Declared};
-use crate::declared::tasks::package;
 use crate::declared::tree::Tree;
 use crate::effect::os::files;
 use crate::effect::repo::baseline;
@@ -16,6 +15,7 @@ use crate::effect::repo::infer::contract;
 use crate::effect::repo::infer::declared;
 use crate::effect::repo::infer::propose::{self, Part, Proposal};
 use crate::effect::repo::load::{self, Site};
+use crate::front::std as shipped;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -54,7 +54,7 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
     let declared = proposal::propose(&tree, &name);
     let proposal = propose::propose(&site.root, git).map_err(unreadable)?;
     // Shipped contracts are shorter, where manifests alone speak and nothing of them writes.
-    let is_plain = !declared.is_said() && proposal::is_harmless(&tree, &commands(&tree, &proposal));
+    let is_plain = !declared.is_said() && proposal::is_harmless(&tree, &commands(&proposal));
     if !declared.checks.is_empty() && !is_plain {
         return Ok(Proposed {
             text: declared.text.clone(),
@@ -81,39 +81,33 @@ pub fn propose(site: &Site) -> Result<Proposed, Failure> {
 }
 
 /// The commands of a proposal, those of the shipped contracts among them, with their directories.
-fn commands(tree: &Tree, proposal: &Proposal) -> Vec<(RepoPath, Vec<String>)> {
+fn commands(proposal: &Proposal) -> Vec<(RepoPath, Vec<String>)> {
     let mut all: Vec<(RepoPath, Vec<String>)> = Vec::new();
     for part in &proposal.parts {
         match part {
             Part::Import { source, at, .. } => {
-                let manager = package::manager(tree, at).0;
-                let mut scripts = |program: &[&str], names: &[&str]| {
-                    for name in names {
-                        let words = program.iter().chain([name]);
-                        all.push((at.clone(), words.map(|w| (*w).to_owned()).collect()));
-                    }
-                };
-                if source.starts_with("std:node@") {
-                    scripts(&[manager, "run"], &["lint", "typecheck", "test", "build"]);
-                } else if source.starts_with("std:make@") {
-                    scripts(&["make"], &["lint", "check", "test", "all"]);
-                }
+                let own = shipped::commands(source);
+                all.extend(own.iter().filter_map(|c| Some((at.clone(), words(c)?))));
             }
             Part::Checks { checks, .. } => {
-                for check in checks {
-                    let Command::Argv { pieces, .. } = &check.command else {
-                        continue;
-                    };
-                    let words = pieces.iter().filter_map(|piece| match piece {
-                        Piece::Word(word) => word.as_str().map(str::to_owned),
-                        Piece::Changed => None,
-                    });
-                    all.push((check.dir.clone(), words.collect()));
-                }
+                let own = checks.iter();
+                all.extend(own.filter_map(|c| Some((c.dir.clone(), words(&c.command)?))));
             }
         }
     }
     all
+}
+
+/// The words of a command, without what stands for files.
+fn words(command: &Command) -> Option<Vec<String>> {
+    let Command::Argv { pieces, .. } = command else {
+        return None;
+    };
+    let words = pieces.iter().filter_map(|piece| match piece {
+        Piece::Word(word) => word.as_str().map(str::to_owned),
+        Piece::Changed => None,
+    });
+    Some(words.collect())
 }
 
 impl Engine<'_> {
@@ -172,4 +166,23 @@ fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shipped_is_harmless_by_itself() {
+        for one in shipped::SHIPPED {
+            let import = format!("std:{}@{}", one.name, one.version);
+            for command in shipped::commands(&import) {
+                let one = [(RepoPath::root(), words(&command).unwrap())];
+                assert!(
+                    proposal::is_harmless(&Tree::default(), &one),
+                    "{import}: {one:?}"
+                );
+            }
+        }
+    }
 }

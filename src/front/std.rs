@@ -3,6 +3,11 @@
 //! A version that was released never changes: a repository that imports it relies on that. An
 //! improvement becomes the next version.
 
+use crate::base::command::Command;
+use crate::base::diagnostic::Diagnostics;
+use crate::base::source::{Source, Sources};
+use crate::contract::draft::{CheckEntry, Verb};
+
 /// A contract inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shipped {
@@ -47,6 +52,31 @@ impl Shipped {
     }
 }
 
+/// Returns the commands of an imported contract (`std:node@1`), those of all its conditions; none
+/// where no such contract is shipped.
+#[must_use]
+pub fn commands(import: &str) -> Vec<Command> {
+    let parts = import.strip_prefix("std:").and_then(|t| t.split_once('@'));
+    let shipped = parts.and_then(|(name, version)| find(name, version.parse().ok()?));
+    let Some(shipped) = shipped else {
+        return Vec::new();
+    };
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new(import.to_owned(), shipped.text));
+    // A test sees that what is shipped is without errors.
+    let draft = super::lower(&sources, id, &mut Diagnostics::default());
+    let mut commands = Vec::new();
+    for entry in draft.entries {
+        if let CheckEntry::Check(check) = entry {
+            commands.extend(check.verbs.into_iter().filter_map(|verb| match verb.value {
+                Verb::Command(_, command) => Some(command),
+                _ => None,
+            }));
+        }
+    }
+    commands
+}
+
 /// Returns the contract of this name and version.
 #[must_use]
 pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
@@ -67,8 +97,6 @@ pub fn newest(name: &str) -> Option<&'static Shipped> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::diagnostic::Diagnostics;
-    use crate::base::source::{Source, Sources};
     use crate::contract::validate::validate;
 
     #[test]
@@ -98,6 +126,16 @@ mod tests {
             assert!(before < Some(key), "sorted");
             before = Some(key);
         }
+    }
+
+    #[test]
+    fn the_commands_of_an_import() {
+        for shipped in SHIPPED {
+            let import = format!("std:{}@{}", shipped.name, shipped.version);
+            assert!(!commands(&import).is_empty(), "{import}");
+        }
+        assert_eq!(commands("std:make@0"), []);
+        assert_eq!(commands("git:make@1"), []);
     }
 
     #[test]
