@@ -10,6 +10,7 @@ use super::launch;
 use super::script::{self, Job, Script};
 use super::shell;
 use super::tasks::{self, Body, Line};
+use super::text::shorten;
 use super::tree::Tree;
 use crate::base::path::RepoPath;
 use crate::check::tool::Invocation;
@@ -52,7 +53,7 @@ fn decide(tree: &Tree, index: usize, mut candidate: Candidate, found: &mut Decla
                     candidate.leave_out(Reason::Writes, "generates files");
                 }
                 _ => match of_text(tree, &candidate.dir, &candidate.env, text, 0) {
-                    Ok(leaves) => candidate.leaves = leaves,
+                    Ok(seen) => seen.put_into(&mut candidate),
                     Err(offence) => candidate.leave_out(offence.reason, offence.detail),
                 },
             }
@@ -87,16 +88,17 @@ fn decide(tree: &Tree, index: usize, mut candidate: Candidate, found: &mut Decla
         Judged::CheckingShell(text, note) => {
             candidate.notes.push(note);
             candidate.unchanged.clear();
-            candidate.leaves =
-                of_text(tree, &candidate.dir, &candidate.env, &text, 0).unwrap_or_default();
+            of_text(tree, &candidate.dir, &candidate.env, &text, 0)
+                .unwrap_or_default()
+                .put_into(&mut candidate);
             candidate.work = Work::Shell(text);
             return replace(found, index, candidate);
         }
     }
     let words = candidate.words().unwrap_or_default().to_vec();
     match of_words(tree, &candidate.dir, &candidate.env, &words, 0) {
-        Ok(leaves) => {
-            candidate.leaves = leaves;
+        Ok(seen) => {
+            seen.put_into(&mut candidate);
             replace(found, index, candidate);
         }
         Err(offence) => split(tree, index, candidate, &words, offence, found),
@@ -127,6 +129,37 @@ struct Offence {
     detail: String,
 }
 
+/// What a command runs in the end.
+#[derive(Default)]
+struct Seen {
+    leaves: Vec<Leaf>,
+    /// What could not be looked through, with the reasons.
+    unseen: Vec<String>,
+}
+
+impl Seen {
+    fn of(leaf: Leaf) -> Self {
+        Self {
+            leaves: vec![leaf],
+            unseen: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, other: Seen) {
+        self.leaves.extend(other.leaves);
+        for why in other.unseen {
+            if !self.unseen.contains(&why) {
+                self.unseen.push(why);
+            }
+        }
+    }
+
+    fn put_into(self, candidate: &mut Candidate) {
+        candidate.leaves = self.leaves;
+        candidate.unseen = self.unseen;
+    }
+}
+
 /// Finds the programs that an argument vector runs in the end.
 fn of_words(
     tree: &Tree,
@@ -134,7 +167,7 @@ fn of_words(
     env: &BTreeMap<String, String>,
     words: &[String],
     depth: usize,
-) -> Result<Vec<Leaf>, Offence> {
+) -> Result<Seen, Offence> {
     let peeled = launch::peel(words);
     let mut env = env.clone();
     env.extend(peeled.env.clone());
@@ -150,30 +183,42 @@ fn of_words(
         env: env.clone(),
         words,
     };
-    if depth >= DEEPEST {
-        return Ok(vec![leaf(program)]);
-    }
     // A package's script may be behind a launcher that is one of its own (`pnpm run x`).
     let body = match tasks::body(tree, &dir, &program) {
         Body::NotATask if peeled.at() > 0 => tasks::body(tree, &dir, words),
         body => body,
     };
     match body {
-        Body::NotATask | Body::Opaque(_) => Ok(vec![leaf(program)]),
+        Body::NotATask => Ok(Seen::of(leaf(program))),
+        Body::Opaque(why) => Ok(unseen(leaf(program), &why)),
+        Body::Lines(_) if depth >= DEEPEST => {
+            let why = format!("it is more than {DEEPEST} tasks deep");
+            Ok(unseen(leaf(program), &why))
+        }
         Body::Lines(lines) => {
-            let mut leaves = Vec::new();
+            let mut seen = Seen::default();
             for line in lines.iter().filter(|line| !line.ignored) {
                 let mut inner = env.clone();
                 inner.extend(line.env.clone());
                 let judged = judge::text(tree, &line.dir, &inner, &line.text);
                 offends(judged)?;
-                leaves.extend(of_text(tree, &line.dir, &inner, &line.text, depth + 1)?);
-                if leaves.len() > MOST_LEAVES {
+                seen.add(of_text(tree, &line.dir, &inner, &line.text, depth + 1)?);
+                if seen.leaves.len() > MOST_LEAVES {
                     break;
                 }
             }
-            Ok(leaves)
+            Ok(seen)
         }
+    }
+}
+
+/// A program that is a task nobody can read.
+fn unseen(leaf: Leaf, why: &str) -> Seen {
+    let command = leaf.words.join(" ");
+    let why = format!("what `{}` runs is not known: {why}", shorten(&command));
+    Seen {
+        leaves: vec![leaf],
+        unseen: vec![why],
     }
 }
 
@@ -184,9 +229,9 @@ fn of_text(
     env: &BTreeMap<String, String>,
     text: &str,
     depth: usize,
-) -> Result<Vec<Leaf>, Offence> {
+) -> Result<Seen, Offence> {
     let read = shell::read(text);
-    let mut leaves = Vec::new();
+    let mut seen = Seen::default();
     let mut here = dir.clone();
     for simple in read.commands.iter().take(MOST_LEAVES) {
         let words = simple.shown();
@@ -205,12 +250,12 @@ fn of_text(
             .iter()
             .filter_map(|(name, value)| Some((name.clone(), value.literal()?)));
         inner.extend(set);
-        leaves.extend(of_words(tree, &here, &inner, &words, depth)?);
-        if leaves.len() > MOST_LEAVES {
+        seen.add(of_words(tree, &here, &inner, &words, depth)?);
+        if seen.leaves.len() > MOST_LEAVES {
             break;
         }
     }
-    Ok(leaves)
+    Ok(seen)
 }
 
 /// Commands of a shell that do no work of their own.
@@ -396,5 +441,33 @@ mod tests {
         }
         // A script that runs itself has an end.
         looked(&files, "npm run loop");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_through_is_remarked() {
+        let makefile =
+            "a: ; $(MAKE) b\nb: ; make c\nc: ; make d\nd: ; make e\ne: ; make f\nf: ; cargo test\n";
+        let files = [("package.json", PACKAGE), ("Makefile", makefile)];
+        for (command, want) in [
+            (
+                "npm run nothing",
+                "what `npm run nothing` runs is not known: ",
+            ),
+            (
+                "make b",
+                "what `make f` runs is not known: it is more than 4 tasks deep",
+            ),
+        ] {
+            let found = looked(&files, command);
+            let one = found.candidates.first().unwrap();
+            assert_eq!(one.state, State::Open, "{command}");
+            let text = crate::declared::text::comment(one);
+            assert!(text.contains(want), "{command}: {text}");
+        }
+        for command in ["make c", "npm run check", "cargo test"] {
+            let found = looked(&files, command);
+            let one = found.candidates.first().unwrap();
+            assert_eq!(one.unseen, Vec::<String>::new(), "{command}");
+        }
     }
 }

@@ -313,7 +313,11 @@ fn text_of_one(
     };
     let is_glob =
         |text: &&String| !text.contains('\0') && Glob::parse(text.trim_start_matches('!')).is_ok();
-    let produces: Vec<String> = one.produces.iter().filter(is_glob).cloned().collect();
+    // `produces` has no globs that exclude.
+    let produces: Vec<String> = (one.produces.iter())
+        .filter(|glob| is_glob(glob) && !glob.starts_with('!'))
+        .cloned()
+        .collect();
     let unchanged: Vec<String> = one.unchanged.iter().filter(is_glob).cloned().collect();
     let needs: Vec<&str> = one
         .needs
@@ -362,7 +366,7 @@ pub fn comment(one: &Candidate) -> String {
         };
         parts.push(format!("also {}{more}", also.join(", ")));
     }
-    parts.extend(one.notes.iter().cloned());
+    parts.extend(one.remarks().cloned());
     visible(parts.join("; ").as_bytes()).replace('\n', " ")
 }
 

@@ -59,7 +59,7 @@ struct CheckDocument<'a> {
     /// Its name.
     name: &'a str,
     /// What was changed in comparison with the source, and what is known of it.
-    notes: &'a [String],
+    notes: Vec<&'a String>,
     /// The commands that it runs in the end, behind launchers, scripts and targets, as far as that
     /// is known.
     runs: Vec<String>,
@@ -131,7 +131,7 @@ pub(super) fn document<'a>(
                 one.dir.to_string()
             },
             name: &check.name,
-            notes: &one.notes,
+            notes: one.remarks().collect(),
             runs: one.leaves.iter().map(|leaf| leaf.words.join(" ")).collect(),
             source: Source::from(&one.origin),
             when: match &check.condition {
