@@ -4,14 +4,13 @@ use crate::base::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, Span};
-use crate::base::unit::show_size;
 use crate::base::word::count;
 use crate::baseline::error::UNKNOWN_CHECK;
 use crate::baseline::{Baseline, MAX_BYTES, decode, encode, quoted};
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files;
-use crate::effect::os::files::beneath::{Beneath, ReadError};
+use crate::effect::repo::beside::{self, UnreadBeside};
 use crate::effect::repo::load::Site;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,19 +93,15 @@ impl BaselineFile {
             .any(|d| d.severity == Severity::Error)
     }
 
-    fn of(path: &RepoPath, bytes: Vec<u8>) -> Result<Self, String> {
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            format!("it is not UTF-8 (at offset {at})")
-        })?;
+    fn of(path: &RepoPath, text: String) -> Self {
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
         let (baseline, found) = decode(&text, id);
-        Ok(Self {
+        Self {
             baseline: Some(baseline),
             diagnostics: found.sorted(),
             sources,
-        })
+        }
     }
 }
 
@@ -125,37 +120,14 @@ pub fn read(
     path: &RepoPath,
     revision: Option<&Oid>,
 ) -> Result<BaselineFile, BaselineFileError> {
-    let unreadable = |message: String| BaselineFileError::Unreadable {
-        path: path.clone(),
-        message,
-    };
-    let large = || unreadable(format!("it is larger than {}", show_size(MAX_BYTES)));
-    let bytes = match revision {
-        Some(commit) => {
-            let git = site.git.as_ref().map_err(GitError::clone)?;
-            match git.file_at(commit, path, MAX_BYTES) {
-                Err(GitError::TooLarge { .. }) => return Err(large()),
-                found => found?,
-            }
-        }
-        None => {
-            let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
-            // It is replaced by a rename, which would put a file where the symlink was.
-            if beneath.link(path).is_some() {
-                return Err(unreadable("it is a symlink".to_owned()));
-            }
-            match beneath.read(path, MAX_BYTES) {
-                Ok(bytes) => Some(bytes),
-                Err(ReadError::Missing) => None,
-                Err(ReadError::TooLarge(_)) => return Err(large()),
-                Err(e) => return Err(unreadable(e.to_string())),
-            }
-        }
-    };
-    bytes.map_or_else(
-        || Ok(BaselineFile::default()),
-        |bytes| BaselineFile::of(path, bytes).map_err(unreadable),
-    )
+    let text = beside::read(site, path, revision, MAX_BYTES).map_err(|unread| match unread {
+        UnreadBeside::Git(error) => BaselineFileError::Git(error),
+        UnreadBeside::File(message) => BaselineFileError::Unreadable {
+            path: path.clone(),
+            message,
+        },
+    })?;
+    Ok(text.map_or_else(BaselineFile::default, |text| BaselineFile::of(path, text)))
 }
 
 /// Examines the baseline of the work tree; `checks` are the names that the contract has, and its

@@ -3,12 +3,11 @@
 use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
-use crate::base::unit::show_size;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files;
-use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::retry_eintr::{flock, openat};
+use crate::effect::repo::beside::{self, UnreadBeside};
 use crate::effect::repo::load::Site;
 use crate::lock::error::NEWER;
 use crate::lock::{Lock, MAX_BYTES, decode, encode, update};
@@ -98,23 +97,17 @@ impl LockFile {
         self.diagnostics.iter().any(|d| d.code == NEWER)
     }
 
-    fn of(path: &RepoPath, bytes: Vec<u8>) -> Result<Self, String> {
-        let text = String::from_utf8(bytes).map_err(|e| {
-            format!(
-                "it is not UTF-8 (at offset {})",
-                e.utf8_error().valid_up_to()
-            )
-        })?;
+    fn of(path: &RepoPath, text: String) -> Self {
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
         let added = &sources;
         let (lock, found) = decode(added[id].text(), id);
-        Ok(Self {
+        Self {
             lock,
             diagnostics: found.sorted(),
             sources,
             text: Some(text),
-        })
+        }
     }
 }
 
@@ -133,37 +126,14 @@ pub fn read(
     path: &RepoPath,
     revision: Option<&Oid>,
 ) -> Result<LockFile, LockFileError> {
-    let unreadable = |message: String| LockFileError::Unreadable {
-        path: path.clone(),
-        message,
-    };
-    let large = || unreadable(format!("it is larger than {}", show_size(MAX_BYTES)));
-    let bytes = match revision {
-        Some(commit) => {
-            let git = site.git.as_ref().map_err(GitError::clone)?;
-            match git.file_at(commit, path, MAX_BYTES) {
-                Err(GitError::TooLarge { .. }) => return Err(large()),
-                found => found?,
-            }
-        }
-        None => {
-            let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
-            // It is replaced by a rename, which would put a file where the symlink was.
-            if beneath.link(path).is_some() {
-                return Err(unreadable("it is a symlink".to_owned()));
-            }
-            match beneath.read(path, MAX_BYTES) {
-                Ok(bytes) => Some(bytes),
-                Err(ReadError::Missing) => None,
-                Err(ReadError::TooLarge(_)) => return Err(large()),
-                Err(e) => return Err(unreadable(e.to_string())),
-            }
-        }
-    };
-    bytes.map_or_else(
-        || Ok(LockFile::default()),
-        |bytes| LockFile::of(path, bytes).map_err(unreadable),
-    )
+    let text = beside::read(site, path, revision, MAX_BYTES).map_err(|unread| match unread {
+        UnreadBeside::Git(error) => LockFileError::Git(error),
+        UnreadBeside::File(message) => LockFileError::Unreadable {
+            path: path.clone(),
+            message,
+        },
+    })?;
+    Ok(text.map_or_else(LockFile::default, |text| LockFile::of(path, text)))
 }
 
 /// Replaces a lock by what `change` makes of the one that is there then. Two writers take turns,

@@ -1,6 +1,7 @@
 //! Reads a repository: its contract with all imports, what changed, what it declares.
 
 pub mod baseline;
+mod beside;
 pub mod cases;
 pub mod changes;
 pub mod contents;
