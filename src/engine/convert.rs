@@ -18,7 +18,7 @@ use crate::effect::repo::import::{NOT_UTF8, TOO_LARGE};
 use crate::effect::repo::infer::declared;
 use crate::effect::repo::load;
 use crate::front;
-use crate::front::convert::{Format, Lost, Weight, convert, recognize, text, verify};
+use crate::front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,24 @@ impl Kind {
         match self {
             Kind::Tool(format) => format.name(),
             Kind::Declared(kind) => kind.name(),
+        }
+    }
+
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let tools = Format::ALL.into_iter().map(Kind::Tool);
+        tools.chain(single::Kind::ALL.into_iter().map(Kind::Declared))
+    }
+
+    /// Returns the path of such a file in a repository.
+    #[must_use]
+    pub fn home(self) -> &'static str {
+        match self {
+            Kind::Tool(format) => PREDECESSORS
+                .iter()
+                .find(|(_, of)| *of == format)
+                .map_or("", |(path, _)| path),
+            Kind::Declared(kind) => kind.home(),
         }
     }
 

@@ -9,11 +9,10 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::terminal::Terminal;
-use crate::declared::single;
 use crate::engine::Failure;
-use crate::engine::convert::{self, write};
-use crate::front::convert::Format as Tool;
-use clap::{Args, ValueEnum};
+use crate::engine::convert::{Kind, write};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(super) use document::ImportDocument;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -28,7 +27,7 @@ pub struct Import {
     /// The file to convert; `-` is standard input.
     pub file: PathBuf,
     /// The kind of the file, when neither its name nor its keys tell.
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub from: Option<Kind>,
     /// Write the contract to this file instead of contracts/verify.vplan.
     #[arg(short, long, value_name = "PATH", conflicts_with = "stdout")]
@@ -44,72 +43,13 @@ pub struct Import {
     pub strict: bool,
 }
 
-/// Kinds of files that can be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// runr.config.json
-    Runr,
-    /// .ralph-tui/config.toml
-    RalphTui,
-    /// .agent/config.yml
-    Acode,
-    /// verify.contract.json
-    VerifyContractJson,
-    /// A workflow of GitHub, Forgejo or Gitea
-    GithubWorkflow,
-    /// .gitlab-ci.yml, with what it includes from the repository
-    GitlabCi,
-    /// .pre-commit-config.yaml, prek.toml
-    PreCommit,
-    /// lefthook.yml
-    Lefthook,
-    /// .lintstagedrc, or the map in a package.json
-    LintStaged,
-    /// turbo.json
-    Turbo,
-    /// nx.json, project.json
-    Nx,
-    /// moon.yml, .moon/tasks.yml
-    Moon,
-    /// justfile
-    Just,
-    /// mise.toml
-    Mise,
-    /// tox.ini, tox.toml
-    Tox,
-    /// noxfile.py
-    Nox,
-    /// Makefile
-    Make,
-    /// The scripts of a package.json
-    PackageJson,
-}
-
-impl Kind {
-    fn of_file(self) -> convert::Kind {
-        use single::Kind as Declared;
-        let declared = convert::Kind::Declared;
-        match self {
-            Kind::Runr => convert::Kind::Tool(Tool::Runr),
-            Kind::RalphTui => convert::Kind::Tool(Tool::RalphTui),
-            Kind::Acode => convert::Kind::Tool(Tool::Acode),
-            Kind::VerifyContractJson => convert::Kind::Tool(Tool::VerifyContractJson),
-            Kind::GithubWorkflow => declared(Declared::GithubWorkflow),
-            Kind::GitlabCi => declared(Declared::GitlabCi),
-            Kind::PreCommit => declared(Declared::PreCommit),
-            Kind::Lefthook => declared(Declared::Lefthook),
-            Kind::LintStaged => declared(Declared::LintStaged),
-            Kind::Turbo => declared(Declared::Turbo),
-            Kind::Nx => declared(Declared::Nx),
-            Kind::Moon => declared(Declared::Moon),
-            Kind::Just => declared(Declared::Just),
-            Kind::Mise => declared(Declared::Mise),
-            Kind::Tox => declared(Declared::Tox),
-            Kind::Nox => declared(Declared::Nox),
-            Kind::Make => declared(Declared::Make),
-            Kind::PackageJson => declared(Declared::PackageJson),
-        }
-    }
+/// Reads the name of a kind; each is shown with the path of such a file.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    let values = Kind::all().map(|kind| PossibleValue::new(kind.name()).help(kind.home()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let mut all = Kind::all();
+        all.find(|kind| kind.name() == name).ok_or("no such kind")
+    })
 }
 
 /// Converts, checks the result, writes it, and says what it does not say.
@@ -120,7 +60,7 @@ impl Kind {
 pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Failure> {
     let form = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine();
-    let found = engine.convert(&args.file, args.from.map(Kind::of_file))?;
+    let found = engine.convert(&args.file, args.from)?;
     let heavy = found.heavy();
     if found.verifies_nothing() {
         terminal.note(&text::account(&found, ""));
