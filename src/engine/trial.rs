@@ -273,7 +273,7 @@ impl Trial<'_> {
     }
 }
 
-/// A check that is left out because it writes, or because nothing shows that it does not.
+/// A check that is left out because it changes files, or because nothing shows that it does not.
 struct Writer {
     check: String,
     /// What it did, in words.
