@@ -131,13 +131,13 @@ struct Offence {
 
 /// What a command runs in the end.
 #[derive(Default)]
-struct Seen {
+struct LookedThrough {
     leaves: Vec<Leaf>,
     /// What could not be looked through, with the reasons.
     unseen: Vec<String>,
 }
 
-impl Seen {
+impl LookedThrough {
     fn of(leaf: Leaf) -> Self {
         Self {
             leaves: vec![leaf],
@@ -145,7 +145,7 @@ impl Seen {
         }
     }
 
-    fn add(&mut self, other: Seen) {
+    fn add(&mut self, other: LookedThrough) {
         self.leaves.extend(other.leaves);
         for why in other.unseen {
             if !self.unseen.contains(&why) {
@@ -167,7 +167,7 @@ fn of_words(
     env: &BTreeMap<String, String>,
     words: &[String],
     depth: usize,
-) -> Result<Seen, Offence> {
+) -> Result<LookedThrough, Offence> {
     let peeled = launch::peel(words);
     let mut env = env.clone();
     env.extend(peeled.env.clone());
@@ -189,14 +189,14 @@ fn of_words(
         body => body,
     };
     match body {
-        Body::NotATask => Ok(Seen::of(leaf(program))),
+        Body::NotATask => Ok(LookedThrough::of(leaf(program))),
         Body::Opaque(why) => Ok(unseen(leaf(program), &why)),
         Body::Lines(_) if depth >= DEEPEST => {
             let why = format!("it is more than {DEEPEST} tasks deep");
             Ok(unseen(leaf(program), &why))
         }
         Body::Lines(lines) => {
-            let mut seen = Seen::default();
+            let mut seen = LookedThrough::default();
             for line in lines.iter().filter(|line| !line.ignored) {
                 let mut inner = env.clone();
                 inner.extend(line.env.clone());
@@ -213,10 +213,10 @@ fn of_words(
 }
 
 /// A program that is a task nobody can read.
-fn unseen(leaf: Leaf, why: &str) -> Seen {
+fn unseen(leaf: Leaf, why: &str) -> LookedThrough {
     let command = leaf.words.join(" ");
     let why = format!("what `{}` runs is not known: {why}", shorten(&command));
-    Seen {
+    LookedThrough {
         leaves: vec![leaf],
         unseen: vec![why],
     }
@@ -229,9 +229,9 @@ fn of_text(
     env: &BTreeMap<String, String>,
     text: &str,
     depth: usize,
-) -> Result<Seen, Offence> {
+) -> Result<LookedThrough, Offence> {
     let read = shell::read(text);
-    let mut seen = Seen::default();
+    let mut seen = LookedThrough::default();
     let mut here = dir.clone();
     for simple in read.commands.iter().take(MOST_LEAVES) {
         let words = simple.shown();
