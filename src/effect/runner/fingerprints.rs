@@ -62,7 +62,8 @@ struct Lines {
 
 impl Lines {
     fn of(text: Vec<u8>) -> Self {
-        let ends = memchr::memchr_iter(b'\n', &text).map(|end| end + 1);
+        let is_end = |(at, byte): (usize, &u8)| (*byte == b'\n').then_some(at + 1);
+        let ends = text.iter().enumerate().filter_map(is_end);
         let begins = std::iter::once(0).chain(ends).step_by(STRIDE).collect();
         Self { text, begins }
     }
@@ -70,11 +71,9 @@ impl Lines {
     /// The line of an index, from 0.
     fn get(&self, index: usize) -> Option<&[u8]> {
         let from = *self.begins.get(index / STRIDE)?;
-        let mut rest = self.text.get(from..)?;
-        for _ in 0..index % STRIDE {
-            rest = rest.get(memchr::memchr(b'\n', rest)? + 1..)?;
-        }
-        rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len()))
+        let rest = self.text.get(from..)?;
+        let mut lines = rest.split(|byte| *byte == b'\n');
+        lines.nth(index % STRIDE)
     }
 }
 
