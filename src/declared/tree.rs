@@ -7,6 +7,8 @@ use crate::base::span::SourceId;
 use crate::front::tree::{self, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod flow;
+
 /// A repository: its tracked files by path, and the text of those that may declare something.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
@@ -111,6 +113,19 @@ impl Tree {
             let why = self.unread.get(file).map(String::as_str);
             why.unwrap_or("it is not there").to_owned()
         })?;
+        let read = DataFile::of(file, text, syntax);
+        // CI systems and hook managers take what the standard does not.
+        match (&read, syntax) {
+            (Err(_), Syntax::Yaml | Syntax::YamlMerged) => flow::indented(text)
+                .and_then(|text| DataFile::of(file, &text, syntax).ok())
+                .map_or(read, Ok),
+            _ => read,
+        }
+    }
+}
+
+impl DataFile {
+    fn of(file: &RepoPath, text: &str, syntax: Syntax) -> Result<Self, String> {
         let mut sources = Sources::default();
         let id: SourceId = sources.add(Source::new(file.to_string(), text));
         let mut sink = Diagnostics::default();
