@@ -2,6 +2,7 @@
 //! was edited carry over from line to line, and from step to step of a job.
 
 mod edits;
+mod out_of_tree;
 mod words;
 
 use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, When, Work};
@@ -670,6 +671,42 @@ impl Reading<'_, '_> {
             }
         };
         let timeout = words::unwrap(&mut own.words);
+        if let Some(said) = self.said_from_root(&own.words) {
+            own.words = said;
+            let folder = std::mem::replace(&mut self.dir, Ok(RepoPath::root()));
+            self.filled(part, line, simple, own, timeout);
+            self.dir = folder;
+            return;
+        }
+        self.filled(part, line, simple, own, timeout);
+    }
+
+    /// The words of a command in the folder of a build that git does not track, from the root.
+    fn said_from_root(&self, words: &[String]) -> Option<Vec<String>> {
+        let folder = self.dir.as_ref().err()?;
+        let strange = |c: char| !c.is_ascii_alphanumeric() && !"-_./".contains(c);
+        if folder.contains(strange) {
+            return None;
+        }
+        let folder = RepoPath::parse(folder.as_bytes()).ok()?;
+        let products = format!("{folder}/**");
+        let configured = self.job.built.iter().any(|index| {
+            let one = self.found.candidate(*index);
+            one.setup && one.produces.contains(&products)
+        });
+        out_of_tree::from_root(self.tree, &folder, words, configured)
+    }
+
+    /// A program whose words are known.
+    fn filled(
+        &mut self,
+        part: &Part,
+        line: u32,
+        simple: &Simple,
+        own: words::Filled,
+        timeout: Option<u32>,
+    ) {
+        let as_text = Work::Shell(part.text.clone());
         let needs_shell = own.needs_shell
             || simple
                 .redirections
@@ -721,6 +758,9 @@ impl Reading<'_, '_> {
             one.leave_out(reason, detail);
         } else if words::prepares(&own.words) {
             one.leave_out(Reason::Nothing, "prepares".to_owned());
+        } else if let Some(word) = words::outside(&own.words, self.dir.as_ref().ok()) {
+            let detail = format!("it names `{word}`, which is outside of the repository");
+            one.leave_out(Reason::Unknown, detail);
         } else {
             one.setup = words::configures(&own.words, &dir, &mut one.produces);
             self.decide(&mut one, kind);

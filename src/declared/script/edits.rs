@@ -48,7 +48,9 @@ pub fn of(tree: &Tree, dir: Option<&RepoPath>, words: &[String]) -> Option<Strin
         .iter()
         .filter(|w| !w.starts_with(['-', '+']) && !setting(w))
         .collect();
-    let operand = |at: usize| operands.get(at).map_or("", |w| w.as_str());
+    // `cargo hack X` runs `cargo X`.
+    let behind = usize::from(name == "cargo" && operands.first().is_some_and(|w| *w == "hack"));
+    let operand = |at: usize| operands.get(at + behind).map_or("", |w| w.as_str());
     let touched = |word: &str| {
         word.contains(['$', '*', '?', '`']) || dir.is_some_and(|dir| is_tracked(tree, dir, word))
     };
@@ -96,10 +98,14 @@ pub fn of(tree: &Tree, dir: Option<&RepoPath>, words: &[String]) -> Option<Strin
             let dry = rest
                 .iter()
                 .any(|w| matches!(w.as_str(), "--locked" | "--dry-run"));
-            !dry && dir.is_some_and(|dir| {
-                tree.has(dir, "Cargo.lock") || tree.has(&RepoPath::root(), "Cargo.lock")
-            })
+            // Where no lock is checked in, other versions than those that it would choose.
+            let oldest = rest.iter().any(|w| w.contains("minimal-versions"));
+            !dry && (oldest
+                || dir.is_some_and(|dir| {
+                    tree.has(dir, "Cargo.lock") || tree.has(&RepoPath::root(), "Cargo.lock")
+                }))
         }
+        "git" if operands.iter().any(|w| is_the_change(w)) => false,
         _ => {
             CALLS
                 .iter()
@@ -112,6 +118,24 @@ pub fn of(tree: &Tree, dir: Option<&RepoPath>, words: &[String]) -> Option<Strin
         }
     };
     edits.then(shown)
+}
+
+/// Whether a word names the change that CI verifies: a job that fetches it by itself has the tree
+/// that a checkout gives.
+fn is_the_change(word: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "CI_COMMIT_",
+        "CI_MERGE_REQUEST_",
+        "GITHUB_HEAD_REF",
+        "GITHUB_REF",
+        "GITHUB_SHA",
+        "SOURCE_BRANCH",
+        "github.event.pull_request.head.",
+        "github.head_ref",
+        "github.ref",
+        "github.sha",
+    ];
+    word.contains('$') && NAMES.iter().any(|name| word.contains(name))
 }
 
 /// Whether a word names a tracked file, or a folder with one.

@@ -16,6 +16,8 @@ fn repository() -> Tree {
         "gen/a.rs",
         "go.mod",
         "Makefile",
+        "CMakeLists.txt",
+        "web/CMakeLists.txt",
     ] {
         tree.files.insert(path(file));
     }
@@ -463,4 +465,85 @@ mod any {
             let _ = steps(&[&text]);
         }
     }
+}
+
+#[test]
+fn builds_in_a_folder_that_git_does_not_track() {
+    let kept = |text: &str| shown(&format!("mkdir out\n{text}"));
+    for (text, want) in [
+        (
+            "cd out && cmake .. -DX=1 -G Ninja && make -j4 && ctest -V",
+            vec![
+                "11 .: cmake -B out -DX=1 -G Ninja",
+                "11 .: cmake --build out",
+                "11 .: ctest --test-dir out -V",
+            ],
+        ),
+        (
+            "cd out\ncmake ../web\ncmake --build . --config Debug\nmake check\nmake test",
+            vec![
+                "12 .: cmake -S web -B out",
+                "13 .: cmake --build out --config Debug",
+                "14 .: cmake --build out --target check",
+                "15 .: ctest --test-dir out",
+            ],
+        ),
+        (
+            "cmake -B out\ncd out\nninja -j 2 all",
+            vec!["11 .: cmake -B out", "13 .: cmake --build out --target all"],
+        ),
+        // What cannot be said from the root.
+        (
+            "cd out\nmake\ncmake .. -DCMAKE_TOOLCHAIN_FILE=../t.cmake\ncmake ../none\n./run",
+            vec![
+                "unknown: make",
+                "unknown: cmake .. -DCMAKE_TOOLCHAIN_FILE=../t.cmake",
+                "unknown: cmake ../none",
+                "unknown: ./run",
+            ],
+        ),
+    ] {
+        let found = kept(text);
+        assert_eq!(found.get(1..).unwrap_or_default(), want, "{text}");
+    }
+}
+
+#[test]
+fn a_checkout_of_the_change_edits_nothing() {
+    for text in [
+        "git checkout -f -q $CI_COMMIT_SHA",
+        "git reset --hard ${{ github.sha }}",
+        "git pull origin \"${SOURCE_BRANCH}\"",
+    ] {
+        let found = shown(&format!("{text}\ncargo test"));
+        assert_eq!(
+            found.last().map(String::as_str),
+            Some("11 .: cargo test"),
+            "{text}"
+        );
+    }
+    for text in [
+        "git checkout origin/main -- src",
+        "cargo hack generate-lockfile --remove-dev-deps",
+        "cargo +nightly hack generate-lockfile -Z direct-minimal-versions",
+    ] {
+        let found = shown(&format!("{text}\ncargo test"));
+        assert_eq!(
+            found.last().map(String::as_str),
+            Some("edits_first: cargo test"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn operands_outside_of_the_repository() {
+    assert_eq!(
+        shown("cd web && ./make ../../made\n./take ../x --to=y\n./take ./x"),
+        [
+            "unknown: ./make ../../made",
+            "11 web: ./take ../x --to=y",
+            "12 web: ./take ./x"
+        ]
+    );
 }

@@ -230,6 +230,15 @@ pub fn configures(words: &[String], dir: &RepoPath, produces: &mut Vec<String>) 
     }
 }
 
+/// The first operand that leads out of the repository.
+pub fn outside<'a>(words: &'a [String], dir: Option<&RepoPath>) -> Option<&'a str> {
+    let dir = dir?;
+    let leads_out = |word: &&String| {
+        (*word == ".." || word.starts_with("../")) && dir.join(word.as_bytes()).is_err()
+    };
+    words.iter().find(leads_out).map(String::as_str)
+}
+
 /// Whether what tests the result compiles it itself.
 pub fn builds_by_itself(words: &[String]) -> bool {
     let peeled = launch::peel(words);
