@@ -9,6 +9,7 @@ mod filter;
 mod globs;
 mod jobs;
 mod matrix;
+mod rust;
 mod steps;
 mod tox;
 

@@ -5,7 +5,8 @@ use super::expression::{Maybe, Scope, Truth, Value};
 use super::matrix::{self, Axis, Cell, Choice, Uses};
 use super::steps::Steps;
 use super::{
-    Env, Flow, MAX_DEPTH, Reader, actions, blank, github, place, steps, text_of, tox, value_of,
+    Env, Flow, MAX_DEPTH, Reader, actions, blank, github, place, rust, steps, text_of, tox,
+    value_of,
 };
 use crate::base::path::RepoPath;
 use crate::declared::candidate::{Declarations, Reason, When};
@@ -322,6 +323,7 @@ impl Reader<'_> {
         self.steps(found, &mut steps, list);
         let cell = steps.scope.get("matrix");
         tox::choose(self.tree, &cell, found, start);
+        rust::choose(self.tree, doc, &steps.scope, list, found, start);
     }
 
     /// The events for which a condition may hold.

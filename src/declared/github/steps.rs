@@ -4,7 +4,7 @@ use super::actions::{self, Meaning, Use};
 use super::env::Env;
 use super::expression::{Scope, Truth, Value};
 use super::jobs::{decide, join, narrowed, why_not};
-use super::{MAX_DEPTH, Reader, Work, filter, matrix, place, text_of};
+use super::{MAX_DEPTH, Reader, Work, filter, matrix, place, text_of, tox};
 use crate::base::path::RepoPath;
 use crate::declared::candidate::{Declarations, Reason};
 use crate::declared::script::Job;
@@ -330,12 +330,21 @@ impl Reader<'_> {
         if let Some(prefix) = &steps.checkout {
             text = without_prefix(&text, prefix);
         }
-        let artifact = steps.artifact.as_ref().map(|name| {
-            (
-                Reason::Unknown,
-                format!("it needs what another job has built: `{name}`"),
-            )
-        });
+        let packs = tox::without_package(&text);
+        let artifact = steps
+            .artifact
+            .as_ref()
+            .filter(|_| packs.is_none())
+            .map(|name| {
+                (
+                    Reason::Unknown,
+                    format!("it needs what another job has built: `{name}`"),
+                )
+            });
+        if let Some(packs) = packs {
+            text = packs;
+            notes.push("tox builds the package".to_owned());
+        }
         let work = Work {
             text: &text,
             line,

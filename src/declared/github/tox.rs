@@ -52,6 +52,23 @@ pub(super) fn choose(tree: &Tree, cell: &Value, found: &mut Declarations, start:
     }
 }
 
+/// The text of a script in which `tox` gets a package that another job has built, without that:
+/// `tox` builds it then. `None` for any other script.
+pub(super) fn without_package(text: &str) -> Option<String> {
+    const OPTION: &str = "--installpkg";
+    let (before, after) = text.split_once(OPTION)?;
+    let command = before.rsplit('\n').next().unwrap_or_default();
+    let calls_tox = command.split_whitespace().any(|word| word == "tox");
+    let value = after.strip_prefix([' ', '='])?.trim_start_matches(' ');
+    let end = match value.chars().next()? {
+        quote @ ('`' | '"' | '\'') => value.get(1..)?.find(quote)? + 2,
+        '$' if value.starts_with("$(") => value.find(')')? + 1,
+        _ => value.find(char::is_whitespace).unwrap_or(value.len()),
+    };
+    let rest = value.get(end..)?;
+    (calls_tox && !rest.contains(OPTION)).then(|| format!("{}{rest}", before.trim_end_matches(' ')))
+}
+
 /// The environments of a version of Python, as `tox` takes them behind `-e`.
 fn environments(tree: &Tree, python: &str) -> Option<String> {
     let root = RepoPath::root();
