@@ -153,6 +153,8 @@ impl Reader {
             }
             '^' => one(Part::Start),
             '$' => one(Part::End),
+            // Before an ending, a dot without `\` is meant as one.
+            '.' if self.before_ending() => one(Part::Char('.')),
             '.' => one(Part::One),
             '\\' => {
                 let c = self.peek()?;
@@ -169,6 +171,18 @@ impl Reader {
             '*' | '+' | '?' | '{' | '}' | ']' | ')' => None,
             c => one(Part::Char(c)),
         }
+    }
+
+    /// Whether the dot that was just read stands between a name and the ending that is the last of
+    /// its way.
+    fn before_ending(&self) -> bool {
+        let before = self.at.checked_sub(2).and_then(|at| self.chars.get(at));
+        let after = self.chars.get(self.at..).unwrap_or_default();
+        let ending = after.iter().take_while(|c| c.is_ascii_alphanumeric());
+        let ending = ending.count();
+        before.is_some_and(|c| c.is_alphanumeric())
+            && (1..=5).contains(&ending)
+            && matches!(after.get(ending), None | Some('$' | ')' | '|'))
     }
 
     /// A class; `[^/]` is a wildcard within a segment.
@@ -322,7 +336,9 @@ mod tests {
             ),
             ("^foo", Some(vec!["foo*", "foo*/**"])),
             (r"^v\d/", Some(vec!["v[0-9]/**"])),
-            ("^setup.py$", Some(vec!["setup?py"])),
+            ("^setup.py$", Some(vec!["setup.py"])),
+            (r"^(AB.rst|c/D.rst)$", Some(vec!["AB.rst", "c/D.rst"])),
+            ("^a.b/", Some(vec!["a?b/**"])),
             // What no list of globs says.
             (r"^(?!docs/)", None),
             (r"(?i)\.md$", None),

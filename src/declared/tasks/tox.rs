@@ -153,14 +153,38 @@ fn expanded(text: &str) -> Vec<String> {
         match braces {
             None => out.push(next),
             Some((before, (inner, after))) => {
-                let values: Vec<&str> = inner.split(',').take(MAX_ENVIRONMENTS).collect();
+                let values = inner.split(',').map(str::trim).flat_map(range);
+                let values: Vec<String> = values.take(MAX_ENVIRONMENTS).collect();
                 for value in values.into_iter().rev() {
-                    open.push(format!("{before}{}{after}", value.trim()));
+                    open.push(format!("{before}{value}{after}"));
                 }
             }
         }
     }
     out
+}
+
+/// The numbers of a range such as `9-14`; any other text as it is.
+fn range(text: &str) -> Vec<String> {
+    let number = |text: &str| -> Option<usize> {
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    let ends = text
+        .split_once('-')
+        .and_then(|(from, to)| Some((number(from)?, number(to)?)));
+    match ends {
+        Some((from, to)) if from <= to => (from..=to)
+            .take(MAX_ENVIRONMENTS)
+            .map(|n| n.to_string())
+            .collect(),
+        Some((from, to)) => (to..=from)
+            .rev()
+            .take(MAX_ENVIRONMENTS)
+            .map(|n| n.to_string())
+            .collect(),
+        None => vec![text.to_owned()],
+    }
 }
 
 impl Tox {
@@ -450,5 +474,22 @@ impl Tox {
     /// The file that declares it.
     pub fn file(&self) -> &RepoPath {
         &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expanded;
+
+    #[test]
+    fn braces_hold_lists_and_ranges() {
+        for (text, want) in [
+            ("py3{9-11}-a, b", vec!["py39-a", "py310-a", "py311-a", "b"]),
+            ("py{312,313-314}", vec!["py312", "py313", "py314"]),
+            ("x{2-1}", vec!["x2", "x1"]),
+            ("{a-b}", vec!["a-b"]),
+        ] {
+            assert_eq!(expanded(text), want, "{text}");
+        }
     }
 }
