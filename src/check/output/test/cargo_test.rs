@@ -43,10 +43,13 @@ fn written_by(run: &Invocation) -> bool {
         .arguments()
         .iter()
         .filter(|a| !a.starts_with(['+', '-']));
+    let tests = |word: &String| ["test", "t", "bench", "llvm-cov"].contains(&&**word);
+    // `cargo hack check` compiles.
+    let passes_on = |word: &String| ["hack", "miri"].contains(&&**word);
     run.is(Tool::Cargo)
         && words
             .next()
-            .is_some_and(|a| ["test", "t", "bench", "llvm-cov", "miri", "hack"].contains(&&**a))
+            .is_some_and(|first| tests(first) || (passes_on(first) && words.any(tests)))
 }
 
 /// The most runs that may be open at once: those that died, and those that tests print.
@@ -702,6 +705,20 @@ mod tests {
         format!(
             "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out\n"
         )
+    }
+
+    #[test]
+    fn what_cargo_hack_and_miri_pass_on_decides() {
+        for (command, want) in [
+            ("cargo test --doc", true),
+            ("cargo hack --each-feature test", true),
+            ("cargo +nightly miri test", true),
+            ("cargo hack check --each-feature", false),
+            ("cargo miri setup", false),
+        ] {
+            let words: Vec<&str> = command.split(' ').collect();
+            assert_eq!(written_by(&Invocation::of(&words)), want, "{command}");
+        }
     }
 
     #[test]
