@@ -3,6 +3,7 @@
 
 use super::candidate::{Candidate, Work};
 use super::launch;
+use super::shell;
 use crate::check;
 use crate::check::commands::parts;
 use crate::check::output::kind_of;
@@ -366,6 +367,12 @@ pub fn of_words(words: &[String]) -> Kind {
     if let Some((kind, _)) = PROGRAMS.iter().find(|(_, names)| names.contains(&program)) {
         return *kind;
     }
+    // The first target of a Makefile is what there is to build.
+    if matches!(program, "make" | "gmake" | "ninja")
+        && asked.is_none_or(|target| matches!(target.as_str(), "all" | "default"))
+    {
+        return Kind::Build;
+    }
     let named = found.script().map(str::to_owned);
     let texts = named
         .into_iter()
@@ -487,7 +494,15 @@ pub fn name(candidate: &Candidate) -> String {
     if let Some(name) = &candidate.name {
         return word(name.as_bytes());
     }
-    let Work::Words(words) = &candidate.work else {
+    // A text of one command is known by it, as its words are.
+    let single = match &candidate.work {
+        Work::Words(words) => Some(words.clone()),
+        Work::Shell(text) => match shell::commands(text).as_slice() {
+            [one] if !text.contains(['(', '|', ';', '!']) && one.len() > 1 => Some(one.clone()),
+            _ => None,
+        },
+    };
+    let Some(words) = &single else {
         return word(candidate.origin.label.as_bytes());
     };
     // `pnpm turbo run lint` is turbo's; `npm run lint` names a script.

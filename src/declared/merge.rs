@@ -73,6 +73,15 @@ fn equal(found: &mut Declarations) {
             }
         }
     }
+    // What a manifest declares and CI runs in its own words.
+    for index in 0..found.candidates.len() {
+        let candidate = found.candidate(index);
+        if matches!(candidate.state, State::Out(Reason::NotRun, _))
+            && let Some(kept) = first.get(&normal::forms(candidate))
+        {
+            found.candidate_mut(index).state = State::Merged(*kept);
+        }
+    }
 }
 
 /// Merges one candidate into another.

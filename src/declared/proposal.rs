@@ -1,6 +1,7 @@
 //! Proposes a contract from all sources: `vplan init`.
 
 use super::candidate::{Belief, Candidate, Declarations, Origin, Reason, State, Work};
+use super::kind::{self, Kind};
 use super::text::{self, Check};
 use super::tree::Tree;
 use super::{
@@ -80,7 +81,35 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     }
     runners::apply(tree, &mut found);
     look::through(tree, &mut found);
+    if spoken {
+        test_anyway(&mut found, before);
+    }
     close(tree, found, title)
+}
+
+/// Takes the tests that a manifest declares where CI runs its own only with what another job or CI
+/// itself gives them: a contract without tests is none. The last of the manifests' is the plainest.
+fn test_anyway(found: &mut Declarations, from: usize) {
+    let is = |one: &Candidate, reason: Option<Reason>| match (&one.state, reason) {
+        (State::Open | State::Merged(_), None) => true,
+        (State::Out(own, _), Some(reason)) => *own == reason,
+        _ => false,
+    };
+    let tests = |one: &&Candidate| kind::of(one) == Kind::Test;
+    let (ci, own) = found.candidates.split_at(from.min(found.candidates.len()));
+    let runs = ci.iter().filter(tests).any(|one| is(one, None));
+    let wants = ci
+        .iter()
+        .filter(tests)
+        .any(|one| is(one, Some(Reason::Unknown)));
+    let last = own
+        .iter()
+        .rposition(|one| tests(&one) && is(one, Some(Reason::NotRun)));
+    if let (false, true, Some(at)) = (runs, wants, last) {
+        let one = found.candidate_mut(from + at);
+        one.state = State::Open;
+        one.notes.push("CI tests with what only it has".to_owned());
+    }
 }
 
 /// Merges, limits and writes what was found.
@@ -121,3 +150,6 @@ pub(super) fn laid_out(text: String) -> String {
         _ => text,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -402,6 +402,10 @@ fn graph(tree: &Tree, found: &mut Declarations) {
         let mut needs = Vec::new();
         for need in node.get("dependsOn").map_or(Vec::new(), kit::texts) {
             let need = need.trim_start_matches('^');
+            // The runner runs a task of other packages first by itself.
+            if need == task {
+                continue;
+            }
             let hit = of_task.iter().find(|(other, runner, task)| {
                 other != index && runner == name && task == need && !reaches(found, *other, *index)
             });

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines about what was left out.
 const MAX_LEFT_OUT: usize = 6;
+/// The most characters that tell a check from others of its name.
+const MAX_MARK: usize = 24;
 
 /// The most files that a trial gives to a check in place of the changed ones.
 const MOST_TRIED_FILES: usize = 500;
@@ -58,9 +60,10 @@ pub fn checks(found: &Declarations, conditions: &BTreeMap<usize, Condition>) -> 
 /// the folder, then the job, then a number.
 fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
     let short: Vec<String> = kept.iter().map(|(_, c)| kind::name(c)).collect();
+    let own: Vec<Distinct> = kept.iter().map(|(_, c)| Distinct::of(c)).collect();
     let mut taken = BTreeSet::new();
     let mut out = Vec::with_capacity(kept.len());
-    for ((_, candidate), name) in kept.iter().zip(&short) {
+    for (((_, candidate), name), marks) in kept.iter().zip(&short).zip(&own) {
         let alone = short.iter().filter(|other| *other == name).count() == 1;
         let folder = kind::word(candidate.dir.name());
         let label = kind::word(candidate.origin.label.as_bytes());
@@ -72,7 +75,14 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
             wanted.push(format!("{folder}-{name}"));
             wanted.push(format!("{}-{name}", kind::word(candidate.dir.as_bytes())));
         }
-        if label != *name && label.len() <= 24 {
+        if !alone {
+            let same = short.iter().zip(&own).filter(|(other, _)| *other == name);
+            let same: Vec<&Distinct> = same.map(|(_, own)| own).collect();
+            let mark = marks.mark(&same);
+            let mark = mark.filter(|mark| mark.len() <= MAX_MARK);
+            wanted.extend(mark.map(|mark| format!("{name}-{mark}")));
+        }
+        if label != *name && label.len() <= MAX_MARK {
             wanted.push(format!("{name}-{label}"));
         }
         let numbered = (2..).map(|n: u64| format!("{name}-{n}"));
@@ -85,6 +95,49 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
         out.push(free);
     }
     out
+}
+
+/// The words of a command that may tell it from another one of its name.
+struct Distinct {
+    /// Operands, values of options, words in variables.
+    values: Vec<String>,
+    /// Options.
+    options: Vec<String>,
+}
+
+impl Distinct {
+    fn of(candidate: &Candidate) -> Self {
+        let Work::Words(words) = &candidate.work else {
+            return Self {
+                values: Vec::new(),
+                options: Vec::new(),
+            };
+        };
+        let variables = candidate.env.values();
+        let variables = variables.flat_map(|value| value.split_whitespace());
+        let (options, values) = words
+            .iter()
+            .skip(1)
+            .map(String::as_str)
+            .chain(variables)
+            .filter(|word| !word.starts_with('+') && *word != "--")
+            .map(str::to_owned)
+            .partition(|word| word.starts_with('-'));
+        Self { values, options }
+    }
+
+    /// A name of what not all of the same name have: of values, else of options.
+    fn mark(&self, same: &[&Self]) -> Option<String> {
+        let rare = |own: &[String], of: fn(&Self) -> &Vec<String>| {
+            let rare = own.iter().filter(|word| {
+                let has = |other: &&Self| of(other).contains(word);
+                !same.iter().all(|other| has(other))
+            });
+            let rare: Vec<&str> = rare.map(String::as_str).collect();
+            (!rare.is_empty()).then(|| kind::word(rare.join("-").as_bytes()))
+        };
+        rare(&self.values, |one| &one.values).or_else(|| rare(&self.options, |one| &one.options))
+    }
 }
 
 /// Writes the contract, laid out as `vplan fmt` does but for its blank lines.
@@ -408,12 +461,15 @@ pub fn can_be_said(work: &Work) -> bool {
 #[must_use]
 pub fn left_out(found: &Declarations) -> Vec<String> {
     let mut groups: BTreeMap<Reason, Vec<String>> = BTreeMap::new();
+    let mut told = BTreeSet::new();
     for candidate in &found.candidates {
         if let State::Out(reason, _) = &candidate.state {
-            groups
-                .entry(*reason)
-                .or_default()
-                .push(format!("`{}`", candidate.text()));
+            // What all jobs begin with is one command.
+            let place = (&candidate.origin.file, candidate.origin.line);
+            let text = format!("`{}`", candidate.text());
+            if told.insert((place, *reason, text.clone())) {
+                groups.entry(*reason).or_default().push(text);
+            }
         }
     }
     for skipped in &found.skipped {
@@ -572,7 +628,7 @@ mod tests {
                 "ruff",
                 "ruff-format",
                 "test",
-                "test-job",
+                "test-doc",
                 "web-test"
             ]
         );

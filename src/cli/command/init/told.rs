@@ -69,7 +69,11 @@ fn left_out(out: &mut String, declared: &Proposal, all: bool) {
         if let State::Out(reason, detail) = &one.state {
             let text = format!("`{}`", shorten(&one.text()));
             let items = reasons.entry(*reason).or_default();
-            items.push(placed(&one.origin, text, detail));
+            // What all jobs begin with is one command.
+            let item = placed(&one.origin, text, detail);
+            if !items.contains(&item) {
+                items.push(item);
+            }
         }
     }
     for one in &declared.found.skipped {
