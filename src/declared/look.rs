@@ -178,6 +178,9 @@ fn of_words(
         return of_text(tree, &dir, &env, text, depth);
     }
     let program = words.get(peeled.at()..).unwrap_or_default().to_vec();
+    let makes_environment = program
+        .first()
+        .is_some_and(|first| matches!(launch::name(first), "nox" | "tox"));
     let leaf = |words: Vec<String>| Leaf {
         dir: dir.clone(),
         env: env.clone(),
@@ -201,7 +204,13 @@ fn of_words(
                 let mut inner = env.clone();
                 inner.extend(line.env.clone());
                 let judged = judge::text(tree, &line.dir, &inner, &line.text);
-                offends(judged)?;
+                match offends(judged) {
+                    // Its lines need the environment that it makes: what measures stays with them.
+                    Err(offence) if makes_environment && offence.reason == Reason::Measures => {
+                        continue;
+                    }
+                    other => other?,
+                }
                 seen.add(of_text(tree, &line.dir, &inner, &line.text, depth + 1)?);
                 if seen.leaves.len() > MOST_LEAVES {
                     break;

@@ -73,11 +73,20 @@ fn equal(found: &mut Declarations) {
             }
         }
     }
-    // What a manifest declares and CI runs in its own words.
+    // What a manifest declares and CI runs too, perhaps with other variables.
+    let said = |one: &Candidate| {
+        let words = one.words()?.iter().filter(|word| *word != "--");
+        let words: Vec<String> = words.cloned().collect();
+        Some(normal::form(&one.dir, &BTreeMap::new(), &words))
+    };
+    let kept: BTreeMap<String, usize> = first
+        .values()
+        .filter_map(|index| Some((said(found.candidate(*index))?, *index)))
+        .collect();
     for index in 0..found.candidates.len() {
         let candidate = found.candidate(index);
         if matches!(candidate.state, State::Out(Reason::NotRun, _))
-            && let Some(kept) = first.get(&normal::forms(candidate))
+            && let Some(kept) = said(candidate).and_then(|said| kept.get(&said))
         {
             found.candidate_mut(index).state = State::Merged(*kept);
         }

@@ -57,6 +57,12 @@ pub fn means(name: &str, value: &str) -> bool {
         "TERM",
         "TURBO_TEAM",
     ];
+    // Options for a report that CI collects, or for its colours.
+    let options = ["--color", "--junit"];
+    let is_for_ci = |word: &str| options.iter().any(|option| word.starts_with(option));
+    if !value.trim().is_empty() && value.split_whitespace().all(is_for_ci) {
+        return false;
+    }
     let starts = [
         "ACTIONS_",
         "CARGO_NET_",

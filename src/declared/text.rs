@@ -79,7 +79,6 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
             let same = short.iter().zip(&own).filter(|(other, _)| *other == name);
             let same: Vec<&Distinct> = same.map(|(_, own)| own).collect();
             let mark = marks.mark(&same);
-            let mark = mark.filter(|mark| mark.len() <= MAX_MARK);
             wanted.extend(mark.map(|mark| format!("{name}-{mark}")));
         }
         if label != *name && label.len() <= MAX_MARK {
@@ -98,45 +97,50 @@ fn names(kept: &[(usize, &Candidate)]) -> Vec<String> {
 }
 
 /// The words of a command that may tell it from another one of its name.
+#[derive(Default)]
 struct Distinct {
-    /// Operands, values of options, words in variables.
+    /// Operands and values of options.
     values: Vec<String>,
     /// Options.
     options: Vec<String>,
+    /// Words in variables.
+    variables: Vec<String>,
 }
 
 impl Distinct {
     fn of(candidate: &Candidate) -> Self {
         let Work::Words(words) = &candidate.work else {
-            return Self {
-                values: Vec::new(),
-                options: Vec::new(),
-            };
+            return Self::default();
         };
-        let variables = candidate.env.values();
-        let variables = variables.flat_map(|value| value.split_whitespace());
         let (options, values) = words
             .iter()
             .skip(1)
-            .map(String::as_str)
-            .chain(variables)
             .filter(|word| !word.starts_with('+') && *word != "--")
-            .map(str::to_owned)
+            .cloned()
             .partition(|word| word.starts_with('-'));
-        Self { values, options }
+        let variables = candidate.env.values();
+        let variables = variables.flat_map(|value| value.split_whitespace());
+        Self {
+            values,
+            options,
+            variables: variables.map(str::to_owned).collect(),
+        }
     }
 
-    /// A name of what not all of the same name have: of values, else of options.
+    /// A short name of what not all of the same name have: of values, else of options, else of
+    /// variables.
     fn mark(&self, same: &[&Self]) -> Option<String> {
-        let rare = |own: &[String], of: fn(&Self) -> &Vec<String>| {
-            let rare = own.iter().filter(|word| {
-                let has = |other: &&Self| of(other).contains(word);
-                !same.iter().all(|other| has(other))
-            });
+        let rare = |of: fn(&Self) -> &Vec<String>| {
+            let rare = of(self)
+                .iter()
+                .filter(|word| !same.iter().all(|other| of(other).contains(word)));
             let rare: Vec<&str> = rare.map(String::as_str).collect();
-            (!rare.is_empty()).then(|| kind::word(rare.join("-").as_bytes()))
+            let mark = kind::word(rare.join("-").as_bytes());
+            (!rare.is_empty() && mark.len() <= MAX_MARK).then_some(mark)
         };
-        rare(&self.values, |one| &one.values).or_else(|| rare(&self.options, |one| &one.options))
+        rare(|one| &one.values)
+            .or_else(|| rare(|one| &one.options))
+            .or_else(|| rare(|one| &one.variables))
     }
 }
 

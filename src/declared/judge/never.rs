@@ -215,14 +215,13 @@ fn asks_only(call: &Call<'_>) -> bool {
     let [_, one] = call.words else {
         return false;
     };
-    matches!(
-        one.as_str(),
-        "--version" | "-V" | "--help" | "-version" | "-vV"
-    ) || (one == "version"
-        && matches!(
-            call.name,
-            "go" | "deno" | "terraform" | "buf" | "helm" | "zig" | "golangci-lint"
-        ))
+    matches!(one.as_str(), "--version" | "--help" | "-version" | "-vV")
+        || (one == "-V" && call.name != "ctest")
+        || (one == "version"
+            && matches!(
+                call.name,
+                "go" | "deno" | "terraform" | "buf" | "helm" | "zig" | "golangci-lint"
+            ))
         || (one == "-v"
             && matches!(
                 call.name,

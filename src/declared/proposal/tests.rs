@@ -129,3 +129,44 @@ fn what_each_job_begins_with_is_told_once() {
         proposal.text
     );
 }
+
+#[test]
+fn an_environment_that_also_measures_stays_whole() {
+    let tox = (
+        "tox.ini",
+        "[testenv:unit]\ncommands =\n    pytest {posargs:tests}\n    coverage report -m\n    python -c 'import os'\n",
+    );
+    let text = workflow(
+        "      - run: tox run -e unit\n        env:\n          PYTEST_ADDOPTS: --color=yes --junitxml=a.xml\n",
+    );
+    let proposal = propose(&tree(&[tox, (WORKFLOW, &text)]), "it");
+    let text = &proposal.text;
+    assert_eq!(proposal.checks.len(), 1, "{text}");
+    assert!(
+        text.contains("tox run -e unit") && !text.contains("PYTEST_ADDOPTS"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_a_manifest_declares_and_ci_runs_is_merged() {
+    let make = (
+        "Makefile",
+        "unit:\n\tgo test ./...\nlint:\n\tgolint ./...\n",
+    );
+    let text = workflow("      - run: make unit\n      - run: cargo fmt --all -- --check\n");
+    let proposal = propose(&tree(&[CARGO, make, (WORKFLOW, &text)]), "it");
+    let not_run: Vec<String> = proposal
+        .found
+        .candidates
+        .iter()
+        .filter(|one| matches!(one.state, State::Out(Reason::NotRun, _)))
+        .map(Candidate::text)
+        .collect();
+    assert!(not_run.contains(&"make lint".to_owned()), "{not_run:?}");
+    assert!(!not_run.contains(&"make unit".to_owned()), "{not_run:?}");
+    assert!(
+        !not_run.contains(&"cargo fmt --all --check".to_owned()),
+        "{not_run:?}"
+    );
+}
