@@ -224,7 +224,7 @@ const ALONE: &[&str] = &[
 #[must_use]
 pub fn form(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) -> String {
     let peeled = launch::peel(words);
-    let dir = peeled.dirs.iter().fold(dir.clone(), |dir, to| {
+    let mut dir = peeled.dirs.iter().fold(dir.clone(), |dir, to| {
         dir.join(to.as_bytes()).unwrap_or(dir)
     });
     let mut all = env.clone();
@@ -236,9 +236,26 @@ pub fn form(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) ->
             "shell {}",
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         ),
-        None => arranged(&decorated(program(words, &peeled))).join(" "),
+        None => {
+            let mut own = arranged(&decorated(program(words, &peeled)));
+            dir = tests_in(&mut own)
+                .and_then(|to| dir.join(to.as_bytes()).ok())
+                .unwrap_or(dir);
+            own.join(" ")
+        }
     };
     format!("{dir} {}{own}", set.concat())
+}
+
+/// Takes the folder out of `ctest --test-dir=FOLDER`, which is the same as `ctest` in it.
+fn tests_in(words: &mut Vec<String>) -> Option<String> {
+    const OPTION: &str = "--test-dir=";
+    let is_ctest = words.first().is_some_and(|first| first == "ctest");
+    let at = words
+        .iter()
+        .position(|word| is_ctest && word.starts_with(OPTION))?;
+    let word = words.remove(at);
+    word.strip_prefix(OPTION).map(str::to_owned)
 }
 
 /// The program of a command, with its words. The name of a package's script is no program: there it
@@ -578,6 +595,7 @@ mod tests {
             ("cargo test --workspace", "time cargo test --all --verbose"),
             ("cargo test -p a", "cargo test --package=a"),
             ("cargo t", "cargo test"),
+            ("env -C out ctest -V", "ctest --test-dir out"),
             (
                 "cargo test --all-features --workspace",
                 "cargo test --workspace --all-features",
