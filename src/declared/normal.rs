@@ -595,7 +595,7 @@ mod tests {
             ("cargo test --workspace", "time cargo test --all --verbose"),
             ("cargo test -p a", "cargo test --package=a"),
             ("cargo t", "cargo test"),
-            ("env -C out ctest -V", "ctest --test-dir out"),
+            ("env -C out ctest", "ctest --test-dir out"),
             (
                 "cargo test --all-features --workspace",
                 "cargo test --workspace --all-features",
