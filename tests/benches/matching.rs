@@ -131,7 +131,9 @@ fn whole() {
         };
         let what = format!("plan, {checks} checks, {files} files");
         if checks <= 1_000 {
-            let paired::Compared { ours, floor, ratio } = paired::compare(rounds, ours, floor);
+            let paired::Compared {
+                ours, floor, ratio, ..
+            } = paired::compare(rounds, ours, floor);
             println!("{what:<38} {ours:>9.2?}   bare globset {floor:>9.2?}   ratio {ratio:.2}");
         } else {
             let mut times: Vec<_> = (0..rounds).map(|_| paired::time(&mut ours())).collect();

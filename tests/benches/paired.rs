@@ -105,6 +105,7 @@ pub fn report(what: &str, compared: &Compared, floor: &str, target: f64) {
         ours,
         floor: under,
         ratio,
+        ..
     } = compared;
     let met = if *ratio <= target { "met" } else { "MISSED" };
     println!(

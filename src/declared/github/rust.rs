@@ -28,8 +28,11 @@ pub(super) fn choose(
     found: &mut Declarations,
     start: usize,
 ) {
-    let chosen = steps.iter().filter_map(|step| toolchain(doc, scope, step));
-    let Some(nightly) = chosen.last().filter(|name| name.starts_with("nightly")) else {
+    let mut chosen = steps.iter().filter_map(|step| toolchain(doc, scope, step));
+    let Some(nightly) = chosen
+        .next_back()
+        .filter(|name| name.starts_with("nightly"))
+    else {
         return;
     };
     let pins = |name: &str| {
