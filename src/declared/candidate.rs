@@ -158,6 +158,11 @@ impl Candidate {
         self.notes.iter().chain(&self.unseen)
     }
 
+    /// Leaves it out, because it writes.
+    pub fn leave_out_writer(&mut self, detail: impl Into<String>) {
+        self.leave_out(Reason::Writes, detail);
+    }
+
     /// Leaves it out.
     pub fn leave_out(&mut self, reason: Reason, detail: impl Into<String>) {
         self.state = State::Out(reason, detail.into());

@@ -84,7 +84,7 @@ pub fn attempt(
         candidate.name = Some(check.name.clone());
         let what = match (record, writer) {
             (_, Some(writer)) => {
-                candidate.leave_out(Reason::Writes, writer.what.clone());
+                candidate.leave_out_writer(writer.what.clone());
                 format!("left out: {}", writer.what)
             }
             (Some(record), None) => outcome(record, candidate, &recording),

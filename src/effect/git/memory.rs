@@ -5,8 +5,8 @@
 //! Only vplan writes the table; the times and sizes in git's index may come from any process.
 
 use super::object::Oid;
+use super::observed::{IndexStamp, Observed};
 use super::unseen::Unseen;
-use super::worktree::{IndexStamp, Observed};
 use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED, replace};
 use crate::effect::os::retry_eintr::read_dir;

@@ -22,6 +22,7 @@ pub mod index;
 mod listing;
 mod memory;
 pub mod object;
+pub mod observed;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod oracle;
 mod others;

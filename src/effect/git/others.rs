@@ -6,6 +6,7 @@
 
 use super::error::{GitError, unread};
 use super::index::{IndexEntry, SUBMODULE};
+use super::observed::SearchedFolder;
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::os::files;
@@ -52,15 +53,6 @@ impl<'e> Open<'e> {
         let end = rest.partition_point(|entry| entry.path.starts_with(dir));
         rest.get(..end).unwrap_or_default()
     }
-}
-
-/// A folder that was searched.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SearchedFolder {
-    /// Without a slash at its end.
-    pub path: Vec<u8>,
-    /// The metadata that shows that it lists the same; `None` if it was written just before.
-    pub stamp: Option<Stamp>,
 }
 
 /// What a search of the work tree finds.

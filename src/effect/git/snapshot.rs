@@ -9,8 +9,8 @@ use super::error::GitError;
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
-use super::others::SearchedFolder;
-use super::worktree::{self, FileStatus, Observed, SeenFile, WorkTreeFile};
+use super::observed::{FileStatus, Observed, SearchedFolder, SeenFile, WorkTreeFile};
+use super::worktree;
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
@@ -217,7 +217,7 @@ impl Git {
         let length = id_length(self)?;
         match self.memory.take_observed() {
             Some((index, mut observed)) if index == worktree::index_stamp(self) => {
-                observed.read_large(self, length);
+                worktree::read_large(self, length, &mut observed);
                 assemble(self, length, 0, observed)
             }
             _ => self.snapshot(),

@@ -11,6 +11,7 @@ use super::index::{self, Index, IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::{Listed, Listing};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
+use super::observed::{FileStatus, IndexStamp, Observed, SeenFile, WorkTreeFile};
 use super::unseen::Unseen;
 use super::{Git, is_record, others, split_nul};
 use crate::base::change::{ChangedFile, Status};
@@ -20,9 +21,7 @@ use crate::effect::os::retry_eintr::{openat, openat2};
 use crate::effect::os::stat_cache::{Stamp as FileStamp, Stats, now};
 use crate::effect::os::{files, parallel};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, readlinkat, statat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,9 +113,6 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
     Err(GitError::Unsteady)
 }
 
-/// The identity of the index file, which changes when git replaces it.
-pub(super) type IndexStamp = Option<(u64, u64, i64, i64, i64, i64)>;
-
 pub(super) fn index_stamp(git: &Git) -> IndexStamp {
     let meta = git.layout.index.metadata().ok()?;
     Some((
@@ -129,75 +125,12 @@ pub(super) fn index_stamp(git: &Git) -> IndexStamp {
     ))
 }
 
-/// The file that the work tree has for an entry of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WorkTreeFile {
-    Missing,
-    Regular {
-        executable: bool,
-        /// The id of its content; `None` when that cannot be read, or is being written.
-        id: Option<Oid>,
-    },
-    /// A file that the table does not know and that is too large to be read without need.
-    Large {
-        executable: bool,
-        /// In bytes.
-        size: u64,
-    },
-    /// The id of its target.
-    Symlink(Option<Oid>),
-    Directory,
-    /// A pipe, a socket, a device.
-    Special,
-}
-
-/// The metadata of a regular file with which its content was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileStatus {
-    /// Shows that it was not written since.
-    pub stamp: FileStamp,
-    /// Its type and permissions.
-    pub mode: u32,
-}
-
-impl From<&Stat> for FileStatus {
-    fn from(stat: &Stat) -> Self {
-        Self {
-            stamp: FileStamp::from(stat),
-            mode: stat.st_mode,
-        }
-    }
-}
-
-/// The file of an entry of the index.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SeenFile {
-    pub file: WorkTreeFile,
-    /// Of a regular file whose content was found with it.
-    pub status: Option<FileStatus>,
-}
-
-/// The work tree as it was found.
-#[derive(Debug)]
-pub(super) struct Observed {
-    /// The index, in byte order of the paths.
-    pub entries: Vec<IndexEntry>,
-    /// The file for each entry.
-    pub seen: Vec<SeenFile>,
-    /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
-    pub others: Vec<Vec<u8>>,
-    /// The folders that were searched, in no order.
-    pub folders: Vec<others::SearchedFolder>,
-}
-
-impl Observed {
-    /// Reads the tracked files that were too large for a comparison.
-    pub fn read_large(&mut self, git: &Git, length: usize) {
-        for (entry, seen) in self.entries.iter().zip(&mut self.seen) {
-            if matches!(seen.file, WorkTreeFile::Large { .. }) {
-                let again = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
-                again.into_iter().for_each(|now| *seen = now);
-            }
+/// Reads the tracked files that were too large for a comparison.
+pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
+    for (entry, seen) in observed.entries.iter().zip(&mut observed.seen) {
+        if matches!(seen.file, WorkTreeFile::Large { .. }) {
+            let again = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
+            again.into_iter().for_each(|now| *seen = now);
         }
     }
 }

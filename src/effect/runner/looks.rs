@@ -11,7 +11,7 @@ use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::snapshot::Snapshot;
-use crate::effect::store::reuse::Snapshots;
+use crate::effect::store::reuse::scan::Snapshots;
 use crate::plan::Step;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,8 +4,6 @@
 //! watched and no watch tells of a change. What is believed because of such silence is compared
 //! with the files at the end.
 
-use super::Snapshots;
-use super::scan::{self, Heard, Same, Scan};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::effect::git::snapshot::Snapshot;
@@ -13,6 +11,7 @@ use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::stat_cache::Stats;
 use crate::effect::os::watches::{ToldChange, Watches};
 use crate::effect::store::reuse::other_runs::OtherRuns;
+use crate::effect::store::reuse::scan::{self, Same, Scan, Snapshots, ToldFiles};
 use crate::reuse::key::FileSet;
 use rustix::fd::AsFd as _;
 use std::collections::BTreeMap;
@@ -78,7 +77,7 @@ pub(super) struct Eyes {
     seen: BTreeMap<String, SeenFiles>,
     watches: Watches,
     /// What watches have told since the first snapshot.
-    heard: Heard,
+    heard: ToldFiles,
     /// Whether a file that was believed to be as before was not, or may not have been: no watch told
     /// it, or what they told was lost.
     is_deceived: bool,
@@ -93,7 +92,7 @@ impl Eyes {
             self.is_deceived |= self.seen.values().any(|seen| seen.is_believed);
             self.seen
                 .retain(|_, seen| seen.epoch == epoch && !seen.is_watched);
-            self.heard = Heard::default();
+            self.heard = ToldFiles::default();
             return;
         };
         let paths = changes.iter().map(|change| change.path.clone());

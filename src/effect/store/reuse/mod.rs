@@ -32,7 +32,7 @@ use crate::run::record::{Confirmation, StepRecord};
 use eyes::{Around, Eyes, SeenFiles};
 use other_runs::{OtherRuns, RunMark};
 use results::{Bounds, Results, StoredPass};
-use scan::Scan;
+use scan::{Scan, Snapshots};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -161,15 +161,6 @@ impl Look {
         let files = files.map(|(path, seen)| (path.clone(), seen.print.digest()));
         Some(Listing::of(files.chain(others)))
     }
-}
-
-/// The snapshots that a run has of its tree.
-pub trait Snapshots {
-    /// Returns the newest one, if there is one.
-    fn newest(&self) -> Option<Arc<Snapshot>>;
-
-    /// Returns the newest one if no process of a step has run since.
-    fn at_rest(&self) -> Option<Arc<Snapshot>>;
 }
 
 impl<'a> Recall<'a> {

@@ -1,7 +1,8 @@
 //! Tells, before anything runs and without changing anything, which steps of a plan an earlier pass
 //! would replace.
 
-use super::{Recall, Snapshots};
+use super::Recall;
+use super::scan::Snapshots;
 use crate::check::Kind;
 use crate::check::evidence::EarlierPass;
 use crate::plan::{Plan, Step, StepIndex};

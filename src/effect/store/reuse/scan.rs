@@ -4,8 +4,8 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::effect::git::observed::FileStatus;
 use crate::effect::git::snapshot::Snapshot;
-use crate::effect::git::worktree::FileStatus;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The most files that are scanned for one step.
 pub const MOST: usize = 1_000_000;
@@ -128,6 +129,15 @@ struct Unread {
     link: Option<Word>,
 }
 
+/// The snapshots that a run has of its tree.
+pub trait Snapshots {
+    /// Returns the newest one, if there is one.
+    fn newest(&self) -> Option<Arc<Snapshot>>;
+
+    /// Returns the newest one if no process of a step has run since.
+    fn at_rest(&self) -> Option<Arc<Snapshot>>;
+}
+
 /// Where files are scanned.
 #[derive(Clone, Copy)]
 pub struct Place<'p> {
@@ -148,12 +158,12 @@ pub enum Same<'p> {
     /// All: nothing has run since.
     All,
     /// Those in folders that have been watched since, but for what was told.
-    Watched(&'p Heard),
+    Watched(&'p ToldFiles),
 }
 
 /// What was heard from watches.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct ToldFiles {
     /// The folders that are watched.
     pub folders: BTreeSet<RepoPath>,
     /// The files and folders that were told.

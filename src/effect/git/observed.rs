@@ -1,0 +1,79 @@
+//! The state of a work tree, as it was found.
+
+use super::index::IndexEntry;
+use super::object::Oid;
+use crate::effect::os::stat_cache::Stamp;
+use rustix::fs::Stat;
+
+/// The identity of the index file, which changes when git replaces it.
+pub(super) type IndexStamp = Option<(u64, u64, i64, i64, i64, i64)>;
+
+/// The file that the work tree has for an entry of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WorkTreeFile {
+    Missing,
+    Regular {
+        executable: bool,
+        /// The id of its content; `None` when that cannot be read, or is being written.
+        id: Option<Oid>,
+    },
+    /// A file that the table does not know and that is too large to be read without need.
+    Large {
+        executable: bool,
+        /// In bytes.
+        size: u64,
+    },
+    /// The id of its target.
+    Symlink(Option<Oid>),
+    Directory,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// The metadata of a regular file with which its content was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// Shows that it was not written since.
+    pub stamp: Stamp,
+    /// Its type and permissions.
+    pub mode: u32,
+}
+
+impl From<&Stat> for FileStatus {
+    fn from(stat: &Stat) -> Self {
+        Self {
+            stamp: Stamp::from(stat),
+            mode: stat.st_mode,
+        }
+    }
+}
+
+/// The file of an entry of the index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenFile {
+    pub file: WorkTreeFile,
+    /// Of a regular file whose content was found with it.
+    pub status: Option<FileStatus>,
+}
+
+/// A folder that was searched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SearchedFolder {
+    /// Without a slash at its end.
+    pub path: Vec<u8>,
+    /// The metadata that shows that it lists the same; `None` if it was written just before.
+    pub stamp: Option<Stamp>,
+}
+
+/// The work tree as it was found.
+#[derive(Debug)]
+pub(super) struct Observed {
+    /// The index, in byte order of the paths.
+    pub entries: Vec<IndexEntry>,
+    /// The file for each entry.
+    pub seen: Vec<SeenFile>,
+    /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
+    pub others: Vec<Vec<u8>>,
+    /// The folders that were searched, in no order.
+    pub folders: Vec<SearchedFolder>,
+}
