@@ -463,21 +463,6 @@ impl Git {
         Ok(paths.iter().map(holds).collect())
     }
 
-    /// Returns the first tracked file below the folder of run records, where none may be tracked. An
-    /// index that cannot be read has none.
-    #[must_use]
-    pub fn tracked_record(&self) -> Option<RepoPath> {
-        self.root().join(".vplan").symlink_metadata().ok()?;
-        // A comparison with this index has found none.
-        if self.memory.has_observed(worktree::index_stamp(self)) {
-            return None;
-        }
-        let length = snapshot::id_length(self).ok()?;
-        let entries = worktree::read_entries(self, length).ok()?;
-        let record = entries.into_iter().find(|entry| is_record(&entry.path))?;
-        RepoPath::from_exact(&record.path)
-    }
-
     /// Whether the executable bit of files means something on this file system. The configuration
     /// (`core.fileMode`) is not believed: any process may have written it.
     fn has_file_modes(&self) -> bool {

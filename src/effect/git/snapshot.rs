@@ -224,6 +224,21 @@ impl Git {
         }
     }
 
+    /// Returns the first tracked file below the folder of run records, where none may be tracked. An
+    /// index that cannot be read has none.
+    #[must_use]
+    pub fn tracked_record(&self) -> Option<RepoPath> {
+        self.root().join(".vplan").symlink_metadata().ok()?;
+        // A comparison with this index has found none.
+        if self.memory.has_observed(worktree::index_stamp(self)) {
+            return None;
+        }
+        let length = id_length(self).ok()?;
+        let entries = worktree::read_entries(self, length).ok()?;
+        let record = entries.into_iter().find(|entry| is_record(&entry.path))?;
+        RepoPath::from_exact(&record.path)
+    }
+
     /// Forgets the work tree as a comparison found it: time has passed since.
     pub fn forget_observed(&self) {
         self.memory.take_observed();
@@ -231,7 +246,7 @@ impl Git {
 }
 
 /// Returns how many bytes the repository's ids have.
-pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
+fn id_length(git: &Git) -> Result<usize, GitError> {
     Ok(match git.head()? {
         Some(head) => head.length(),
         None => git.empty_tree()?.length(),
