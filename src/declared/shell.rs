@@ -389,6 +389,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_here_document_inside_of_another_command_is_not_understood() {
+        for (text, is_broken) in [
+            ("a <<E; case x in \nE\n esac", true),
+            ("a <<E && ( b\nE\nc )", true),
+            ("a <<E; b |\nE\nc", true),
+            ("a <<E; b\nx\nE\nc", false),
+            ("a <<E &&\nx\nE\n(b\nc)", false),
+        ] {
+            assert_eq!(read(text).broken, is_broken, "{text:?}");
+        }
+    }
+
     fn fragments() -> impl Strategy<Value = String> {
         let one = proptest::sample::select(vec![
             "a",

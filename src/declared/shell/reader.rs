@@ -260,7 +260,13 @@ impl<'a> Reader<'a> {
         let mut ends = Vec::new();
         let mut and = false;
         loop {
-            let pipe = self.pipe();
+            let (from, is_open) = (self.at, !self.here.is_empty());
+            let mut pipe = self.pipe();
+            // The lines of an earlier command's here-document are inside of this one.
+            if is_open && self.slice(from, self.at).contains('\n') {
+                self.fail();
+                pipe.end = self.at;
+            }
             let end = pipe.end;
             pipes.push((and, pipe));
             self.blanks();
