@@ -8,23 +8,25 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::files::beneath::Beneath;
-use crate::effect::os::stat_cache::Stats;
+use crate::effect::os::stat_cache::{Stamp, Stats, now};
 use crate::effect::os::watches::{ToldChange, Watches};
 use crate::effect::store::reuse::other_runs::OtherRuns;
 use crate::effect::store::reuse::scan::{self, Same, Scan, Snapshots, ToldFiles};
 use crate::reuse::key::FileSet;
 use rustix::fd::AsFd as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 /// The files of a selection, scanned at one moment.
 #[derive(Clone)]
 pub(super) struct SeenFiles {
-    wanted: Vec<Selection>,
+    wanted: Arc<[Selection]>,
     pub files: Arc<Scan>,
     pub set: FileSet,
-    folders: Arc<Vec<RepoPath>>,
+    folders: Arc<BTreeMap<RepoPath, Stamp>>,
+    /// A moment before they were scanned.
+    since: i128,
     /// The other runs that there were before they were looked at.
     pub others: Option<OtherRuns>,
     /// How often a process of a step had begun or ended.
@@ -35,7 +37,7 @@ pub(super) struct SeenFiles {
     /// change.
     pub is_believed: bool,
     /// The changes that concern it and that watches have told.
-    told: Vec<ToldChange>,
+    told: BTreeSet<ToldChange>,
 }
 
 impl SeenFiles {
@@ -46,11 +48,15 @@ impl SeenFiles {
         })
     }
 
-    /// Whether a change of this file was told.
+    /// Whether a change of this file was told, or one of a folder above it.
     fn was_told(&self, path: &RepoPath) -> bool {
-        self.told.iter().any(|change| {
-            change.path == *path || change.is_folder && path.below(&change.path).is_some()
-        })
+        let is_told =
+            |path: RepoPath, is_folder| self.told.contains(&ToldChange { path, is_folder });
+        is_told(path.clone(), false)
+            || path
+                .ancestors()
+                .into_iter()
+                .any(|above| is_told(above, true))
     }
 }
 
@@ -95,18 +101,15 @@ impl Eyes {
             self.heard = ToldFiles::default();
             return;
         };
-        let paths = changes.iter().map(|change| change.path.clone());
-        self.heard.told.extend(paths);
+        changes.iter().for_each(|change| self.heard.add(change));
         let holds = |seen: &SeenFiles| seen.epoch == epoch || seen.is_watched;
         // It cannot be compared at the end.
         let lost = |seen: &SeenFiles| seen.is_believed && !holds(seen);
         self.is_deceived |= self.seen.values().any(lost);
         self.seen.retain(|_, seen| holds(seen));
         for seen in self.seen.values_mut() {
-            let told: Vec<ToldChange> = (changes.iter())
-                .filter(|change| seen.is_about(change))
-                .cloned()
-                .collect();
+            let told = changes.iter().filter(|change| seen.is_about(change));
+            let told: Vec<ToldChange> = told.cloned().collect();
             seen.told.extend(told);
         }
     }
@@ -145,19 +148,21 @@ impl Eyes {
             tree: tree.as_deref(),
             same,
         };
+        let since = now();
         let stats = self.stats.get_or_insert_with(around.stats);
         let scanned = scan::scan(place, wanted, stats)?;
         self.is_later |= scanned.is_later;
         let seen = SeenFiles {
-            wanted: wanted.to_vec(),
+            wanted: wanted.into(),
             set: scanned.scan.set(),
             files: Arc::new(scanned.scan),
             folders: Arc::new(scanned.folders),
+            since,
             others,
             epoch,
             is_watched: false,
             is_believed: scanned.is_believed,
-            told: Vec::new(),
+            told: BTreeSet::new(),
         };
         // What is believed is compared at the end, whatever began meanwhile.
         if (around.is_quiet)() || seen.is_believed {
@@ -194,6 +199,7 @@ impl Eyes {
         };
         if let Some(tree) = at_rest {
             let all = all();
+            // Watches on some of them help, too.
             for path in tree.folders() {
                 if !self.heard.folders.contains(&path) && all.iter().any(|w| w.may_hold(&path)) {
                     if !add(&mut self.watches, &path) {
@@ -209,18 +215,23 @@ impl Eyes {
             && !seen.is_watched
             && !seen.files.has_links()
         {
-            let mut folders = seen.folders.iter();
+            let mut folders = seen.folders.keys();
             seen.is_watched = folders
                 .all(|path| self.heard.folders.contains(path) || add(&mut self.watches, path));
         }
     }
 
-    /// Whether all files that were believed to be as before are. `tree`: as it is at the end of the
-    /// run.
+    /// Whether all that was believed to be as before is. `tree`: as it is at the end of the run.
     pub fn was_right(&self, beneath: &Beneath, tree: Option<&Snapshot>) -> bool {
         let is_as_before = |seen: &SeenFiles| {
-            let changed = seen.files.changed(beneath, tree);
-            changed.iter().all(|path| seen.was_told(path))
+            let changed = seen.files.changed(beneath, tree, seen.since);
+            let listed = |(folder, then): (&RepoPath, &Stamp)| {
+                self.heard.listings.contains(folder)
+                    || beneath
+                        .status(folder)
+                        .is_ok_and(|now| Stamp::from(&now) == *then)
+            };
+            changed.iter().all(|path| seen.was_told(path)) && seen.folders.iter().all(listed)
         };
         let mut believed = self.seen.values().filter(|seen| seen.is_believed);
         !self.is_deceived && believed.all(is_as_before)

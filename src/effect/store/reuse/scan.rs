@@ -11,6 +11,7 @@ use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::stat_cache::{Stamp, Stats, now};
+use crate::effect::os::watches::ToldChange;
 use crate::reuse::key::{FileSet, Print};
 use crate::reuse::own_output::TouchedFile;
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -45,8 +46,8 @@ pub struct Scan(pub BTreeMap<RepoPath, ScannedFile>);
 pub struct Scanned {
     /// The files.
     pub scan: Scan,
-    /// The folders that were listed, each once.
-    pub folders: Vec<RepoPath>,
+    /// The folders that were listed, with their metadata before.
+    pub folders: BTreeMap<RepoPath, Stamp>,
     /// Whether any content of the tree was looked at later than the snapshot.
     pub is_later: bool,
     /// Whether any file was taken from the snapshot because watches told nothing.
@@ -67,14 +68,22 @@ impl Scan {
     }
 
     /// Returns the files that are not as they were scanned any more, by their metadata and, where
-    /// these differ, by their content. `tree`: a snapshot of what is there now.
+    /// these differ or may be those of two writes, by their content. `tree`: a snapshot of what is
+    /// there now; `since`: a moment before the scan.
     #[must_use]
-    pub fn changed(&self, beneath: &Beneath, tree: Option<&Snapshot>) -> Vec<&RepoPath> {
+    pub fn changed(
+        &self,
+        beneath: &Beneath,
+        tree: Option<&Snapshot>,
+        since: i128,
+    ) -> Vec<&RepoPath> {
         let mut near = 0;
         let mut is_same = |path: &RepoPath, seen: &ScannedFile| {
             let status = tree.and_then(|tree| tree.status_near(path, &mut near));
             let now = status.or_else(|| beneath.status(path).ok().map(|s| FileStatus::from(&s)));
-            if now.is_some_and(|now| Some(now.stamp) == seen.stamp) {
+            let is_known =
+                |now: FileStatus| Some(now.stamp) == seen.stamp && now.stamp.is_settled(since);
+            if now.is_some_and(is_known) {
                 return true;
             }
             // To link a file elsewhere gives it another time of change, and writes nothing.
@@ -168,6 +177,20 @@ pub struct ToldFiles {
     pub folders: BTreeSet<RepoPath>,
     /// The files and folders that were told.
     pub told: BTreeSet<RepoPath>,
+    /// The folders that may list others now, or have other metadata.
+    pub listings: BTreeSet<RepoPath>,
+}
+
+impl ToldFiles {
+    /// Adds a change.
+    pub fn add(&mut self, change: &ToldChange) {
+        let above = change.path.ancestors().into_iter().rev().nth(1);
+        self.listings.insert(above.unwrap_or_else(RepoPath::root));
+        if change.is_folder {
+            self.listings.insert(change.path.clone());
+        }
+        self.told.insert(change.path.clone());
+    }
 }
 
 /// Scans all files below the root that one of the selections selects: tracked or not, ignored or
@@ -188,14 +211,13 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         is_later: false,
         is_believed: false,
         near: (0, 0),
+        folders: BTreeMap::new(),
     };
     let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
     // Folders, and whether all in them counts.
     let mut open = vec![(RepoPath::root(), false)];
-    let mut folders = BTreeSet::new();
     while let Some((folder, all)) = open.pop() {
         walk.folder(&folder, all, &mut open)?;
-        folders.insert(folder);
         let behind = std::mem::take(&mut walk.behind);
         open.extend(
             behind
@@ -209,13 +231,14 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         unread,
         is_later,
         is_believed,
+        folders,
         ..
     } = walk;
     let is_later = is_later || !unread.is_empty();
     read(place.beneath, unread, stats, &mut scan)?;
     Ok(Scanned {
         scan,
-        folders: folders.into_iter().collect(),
+        folders,
         is_later,
         is_believed,
     })
@@ -235,6 +258,8 @@ struct Walk<'w> {
     is_believed: bool,
     /// The last file's positions in the snapshot and in the table of digests.
     near: (usize, usize),
+    /// The folders that were listed.
+    folders: BTreeMap<RepoPath, Stamp>,
 }
 
 impl Walk<'_> {
@@ -249,6 +274,7 @@ impl Walk<'_> {
         let stamp = Stamp::from(&rustix::fs::fstat(&dir).map_err(failed)?);
         let same = |tree: &Snapshot| tree.lists_the_same(folder, &stamp);
         self.is_later |= !self.place.tree.is_some_and(same);
+        self.folders.insert(folder.clone(), stamp);
         let entries = read_dir(&dir).map_err(failed)?;
         let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         entries.sort_by(|a, b| a.file_name().cmp(b.file_name()));
