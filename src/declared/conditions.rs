@@ -537,12 +537,7 @@ mod tests {
     }
 
     fn tree(files: &[(&str, &str)]) -> Tree {
-        let mut tree = Tree::default();
-        for (file, text) in files {
-            tree.files.insert(path(file));
-            tree.texts.insert(path(file), (*text).to_owned());
-        }
-        tree
+        Tree::of(files)
     }
 
     fn condition(tree: &Tree, dir: &str, command: &str, when: When) -> Condition {

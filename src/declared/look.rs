@@ -373,11 +373,7 @@ mod tests {
     }
 
     fn looked(files: &[(&str, &str)], command: &str) -> Declarations {
-        let mut tree = Tree::default();
-        for (file, text) in files {
-            tree.files.insert(path(file));
-            tree.texts.insert(path(file), (*text).to_owned());
-        }
+        let tree = Tree::of(files);
         let origin = Origin {
             file: path(".github/workflows/ci.yml"),
             line: 1,

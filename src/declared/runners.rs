@@ -487,12 +487,7 @@ mod tests {
     }
 
     fn tree(files: &[(&str, &str)]) -> Tree {
-        let mut tree = Tree::default();
-        for (name, text) in files {
-            tree.files.insert(path(name));
-            tree.texts.insert(path(name), (*text).to_owned());
-        }
-        tree
+        Tree::of(files)
     }
 
     fn found(commands: &[&str]) -> Declarations {

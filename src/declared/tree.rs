@@ -83,6 +83,18 @@ pub enum Syntax {
 }
 
 impl Tree {
+    /// Makes a repository of these files, by name and text.
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let mut tree = Self::default();
+        for (name, text) in files {
+            let path = RepoPath::parse(name.as_bytes()).unwrap();
+            tree.files.insert(path.clone());
+            tree.texts.insert(path, (*text).to_owned());
+        }
+        tree
+    }
+
     /// The text of a file of a directory.
     #[must_use]
     pub fn text(&self, dir: &RepoPath, name: &str) -> Option<(RepoPath, &str)> {

@@ -100,21 +100,7 @@ fn repository(dir: &Path) -> PathBuf {
     };
     write("contracts/verify.vplan", &contract);
     (0..999).for_each(|i| write(&format!("src/part{}/file{i}.rs", i % 20), "\n"));
-    for args in [
-        &["init", "--quiet"][..],
-        &["add", "--all"],
-        &[
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "commit",
-            "--quiet",
-            "--message=a",
-        ],
-    ] {
-        paired::time(Command::new("git").current_dir(&root).args(args));
-    }
+    paired::commit(&root);
     write("src/part1/file1.rs", "changed\n");
     write("docs/map.md", "new\n");
     root

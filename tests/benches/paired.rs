@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "not every benchmark asks for everything")]
 
 use std::io::Read as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,25 @@ pub fn compare(rounds: usize, ours: impl Fn() -> Command, floor: impl Fn() -> Co
         ours: median(ours),
         floor: median(floor),
         ratio: ratios[rounds / 2],
+    }
+}
+
+/// Makes a repository of a folder, with all that is in it committed.
+pub fn commit(root: &Path) {
+    for args in [
+        &["init", "--quiet"][..],
+        &["add", "--all"],
+        &[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "--quiet",
+            "--message=a",
+        ],
+    ] {
+        time(Command::new("git").current_dir(root).args(args));
     }
 }
 

@@ -36,17 +36,11 @@ fn lines(_: &Tree, job: &mut Job, script: &Script<'_>, found: &mut Declarations)
 }
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree {
+    Tree {
         slug: Some("owner/name".to_owned()),
         default_branch: Some("main".to_owned()),
-        ..Tree::default()
-    };
-    for (path, text) in files {
-        let path = RepoPath::parse(path.as_bytes()).unwrap();
-        tree.files.insert(path.clone());
-        tree.texts.insert(path, (*text).to_owned());
+        ..Tree::of(files)
     }
-    tree
 }
 
 fn found(files: &[(&str, &str)]) -> Declarations {

@@ -10,16 +10,11 @@ fn path(text: &str) -> RepoPath {
 
 /// A repository with these files.
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree {
+    Tree {
         default_branch: Some("main".to_owned()),
         slug: Some("harbour/ledger".to_owned()),
-        ..Tree::default()
-    };
-    for (name, text) in files {
-        tree.files.insert(path(name));
-        tree.texts.insert(path(name), (*text).to_owned());
+        ..Tree::of(files)
     }
-    tree
 }
 
 /// The lines of a job's scripts with their places, as `FILE:LINE TEXT`.

@@ -8,12 +8,7 @@ fn path(text: &str) -> RepoPath {
 }
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree::default();
-    for (name, text) in files {
-        tree.files.insert(path(name));
-        tree.texts.insert(path(name), (*text).to_owned());
-    }
-    tree
+    Tree::of(files)
 }
 
 /// Candidates as `COMMAND @ CONDITION`, those that are left out as `REASON: COMMAND`.

@@ -17,13 +17,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree::default();
-    for (path, text) in files {
-        let path = RepoPath::parse(path.as_bytes()).unwrap();
-        tree.files.insert(path.clone());
-        tree.texts.insert(path, (*text).to_owned());
-    }
-    tree
+    Tree::of(files)
 }
 
 /// A repository whose manifests name the tools of the tests.

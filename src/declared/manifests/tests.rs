@@ -7,12 +7,7 @@ fn path(text: &str) -> RepoPath {
 }
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree::default();
-    for (name, text) in files {
-        tree.files.insert(path(name));
-        tree.texts.insert(path(name), (*text).to_owned());
-    }
-    tree
+    Tree::of(files)
 }
 
 /// What is proposed: `DIR: COMMAND`, the root left out; a reason in front of what is not.

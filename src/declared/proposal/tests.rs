@@ -3,16 +3,10 @@
 use super::*;
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree {
+    Tree {
         default_branch: Some("main".to_owned()),
-        ..Tree::default()
-    };
-    for (path, text) in files {
-        let path = RepoPath::parse(path.as_bytes()).unwrap();
-        tree.files.insert(path.clone());
-        tree.texts.insert(path, (*text).to_owned());
+        ..Tree::of(files)
     }
-    tree
 }
 
 /// `NAME: COMMAND` of each check, in the order of the contract.

@@ -510,29 +510,22 @@ fn builds_in_a_folder_that_git_does_not_track() {
 
 #[test]
 fn a_checkout_of_the_change_edits_nothing() {
-    for text in [
-        "git checkout -f -q $CI_COMMIT_SHA",
-        "git reset --hard ${{ github.sha }}",
-        "git pull origin \"${SOURCE_BRANCH}\"",
+    for (text, want) in [
+        ("git checkout -f -q $CI_COMMIT_SHA", "11 .: cargo test"),
+        ("git reset --hard ${{ github.sha }}", "11 .: cargo test"),
+        ("git pull origin \"${SOURCE_BRANCH}\"", "11 .: cargo test"),
+        ("git checkout origin/main -- src", "edits_first: cargo test"),
+        (
+            "cargo hack generate-lockfile --remove-dev-deps",
+            "edits_first: cargo test",
+        ),
+        (
+            "cargo +nightly hack generate-lockfile -Z direct-minimal-versions",
+            "edits_first: cargo test",
+        ),
     ] {
         let found = shown(&format!("{text}\ncargo test"));
-        assert_eq!(
-            found.last().map(String::as_str),
-            Some("11 .: cargo test"),
-            "{text}"
-        );
-    }
-    for text in [
-        "git checkout origin/main -- src",
-        "cargo hack generate-lockfile --remove-dev-deps",
-        "cargo +nightly hack generate-lockfile -Z direct-minimal-versions",
-    ] {
-        let found = shown(&format!("{text}\ncargo test"));
-        assert_eq!(
-            found.last().map(String::as_str),
-            Some("edits_first: cargo test"),
-            "{text}"
-        );
+        assert_eq!(found.last().map(String::as_str), Some(want), "{text}");
     }
 }
 

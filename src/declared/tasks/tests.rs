@@ -13,12 +13,7 @@ pub fn path(text: &str) -> RepoPath {
 
 /// A repository of these files.
 pub fn tree(files: &[(&str, &str)]) -> Tree {
-    let mut tree = Tree::default();
-    for (name, text) in files {
-        tree.files.insert(path(name));
-        tree.texts.insert(path(name), (*text).to_owned());
-    }
-    tree
+    Tree::of(files)
 }
 
 fn words(text: &str) -> Vec<String> {

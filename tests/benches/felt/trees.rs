@@ -31,21 +31,7 @@ impl Tree {
             ".gitignore",
             ".vplan/\nout/\nbuild.ninja\n.ninja_log\n.n2_db\n",
         );
-        for args in [
-            &["init", "--quiet"][..],
-            &["add", "--all"],
-            &[
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a@b",
-                "commit",
-                "--quiet",
-                "--message=a",
-            ],
-        ] {
-            paired::time(&mut tree.git(args));
-        }
+        paired::commit(&tree.root);
         tree.change();
         // What git knows of times is then as it is after any command of it.
         paired::time(&mut tree.git(&["status", "--porcelain"]));
