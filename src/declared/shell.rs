@@ -264,11 +264,7 @@ mod tests {
             ),
             (
                 "cat <<E && b\nx\nE\nc",
-                &[
-                    "0+1 plain: cat <<E",
-                    "0+3 plain: && b\nx\nE",
-                    "3+1 plain: c",
-                ],
+                &["0+1 plain: cat <<E", "0+1 plain: && b", "3+1 plain: c"],
             ),
             (
                 "a $(b; c) `d; e`; f",
@@ -400,6 +396,10 @@ mod tests {
         ] {
             assert_eq!(read(text).broken, is_broken, "{text:?}");
         }
+        // Nor is it part of one that it follows.
+        let parts = read("a <<E; b\n(\nE\nc").parts;
+        let texts: Vec<&str> = parts.iter().map(|part| &*part.text).collect();
+        assert_eq!(texts, ["a <<E", "b", "c"]);
     }
 
     fn fragments() -> impl Strategy<Value = String> {

@@ -259,10 +259,13 @@ impl<'a> Reader<'a> {
         let mut starts = vec![self.at];
         let mut ends = Vec::new();
         let mut and = false;
+        // Whether an earlier command's here-document is still to come.
+        let mut is_open;
         loop {
-            let (from, is_open) = (self.at, !self.here.is_empty());
+            let from = self.at;
+            is_open = !self.here.is_empty();
             let mut pipe = self.pipe();
-            // The lines of an earlier command's here-document are inside of this one.
+            // Its lines are inside of this one.
             if is_open && self.slice(from, self.at).contains('\n') {
                 self.fail();
                 pipe.end = self.at;
@@ -293,11 +296,13 @@ impl<'a> Reader<'a> {
             // The line end behind a here-document belongs to nothing.
             let back = usize::from(self.bytes.get(self.at.wrapping_sub(1)) == Some(&b'\n'));
             self.at -= back;
-            if let Some((_, last)) = pipes.last_mut() {
-                last.end = self.at;
-            }
-            if let Some(last) = ends.last_mut() {
-                *last = self.at;
+            if !is_open {
+                if let Some((_, last)) = pipes.last_mut() {
+                    last.end = self.at;
+                }
+                if let Some(last) = ends.last_mut() {
+                    *last = self.at;
+                }
             }
         }
         if !top {
