@@ -188,7 +188,7 @@ check a {
 }
 
 /// A check whose inputs another one, which it does not wait for, has written since they were looked
-/// at: a pass on them was kept.
+/// at: a pass on what they were is kept.
 #[test]
 fn no_pass_stands_for_a_step_because_watches_are_silent() {
     let project = project(
@@ -196,24 +196,31 @@ fn no_pass_stands_for_a_step_because_watches_are_silent() {
 contract \"order\"
 check first {
   run sh -c 'cat src/0/file0 >cache/link'
-  inputs \"src/**\"
+  inputs \"src/0/**\"
 }
 check second {
-  run grep -qx good cache/in/file
-  inputs \"cache/in/**\"
+  run grep -qx good src/1/file1
+  inputs \"src/1/**\"
 }
 ",
     );
-    project.mkdir("cache/in");
-    project.write("cache/in/file", "good");
-    std::fs::hard_link(project.path("cache/in/file"), project.path("cache/link")).unwrap();
-    let run = |exit: i32| project.run(&["run", "--all"]).exits(exit).out();
-    project.write("src/0/file0", "good\n");
-    run(0);
-    run(0);
-    // `first` runs and leaves what `second` does not accept, where no watch of ours looks.
+    project.write("src/1/file1", "good\n").mkdir("cache");
+    project.commit("good");
+    std::fs::hard_link(project.path("src/1/file1"), project.path("cache/link")).unwrap();
+    let second = |args: &[&str]| {
+        let args = [&["run", "--all", "--format", "json"], args].concat();
+        let report = project.run(&args).json();
+        let steps = report["steps"].as_array().unwrap();
+        let second = steps.iter().find(|step| step["id"] == "second").unwrap();
+        second["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(second(&["second"]), "passed");
+    // The digest of a file that was just written is not remembered: it would be read again.
+    rest();
+    assert_eq!(second(&["second"]), "cached");
+    // `first` leaves what `second` does not accept, by a name where no watch of ours looks.
     project.write("src/0/file0", "bad\n");
-    run(40);
+    assert_eq!(second(&[]), "failed");
 }
 
 /// The tree that a comparison has seen is not the one with which the run begins, when something
