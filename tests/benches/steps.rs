@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
-use vplan::effect::runner::background::IoJob;
+use vplan::effect::runner::background::{GroupCommit, IoJob};
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
 use vplan::effect::runner::step::Context;
 use vplan::effect::store::records::RunRecord;
@@ -51,7 +51,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     let start = Instant::now();
     let mut record = RunRecord::create(root, None, None).unwrap();
     let logs = record.logs().try_clone_to_owned().unwrap();
-    let mut journal = Journal::default();
+    let (mut journal, mut commit) = (Journal::default(), GroupCommit::default());
     let environment = Environment::of_this_process(root, Grants::default());
     let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan"))), false).unwrap();
     let context = Context {
@@ -111,14 +111,18 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                         tests: None,
                     };
                     record.append(&journal.line(at, entry)).unwrap();
+                    commit.wrote(at);
                 }
                 actions
             }
-            Message::IoWanted { work } => {
-                *work = Some(IoJob {
-                    record: Some((record.events(), 0)),
-                    ..IoJob::default()
-                });
+            Message::IoWanted { at, work, again } => {
+                if commit.take(at, false) {
+                    *work = Some(IoJob {
+                        record: Some((record.unsynced(), 0)),
+                        ..IoJob::default()
+                    });
+                }
+                *again = commit.due();
                 Vec::new()
             }
             Message::IoFinished { done, .. } => panic!("not kept: {:?}", done.fault),

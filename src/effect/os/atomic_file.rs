@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The part after the target's name in the name of a file that is being written.
@@ -23,26 +24,57 @@ pub(in crate::effect) const NEW: &str = ".new-";
 #[derive(Clone, Copy, Debug)]
 pub(in crate::effect) struct Keeping {
     mode: Mode,
-    /// Whether it survives a loss of power, and files of killed writers are removed before.
-    durable: bool,
+    durability: Durability,
+    /// Whether files of killed writers of the same target are removed before. Without, their owner
+    /// removes them.
+    cleans_up: bool,
+}
+
+/// The part of a new file that is made sure of before it counts as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// Nothing: its content shows whether it is whole.
+    Nothing,
+    /// What is in it, before it has its name. The folder is synced by the caller.
+    Content,
+    /// What is in it, then its name.
+    Everything,
 }
 
 /// A file for everybody whom the umask allows to read it.
 pub(in crate::effect) const DOCUMENT: Keeping = Keeping {
     mode: Mode::from_raw_mode(0o644),
-    durable: true,
+    durability: Durability::Everything,
+    cleans_up: true,
 };
 
 /// A file for its user.
 pub(in crate::effect) const PRIVATE: Keeping = Keeping {
     mode: Mode::from_raw_mode(0o600),
-    durable: true,
+    durability: Durability::Everything,
+    cleans_up: true,
+};
+
+/// A file in a folder that has one writer, which syncs the folder later: under its name is all of
+/// it or nothing.
+pub(in crate::effect) const RECORDED: Keeping = Keeping {
+    durability: Durability::Content,
+    cleans_up: false,
+    ..DOCUMENT
+};
+
+/// A file in such a folder that is synced later, or may be lost: its content shows whether it is
+/// whole.
+pub(in crate::effect) const RECORDED_LATER: Keeping = Keeping {
+    durability: Durability::Nothing,
+    ..RECORDED
 };
 
 /// A file for its user that may be lost: its content shows whether it is whole, and what killed
 /// writers leave is removed by its owner.
 pub(in crate::effect) const CACHED: Keeping = Keeping {
-    durable: false,
+    durability: Durability::Nothing,
+    cleans_up: false,
     ..PRIVATE
 };
 
@@ -52,13 +84,13 @@ pub(in crate::effect) struct NewFile<'f> {
     target: &'f OsStr,
     /// `None` once it is renamed.
     name: Option<Vec<u8>>,
-    file: File,
-    durable: bool,
+    file: Arc<File>,
+    durability: Durability,
 }
 
 impl<'f> NewFile<'f> {
-    /// Makes an empty file in the folder of its target. A durable one is locked: a killed writer
-    /// loses the lock, and the next one removes the file.
+    /// Makes an empty file in the folder of its target. Where the next writer cleans up, it is
+    /// locked: a killed writer loses the lock, and the next one removes the file.
     ///
     /// # Errors
     /// Errors of the system.
@@ -69,7 +101,7 @@ impl<'f> NewFile<'f> {
     ) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let prefix = prefix_of(target);
-        if keeping.durable {
+        if keeping.cleans_up {
             remove_abandoned(folder, &prefix)?;
         }
         let mut name;
@@ -83,21 +115,21 @@ impl<'f> NewFile<'f> {
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if !keeping.durable || stale_temp::claim(&file)? {
+            if !keeping.cleans_up || stale_temp::claim(&file)? {
                 return Ok(Self {
                     folder,
                     target,
                     name: Some(name),
-                    file,
-                    durable: keeping.durable,
+                    file: Arc::new(file),
+                    durability: keeping.durability,
                 });
             }
         }
     }
 
     /// Returns the file, to be written.
-    pub(in crate::effect) fn file(&mut self) -> &mut File {
-        &mut self.file
+    pub(in crate::effect) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Gives it its name, unless a file has it.
@@ -112,22 +144,23 @@ impl<'f> NewFile<'f> {
         Ok(())
     }
 
-    /// Gives it its name, in place of a file that has it.
+    /// Gives it its name, in place of a file that has it. Returns the file, to be synced where that
+    /// was left to the caller.
     ///
     /// # Errors
     /// Errors of the system.
-    pub(in crate::effect) fn rename(mut self) -> io::Result<()> {
-        if self.durable {
+    pub(in crate::effect) fn rename(mut self) -> io::Result<Arc<File>> {
+        if self.durability != Durability::Nothing {
             self.file.sync_all()?;
         }
         if let Some(name) = &self.name {
             renameat(self.folder, &**name, self.folder, self.target)?;
         }
         self.name = None;
-        if self.durable {
+        if self.durability == Durability::Everything {
             sync_folder(self.folder)?;
         }
-        Ok(())
+        Ok(Arc::clone(&self.file))
     }
 }
 
@@ -149,7 +182,20 @@ pub(in crate::effect) fn replace(
     content: &[u8],
     keeping: Keeping,
 ) -> io::Result<()> {
-    let mut new = NewFile::beside(folder.as_fd(), name.as_ref(), keeping)?;
+    replaced(folder, name, content, keeping).map(drop)
+}
+
+/// Replaces the file of this name in a folder, or adds it, and returns the new one.
+///
+/// # Errors
+/// Errors of the system.
+pub(in crate::effect) fn replaced(
+    folder: impl AsFd,
+    name: impl AsRef<OsStr>,
+    content: &[u8],
+    keeping: Keeping,
+) -> io::Result<Arc<File>> {
+    let new = NewFile::beside(folder.as_fd(), name.as_ref(), keeping)?;
     new.file().write_all(content)?;
     new.rename()
 }
@@ -258,14 +304,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
         let path = dir.path().join("file");
-        for (keeping, mode) in [(DOCUMENT, 0o644), (PRIVATE, 0o600), (CACHED, 0o600)] {
+        for (keeping, mode) in [
+            (DOCUMENT, 0o644),
+            (RECORDED, 0o644),
+            (RECORDED_LATER, 0o644),
+            (PRIVATE, 0o600),
+            (CACHED, 0o600),
+        ] {
             replace(&folder, "file", b"whole", keeping).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"whole");
             let found = path.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(found & !mode, 0, "{found:o}");
             assert_eq!(found & 0o600, 0o600);
         }
-        let mut half = NewFile::beside(folder.as_fd(), OsStr::new("file"), PRIVATE).unwrap();
+        let half = NewFile::beside(folder.as_fd(), OsStr::new("file"), PRIVATE).unwrap();
         half.file().write_all(b"half").unwrap();
         assert_eq!(names(dir.path()).len(), 2);
         drop(half);
@@ -291,7 +343,7 @@ mod tests {
     fn the_files_of_killed_writers_go_and_those_of_others_stay() {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
-        let mut living = NewFile::beside(folder.as_fd(), OsStr::new("a"), PRIVATE).unwrap();
+        let living = NewFile::beside(folder.as_fd(), OsStr::new("a"), PRIVATE).unwrap();
         living.file().write_all(b"of a living writer").unwrap();
         for left in [".a.new-1-2-3", ".b.new-1-2-3", ".a.new", "a.new-1"] {
             fs::write(dir.path().join(left), "").unwrap();

@@ -6,11 +6,10 @@ use crate::check::evidence::{EarlierPass, Evidence};
 use crate::effect::os::process::program::Program;
 use crate::effect::runner::file_watch::Looked;
 use crate::effect::runner::judge::PreparedQuestion;
+use crate::effect::store::records::UnsyncedRecord;
 use crate::plan::StepIndex;
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use tokio::sync::mpsc::UnboundedSender;
@@ -20,10 +19,49 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct IoJob {
     /// Programs to digest.
     pub programs: Vec<Program>,
-    /// The file to sync, and its length by now, in bytes.
-    pub record: Option<(Arc<File>, u64)>,
+    /// The record to sync, and the length of its events by now, in bytes.
+    pub record: Option<(UnsyncedRecord, u64)>,
     /// Whether a caller waits for the end of the job; without, only a result with content is sent.
     pub answer: bool,
+}
+
+/// Decides when a record is synced that nobody follows: a second after the first end that is not.
+/// One sync makes sure of all ends until then, so that a loss of power takes a second of a run, and
+/// a run of a thousand steps does not wait for the disk a thousand times.
+#[derive(Debug, Default)]
+pub struct GroupCommit {
+    /// The time of the first end that is not synced.
+    since: Option<u64>,
+}
+
+impl GroupCommit {
+    /// The time that an end may wait, in milliseconds.
+    const DELAY_MS: u64 = 1000;
+
+    /// Notes that something was written that has to be synced.
+    pub fn wrote(&mut self, at: u64) {
+        self.since.get_or_insert(at);
+    }
+
+    /// Whether something is to be synced.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Returns the time of the next sync.
+    #[must_use]
+    pub fn due(&self) -> Option<u64> {
+        self.since.map(|since| since.saturating_add(Self::DELAY_MS))
+    }
+
+    /// Whether the sync is to be made now; it counts as made then. `followed`: whether somebody
+    /// waits for it.
+    pub fn take(&mut self, at: u64, followed: bool) -> bool {
+        let takes = self.due().is_some_and(|due| followed || due <= at);
+        self.since.take_if(|_| takes);
+        takes
+    }
 }
 
 /// The result of one background job.
@@ -39,7 +77,7 @@ pub struct IoResult {
 
 impl IoJob {
     fn done(self) -> IoResult {
-        let (synced, fault) = match self.record.map(|(file, length)| (file.sync_data(), length)) {
+        let (synced, fault) = match self.record.map(|(record, length)| (record.sync(), length)) {
             Some((Ok(()), length)) => (length, None),
             Some((Err(error), _)) => (0, Some(error)),
             None => (0, None),
@@ -58,7 +96,13 @@ impl IoJob {
 
     fn add(&mut self, more: Self) {
         self.programs.extend(more.programs);
-        self.record = more.record.or(self.record.take());
+        self.record = match (self.record.take(), more.record) {
+            (Some((mut record, _)), Some((later, length))) => {
+                record.add(later);
+                Some((record, length))
+            }
+            (earlier, later) => later.or(earlier),
+        };
         self.answer |= more.answer;
     }
 }

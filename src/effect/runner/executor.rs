@@ -17,7 +17,8 @@ use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
 use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
-use crate::plan::{Plan, StepIndex};
+use crate::effect::store::reuse::Recall;
+use crate::plan::{Plan, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;
@@ -61,10 +62,15 @@ pub enum Message<'a> {
         /// The running steps, in plan order.
         running: &'a [Running<'a>],
     },
-    /// All requested actions have begun: the caller may hand over a background job.
+    /// All requested actions have begun, or it is the time that was asked for: the caller may hand
+    /// over a background job.
     IoWanted {
+        /// The time.
+        at: u64,
         /// The job, if there is one.
         work: &'a mut Option<IoJob>,
+        /// The time at which there is one, though nothing else may happen until then.
+        again: &'a mut Option<u64>,
     },
     /// A part of the job has been done.
     IoFinished {
@@ -159,14 +165,13 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Starts the clock and the first supervisor. `supervisor` is vplan's own program; `None` finds
-    /// it. `keep_capabilities`: see [`crate::effect::os::environment::Grants`].
+    /// Starts the clock. `supervisor` is vplan's own program; `None` finds it.
+    /// `keep_capabilities`: see [`crate::effect::os::environment::Grants`].
     ///
     /// # Errors
     /// Signals cannot be listened to. A supervisor that cannot be started is an error of each step.
     pub fn new(supervisor: Option<PathBuf>, keep_capabilities: bool) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor).keeping_capabilities(keep_capabilities);
-        let _ = pool.prepare(1);
         room_for_a_runtime()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
@@ -185,6 +190,19 @@ impl Driver {
             round: 0,
             runtime: Some(runtime),
         })
+    }
+
+    /// Starts a supervisor if a step of the plan is sure to need one, unless it fails early: by the
+    /// time of its start it is ready. Where an earlier pass may stand for every step, none is
+    /// started before it is needed.
+    pub fn prepare(&self, plan: &Plan, recall: Option<&Recall<'_>>) {
+        let is_sure = |step: &&Step| {
+            step.argv.is_some() && !recall.is_some_and(|recall| recall.concerns(step, 1))
+        };
+        if plan.steps.iter().any(|step| is_sure(&step)) {
+            // Without it, the step says why.
+            let _ = self.pool.prepare(1);
+        }
     }
 
     /// Returns the run's clock.
@@ -210,9 +228,8 @@ impl Executor for Driver {
         let Some(runtime) = self.runtime.take() else {
             bug("the executor was left within a plan");
         };
-        // Now, while no step runs that could interfere.
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
-        let _ = self.pool.prepare(jobs.min(plan.steps.len()));
+        self.pool.expect(jobs.min(plan.steps.len()));
         let result = std::thread::scope(|scope| {
             let background = BackgroundIo::new(self.outbox.clone());
             let mut drive = Drive {
@@ -229,6 +246,7 @@ impl Executor for Driver {
                 last: 0,
                 is_instant_open: false,
                 io_wanted: false,
+                io_at: None,
                 background,
                 awaited: 0,
             };
@@ -273,6 +291,8 @@ struct Drive<'d, 's, 'e> {
     is_instant_open: bool,
     /// Whether something has happened since [`Message::IoWanted`].
     io_wanted: bool,
+    /// The time at which there is a background job, whatever happens.
+    io_at: Option<u64>,
     background: BackgroundIo<'s>,
     /// The number of trees still to be stopped.
     awaited: usize,
@@ -308,14 +328,11 @@ impl<'e> Drive<'_, '_, 'e> {
             } else if std::mem::take(&mut self.is_instant_open) {
                 let at = self.now();
                 self.event(Event::InstantComplete { at }, None);
-            } else if std::mem::take(&mut self.io_wanted) {
+            } else if std::mem::take(&mut self.io_wanted) || self.is_due(self.io_at) {
                 self.submit_io();
             } else if self.busy.is_empty() && self.wake.is_none() {
                 bug("the run waits for nothing and is not over");
-            } else if self
-                .wake
-                .is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at))
-            {
+            } else if self.is_due(self.wake) {
                 let at = self.now();
                 self.event(Event::Time { at }, None);
             } else {
@@ -326,11 +343,15 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
+    fn is_due(&self, at: Option<u64>) -> bool {
+        at.is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at))
+    }
+
     /// Returns the time until something needs to be done without an event.
     fn patience(&self) -> Option<Duration> {
-        let due = self
-            .wake
-            .map(|at| Duration::from_millis(at).saturating_sub(self.driver.clock.elapsed()));
+        let due = [self.wake, self.io_at].into_iter().flatten().min();
+        let due =
+            due.map(|at| Duration::from_millis(at).saturating_sub(self.driver.clock.elapsed()));
         let tick = self
             .context
             .tick
@@ -484,8 +505,13 @@ impl<'e> Drive<'_, '_, 'e> {
 
     /// Requests a background job, and runs it.
     fn submit_io(&mut self) {
-        let mut work = None;
-        let actions = (self.tell)(Message::IoWanted { work: &mut work });
+        let (at, mut work, mut again) = (self.now(), None, None);
+        let actions = (self.tell)(Message::IoWanted {
+            at,
+            work: &mut work,
+            again: &mut again,
+        });
+        self.io_at = again;
         self.todo.extend(actions);
         if let Some(work) = work {
             self.background.submit(self.scope, work);

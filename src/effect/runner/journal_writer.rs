@@ -3,7 +3,7 @@
 
 use crate::base::canon::{Digest, to_canonical};
 use crate::effect::os::process::program::{Program, message_of};
-use crate::effect::runner::background::{IoJob, IoResult};
+use crate::effect::runner::background::{GroupCommit, IoJob, IoResult};
 use crate::effect::store::records::{REPORT, RunRecord};
 use crate::effect::store::vault::Vault;
 use crate::plan::{Plan, Step};
@@ -24,9 +24,11 @@ pub(in crate::effect) struct JournalWriter<'e> {
     report: Option<Digest>,
     /// The first error of writing the record.
     pub fault: Option<String>,
-    /// Whether the run has begun or a step has ended, and no sync has been requested since. The
-    /// next step starts meanwhile.
-    pub unsynced: bool,
+    /// Opened by the begin of the run and the end of a step, until a sync is requested. The next
+    /// step starts meanwhile.
+    commit: GroupCommit,
+    /// Whether a step has started.
+    has_started: bool,
     /// The length of the events that are to be synced, and of those that are, in bytes.
     requested_len: u64,
     synced_len: u64,
@@ -49,14 +51,16 @@ impl<'e> JournalWriter<'e> {
             journal,
             report: None,
             fault: None,
-            unsynced: true,
+            commit: GroupCommit::default(),
+            has_started: false,
             requested_len: 0,
             synced_len: 0,
             pending: Vec::new(),
         }
     }
 
-    /// Writes the first lines.
+    /// Writes the first lines. Whoever follows the run is told when they are synced; otherwise
+    /// that has time.
     pub(in crate::effect) fn begin(
         &mut self,
         plan: &Plan,
@@ -74,10 +78,12 @@ impl<'e> JournalWriter<'e> {
             },
         );
         self.plan(0, plan);
-        let synced = self.record.sync();
-        self.unsynced = false;
-        self.flush();
-        self.note(synced);
+        if self.events.is_some() {
+            let synced = self.record.sync();
+            self.commit = GroupCommit::default();
+            self.flush();
+            self.note(synced);
+        }
         self.fault
             .take()
             .map_or(Ok(()), |message| Err(io::Error::other(message)))
@@ -99,14 +105,17 @@ impl<'e> JournalWriter<'e> {
                 steps,
             },
         );
+        // It says its own digest: a damaged one is recognised.
         let written = self
             .record
-            .write("plan.json", to_canonical(plan).as_bytes());
+            .write_later("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
+        self.commit.wrote(at);
     }
 
     /// Writes a line. `false` when that fails; it is not sent to the second reader then.
     pub(in crate::effect) fn write(&mut self, at: u64, entry: JournalEntry) -> bool {
+        self.has_started |= matches!(entry, JournalEntry::StepStarted { .. });
         let line = self.journal.line(at, entry);
         let written = self.record.append(&line);
         let length = self.record.length();
@@ -117,22 +126,42 @@ impl<'e> JournalWriter<'e> {
         self.note(written)
     }
 
-    /// Makes the background job: to sync the events if a step has ended, and to digest the programs
-    /// that steps have started.
-    pub(in crate::effect) fn work(&mut self, programs: Vec<Program>) -> Option<IoJob> {
-        let unsynced = std::mem::take(&mut self.unsynced);
-        if !unsynced && programs.is_empty() {
+    /// Writes a line about the end of a step, which is to be synced.
+    pub(in crate::effect) fn write_end_of_step(&mut self, at: u64, entry: JournalEntry) -> bool {
+        self.commit.wrote(at);
+        self.write(at, entry)
+    }
+
+    /// Returns the time at which the record is to be synced.
+    pub(in crate::effect) fn sync_due(&self) -> Option<u64> {
+        self.commit.due()
+    }
+
+    /// Makes the background job: to sync the record if it is time, and to digest the programs that
+    /// steps have started.
+    pub(in crate::effect) fn work(&mut self, at: u64, programs: Vec<Program>) -> Option<IoJob> {
+        let syncs = self.commit.take(at, self.events.is_some());
+        if !syncs && programs.is_empty() {
             return None;
         }
-        if unsynced {
+        let record = syncs.then(|| {
             self.requested_len = self.record.length();
-        }
-        let record = unsynced.then(|| (self.record.events(), self.requested_len));
+            (self.record.unsynced(), self.requested_len)
+        });
         Some(IoJob {
             programs,
             record,
             answer: self.events.is_some(),
         })
+    }
+
+    /// Syncs the record now, unless it is: the run is about to be suspended, nobody knows for how
+    /// long.
+    pub(in crate::effect) fn suspend(&mut self) {
+        if self.commit.take(0, true) {
+            let synced = self.record.sync();
+            self.note(synced);
+        }
     }
 
     /// Takes the result of a background job.
@@ -201,7 +230,12 @@ impl<'e> JournalWriter<'e> {
                 .write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
         let text = to_canonical(report);
-        self.record.write(REPORT, text.as_bytes())?;
+        if self.has_started || !report.is_good() {
+            self.record.write(REPORT, text.as_bytes())?;
+        } else {
+            // Nothing was done that is not on record elsewhere: the end in the events is enough.
+            self.record.write_later(REPORT, text.as_bytes())?;
+        }
         self.report = Some(Digest::of(text.as_bytes()));
         Ok(())
     }
@@ -230,7 +264,7 @@ impl<'e> JournalWriter<'e> {
 
     /// Sends the second reader the lines that are synced; all lines when no sync is outstanding.
     fn send_synced(&mut self) {
-        if !self.unsynced && self.synced_len >= self.requested_len {
+        if !self.commit.is_open() && self.synced_len >= self.requested_len {
             return self.flush();
         }
         let known = self

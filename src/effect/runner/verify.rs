@@ -169,20 +169,27 @@ pub fn verify(
     } = run;
     let mut book = JournalWriter::new(record, events, vault);
     circumstances.environment = environment.granted();
+    // It lives until the record is closed: as long as it does, no signal ends vplan.
+    let mut driver = None;
+    if circumstances.violations.is_empty() && played.is_none() {
+        let driver = driver.insert(Driver::new(
+            None,
+            circumstances.environment.capabilities_kept,
+        )?);
+        // It becomes ready while the record is begun.
+        driver.prepare(&plan, recall.as_ref());
+    }
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
     let mut plans = vec![Arc::clone(&plan)];
     let mut rounds = Rounds::default();
-    // It lives until the record is closed: as long as it does, no signal ends vplan.
-    let mut driver = None;
     let ending;
     let mut records;
-    if circumstances.violations.is_empty() {
-        let keep_capabilities = circumstances.environment.capabilities_kept;
-        let executor: &mut dyn Executor = match played {
-            Some(played) => played.into_inner(),
-            None => driver.insert(Driver::new(None, keep_capabilities)?),
-        };
+    let executor: Option<&mut dyn Executor> = match played {
+        Some(played) => Some(played.into_inner()),
+        None => driver.as_mut().map(|driver| driver as &mut dyn Executor),
+    };
+    if let Some(executor) = executor.filter(|_| circumstances.violations.is_empty()) {
         let logs = book.record.logs().try_clone_to_owned()?;
         let context = Context {
             root,
@@ -488,12 +495,17 @@ impl Table<'_, '_, '_> {
                 (self.see)(ProgressEvent::Running { at, running });
                 (at, true)
             }
-            Message::IoWanted { work } => {
-                *work = self.book.work(std::mem::take(&mut self.rounds.unread));
-                (0, true)
+            Message::IoWanted { at, work, again } => {
+                *work = self.book.work(at, std::mem::take(&mut self.rounds.unread));
+                *again = self.book.sync_due();
+                (at, true)
             }
             Message::IoFinished { at, done } => (at, self.done(at, done)),
-            Message::Suspended | Message::Resumed => (0, true),
+            Message::Suspended => {
+                self.book.suspend();
+                (0, true)
+            }
+            Message::Resumed => (0, true),
         };
         if written {
             Vec::new()
@@ -584,8 +596,7 @@ impl Table<'_, '_, '_> {
             status: record.status,
             tests: record.tests,
         };
-        self.book.unsynced = true;
-        self.book.write(at, entry)
+        self.book.write_end_of_step(at, entry)
     }
 
     /// Takes the result of a background job: writes the digests of programs.
@@ -598,8 +609,7 @@ impl Table<'_, '_, '_> {
             };
             record.digest = digest;
             // Its reported end must be synced, as the end of a step must.
-            self.book.unsynced = true;
-            written &= self.book.write(
+            written &= self.book.write_end_of_step(
                 at,
                 JournalEntry::ProgramResolved {
                     program: record.clone(),

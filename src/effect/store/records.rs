@@ -7,14 +7,17 @@
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::os::atomic_file::{DOCUMENT, create, replace};
+use crate::effect::os::atomic_file::{
+    Keeping, RECORDED, RECORDED_LATER, create, replaced, sync_folder,
+};
 use crate::effect::os::files::make_folders;
 use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::retry_eintr::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, FsWord, Mode, OFlags, fstatfs, mkdirat,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -64,18 +67,66 @@ impl RecordError {
     }
 }
 
+/// The part of a record that may still be lost with the power.
+#[derive(Debug)]
+pub struct UnsyncedRecord {
+    events: Arc<File>,
+    folders: Vec<Arc<OwnedFd>>,
+    files: Vec<Arc<File>>,
+}
+
+impl UnsyncedRecord {
+    /// Makes sure of it. The events come last: what they say is there then.
+    ///
+    /// # Errors
+    /// The disk does not take it. It may be lost then, even if a second try succeeds.
+    pub fn sync(&self) -> io::Result<()> {
+        for file in &self.files {
+            file.sync_all()?;
+        }
+        for folder in &self.folders {
+            sync_folder(folder)?;
+        }
+        self.events.sync_data()
+    }
+
+    /// Adds what was written later.
+    pub fn add(&mut self, more: Self) {
+        self.folders.extend(more.folders);
+        self.files.extend(more.files);
+    }
+}
+
+/// Whether the file system of a folder writes all changes of names to one log, in their order: a
+/// file that is synced has brought every name to the disk that was made before it was changed.
+/// Elsewhere each folder is synced by itself.
+///
+/// By its type. Where an ext4 has no journal (ext2 has the same number), nothing promises what a
+/// loss of power leaves of names: there is no record then, or one without an end, which is no pass.
+fn orders_names(folder: BorrowedFd<'_>) -> bool {
+    const EXT4: FsWord = 0xef53;
+    const XFS: FsWord = 0x5846_5342;
+    fstatfs(folder).is_ok_and(|about| [EXT4, XFS].contains(&about.f_type))
+}
+
 /// The record of one run while it is written.
 #[derive(Debug)]
 pub struct RunRecord {
     id: String,
     path: PathBuf,
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     logs: OwnedFd,
     events: Arc<File>,
     /// The number of bytes of the events that are whole lines.
     whole: u64,
     /// Whether a line is missing: what would follow it could not be read.
     broken: bool,
+    /// Whether syncing a file makes sure of all names that were made before.
+    is_ordered: bool,
+    /// Folders whose names may still be lost with the power. Without any where names are ordered.
+    folders: Vec<Arc<OwnedFd>>,
+    /// Files whose content may still be lost with the power.
+    later: Vec<Arc<File>>,
     /// The reserved space, in a file without a name: the system frees it when vplan ends, however
     /// that happens.
     reserve: Option<File>,
@@ -93,15 +144,13 @@ impl RunRecord {
         elsewhere: Option<&Path>,
         tracked: Option<&RepoPath>,
     ) -> Result<Self, RecordError> {
-        let (base, base_path) = match elsewhere {
+        let (base, base_path, is_new) = match elsewhere {
             Some(path) => {
                 let failed = |e: io::Error| RecordError::Io(path.to_owned(), e);
                 make_folders(path).map_err(failed)?;
                 let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-                (
-                    openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?,
-                    path.to_owned(),
-                )
+                let base = openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
+                (base, path.to_owned(), false)
             }
             None => {
                 if let Some(path) = tracked {
@@ -109,14 +158,15 @@ impl RunRecord {
                 }
                 let path = root.path().join(FOLDER);
                 let known = statat(root.as_fd(), FOLDER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-                let base = folder(root.as_fd(), FOLDER, &path)?;
-                if !known {
-                    fsync(root).map_err(|e| RecordError::Io(path.clone(), e.into()))?;
-                }
-                (base, path)
+                (folder(root.as_fd(), FOLDER, &path)?, path, !known)
             }
         };
         let failed = |e: Errno| RecordError::Io(base_path.clone(), e.into());
+        let is_ordered = orders_names(base.as_fd());
+        // Where the file system begins, the order ends.
+        if is_new && !(is_ordered && orders_names(root.as_fd())) {
+            fsync(root).map_err(failed)?;
+        }
         ignore_all(base.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let runs_path = base_path.join(RUNS);
         let runs = folder(base.as_fd(), RUNS, &runs_path)?;
@@ -141,9 +191,14 @@ impl RunRecord {
             // space helps.
             Err(_) => None,
         };
-        for directory in [&own, &runs, &base] {
-            fsync(directory).map_err(failed)?;
-        }
+        let own = Arc::new(own);
+        let folders = if is_ordered {
+            Vec::new()
+        } else {
+            // Its events are locked by now.
+            let _ = flock(&runs, FlockOperation::Unlock);
+            vec![Arc::clone(&own), Arc::new(runs), Arc::new(base)]
+        };
         Ok(Self {
             id,
             path,
@@ -152,6 +207,9 @@ impl RunRecord {
             events,
             whole: 0,
             broken: false,
+            is_ordered,
+            folders,
+            later: Vec::new(),
             reserve,
         })
     }
@@ -204,23 +262,30 @@ impl RunRecord {
         added
     }
 
-    /// Makes sure that all lines so far survive a loss of power.
+    /// Makes sure that all lines so far survive a loss of power, and what was written by
+    /// [`RunRecord::write`].
     ///
     /// # Errors
     /// The disk does not take them. They may be lost then, even if a second try succeeds.
     pub fn sync(&mut self) -> io::Result<()> {
-        let synced = self.events.sync_data();
+        let later = std::mem::take(&mut self.later);
+        let synced = self.unsynced().sync();
+        self.later = later;
         if synced.is_err() {
             self.release();
         }
         synced
     }
 
-    /// Returns the events, to be synced by a caller that calls [`RunRecord::release`] when that
-    /// fails.
+    /// Returns all that may still be lost with the power, to be synced by a caller that calls
+    /// [`RunRecord::release`] when that fails.
     #[must_use]
-    pub fn events(&self) -> Arc<File> {
-        Arc::clone(&self.events)
+    pub fn unsynced(&mut self) -> UnsyncedRecord {
+        UnsyncedRecord {
+            events: Arc::clone(&self.events),
+            folders: std::mem::take(&mut self.folders),
+            files: std::mem::take(&mut self.later),
+        }
     }
 
     /// Returns the length of the events, in bytes.
@@ -229,8 +294,8 @@ impl RunRecord {
         self.whole
     }
 
-    /// Adds the last line and makes sure that all of them survive a loss of power. If they may not,
-    /// it is taken back.
+    /// Adds the last line and makes sure that all of them survive a loss of power, and the files
+    /// before them. If they may not, it is taken back.
     ///
     /// # Errors
     /// The disk does not take them.
@@ -238,7 +303,7 @@ impl RunRecord {
         self.release();
         let before = self.whole;
         self.append(line)?;
-        let synced = self.events.sync_data();
+        let synced = self.sync();
         if synced.is_err() && self.events.set_len(before).is_ok() {
             self.whole = before;
         }
@@ -255,14 +320,31 @@ impl RunRecord {
     }
 
     /// Writes a file of the record as a whole: a reader sees all of it or none, also after
-    /// a loss of power.
+    /// a loss of power. Its name survives that once the record is synced.
     ///
     /// # Errors
     /// Errors of the system. The reserved space is freed then.
     pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        let written = replace(&self.folder, name, content, DOCUMENT);
+        self.replace(name, content, RECORDED).map(drop)
+    }
+
+    /// Writes a file of the record that its content shows to be whole: after a loss of power it may
+    /// be damaged, until [`RunRecord::unsynced`] is synced.
+    ///
+    /// # Errors
+    /// Errors of the system. The reserved space is freed then.
+    pub fn write_later(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let file = self.replace(name, content, RECORDED_LATER)?;
+        self.later.push(file);
+        Ok(())
+    }
+
+    fn replace(&mut self, name: &str, content: &[u8], keeping: Keeping) -> io::Result<Arc<File>> {
+        let written = replaced(&self.folder, name, content, keeping);
         if written.is_err() {
             self.release();
+        } else if !self.is_ordered && !self.folders.iter().any(|f| Arc::ptr_eq(f, &self.folder)) {
+            self.folders.push(Arc::clone(&self.folder));
         }
         written
     }

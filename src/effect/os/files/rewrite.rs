@@ -79,8 +79,8 @@ impl Editable {
         }
         let folder = open_parent(&self.path)?;
         let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut new = NewFile::beside(folder.as_fd(), name, PRIVATE)?;
-        let file = new.file();
+        let new = NewFile::beside(folder.as_fd(), name, PRIVATE)?;
+        let mut file = new.file();
         file.write_all(content)?;
         let own = file.metadata()?;
         if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {
@@ -90,7 +90,7 @@ impl Editable {
             );
             // Only root can give a file away; another user's file becomes this user's then, as with
             // any editor.
-            let _ = rustix::fs::fchown(&*file, Some(uid), Some(gid));
+            let _ = rustix::fs::fchown(file, Some(uid), Some(gid));
         }
         file.set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
         file.sync_all()?;
@@ -99,7 +99,7 @@ impl Editable {
         if now.map_or(true, |now| now != self.bytes) {
             return Err(io::Error::other("it was changed in the meantime"));
         }
-        new.rename()
+        new.rename().map(drop)
     }
 }
 

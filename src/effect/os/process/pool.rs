@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 pub struct Pool {
     executable: PathBuf,
     idle: Mutex<Vec<Supervisor>>,
+    /// The number of supervisors to start together with the first one that is needed.
+    expected: AtomicUsize,
     /// All that are running. Locked while one is started, so that none is taken for an orphan.
     known: Mutex<BTreeSet<i32>>,
     /// The process that traced this one before any step could: a supervisor may have that tracer
@@ -63,6 +66,7 @@ impl Pool {
         Self {
             executable: executable.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
             idle: Mutex::default(),
+            expected: AtomicUsize::new(0),
             known: Mutex::default(),
             tracer: tree::tracer(),
             keep_capabilities: false,
@@ -88,6 +92,12 @@ impl Pool {
         Ok(())
     }
 
+    /// Sets how many supervisors will be needed at a time. They are started together, before the
+    /// first step that could interfere; none where no step starts.
+    pub fn expect(&self, count: usize) {
+        self.expected.store(count, Ordering::Relaxed);
+    }
+
     /// Takes an idle supervisor or starts one, with a new number and secret for its next start.
     pub(super) fn take(&self) -> io::Result<Supervisor> {
         let mut supervisor = self.ready()?;
@@ -101,6 +111,8 @@ impl Pool {
 
     /// Returns an idle supervisor that takes orders; or a new one, which has one try.
     fn ready(&self) -> io::Result<Supervisor> {
+        // The one that is needed now is started below where that fails.
+        let _ = self.prepare(self.expected.swap(0, Ordering::Relaxed));
         loop {
             let failed = self.make_ready().err();
             let Some(idle) = lock(&self.idle).pop() else {

@@ -338,7 +338,7 @@ impl Results {
             }
             let mut salt = [0; 32];
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
-            let mut new = NewFile::beside(self.folder.as_fd(), OsStr::new(SALT), CACHED)?;
+            let new = NewFile::beside(self.folder.as_fd(), OsStr::new(SALT), CACHED)?;
             new.file().write_all(&salt)?;
             // Of two that are made at the same time, the first one counts.
             match new.link() {
