@@ -4,6 +4,7 @@
 //! there is. What vplan itself does is meant: `traced` leaves whatever it executes alone unless
 //! `everyone` is asked for.
 
+mod counts;
 mod errors;
 mod kills;
 mod place;

@@ -183,3 +183,48 @@ fn serve_one(work: IoJob, outbox: &UnboundedSender<WorkerEvent>) {
         let _ = outbox.send(WorkerEvent::IoFinished(done));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_sync_makes_sure_of_a_second() {
+        let mut commit = GroupCommit::default();
+        assert!(!commit.take(5000, true) && commit.due().is_none());
+        commit.wrote(300);
+        commit.wrote(900);
+        assert_eq!(commit.due(), Some(1300), "since the first one");
+        assert!(!commit.take(1299, false) && commit.is_open());
+        assert!(commit.take(1300, false) && !commit.is_open());
+        assert!(!commit.take(9000, false), "nothing was written since");
+        commit.wrote(9000);
+        assert!(commit.take(9000, true), "whoever follows waits for it");
+    }
+
+    #[test]
+    fn jobs_that_are_merged_sync_all_of_both() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = crate::effect::os::process::program::Root::open(dir.path()).unwrap();
+        let mut record =
+            crate::effect::store::records::RunRecord::create(&root, None, None).unwrap();
+        record.write_later("plan.json", b"1").unwrap();
+        let mut job = IoJob {
+            record: Some((record.unsynced(), 10)),
+            ..IoJob::default()
+        };
+        job.add(IoJob {
+            answer: true,
+            ..IoJob::default()
+        });
+        record.write_later("report.json", b"2").unwrap();
+        job.add(IoJob {
+            record: Some((record.unsynced(), 20)),
+            ..IoJob::default()
+        });
+        let (unsynced, length) = job.record.as_ref().unwrap();
+        assert_eq!((unsynced.files(), *length, job.answer), (2, 20, true));
+        assert_eq!(record.unsynced().files(), 0, "they are handed over once");
+        assert_eq!(job.done().synced, 20);
+    }
+}

@@ -90,6 +90,12 @@ impl UnsyncedRecord {
         self.events.sync_data()
     }
 
+    /// Returns the number of files besides the events.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
     /// Adds what was written later.
     pub fn add(&mut self, more: Self) {
         self.folders.extend(more.folders);

@@ -3,7 +3,9 @@
 //! The real program is traced. From what it wrote, renamed and synced, each state is made that a
 //! disk may be found in when the power goes at any point: of the bytes of a file those that were
 //! synced, and of the others any sectors; of the names in a directory those that were synced, and
-//! of the changes since then any. Then vplan's readers read what is left.
+//! of the changes since then any. Where the file system has one log of all names, in their order,
+//! syncing a file also syncs the names that were changed before it was. Then vplan's readers read
+//! what is left.
 
 use super::files;
 use crate::faults::sweep::{Case, Sweep};
@@ -13,8 +15,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use vplan::base::canon::Digest;
 use vplan::ledger::document as ledger;
+use vplan::plan::document;
 use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::journal::{JournalEntry, Line, lines, replay};
+use vplan::run::merge;
 
 /// What a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -48,6 +52,8 @@ enum Did {
 /// A traced program: the disk as it was, and what it did.
 #[derive(Default)]
 struct Trace {
+    /// Whether the file system has one log of all names.
+    is_ordered: bool,
     /// The content of files before.
     before: Vec<Vec<u8>>,
     /// The names in folders before; the first one is the root.
@@ -113,7 +119,9 @@ impl Trace {
     /// Traces a command of vplan. `root`: whose content is looked at; `told`: a file in it that
     /// somebody reads.
     fn of(project: &Project, root: &Path, told: &str, args: &[&str]) -> Option<Self> {
+        let about = rustix::fs::statfs(root).unwrap();
         let mut trace = Self {
+            is_ordered: [0xef53, 0x5846_5342].contains(&about.f_type),
             names: vec![BTreeMap::new()],
             ..Self::default()
         };
@@ -350,12 +358,19 @@ impl Trace {
                     open_names.entry(*folder).or_default().push((number, name))
                 }
                 Did::SyncFile(file, begun) => {
-                    for (_, did) in open_files
+                    let mut last = 0;
+                    for (number, did) in open_files
                         .entry(*file)
                         .or_default()
                         .extract_if(.., |(n, _)| *n < *begun)
                     {
                         apply(&mut contents[*file], did, case, &|_| true);
+                        last = number;
+                    }
+                    // The change of the file is in the log behind them.
+                    for (folder, pending) in open_names.iter_mut().filter(|_| self.is_ordered) {
+                        let logged = pending.extract_if(.., |(n, _)| *n < last);
+                        logged.for_each(|(_, name)| rename(&mut names[*folder], name));
                     }
                 }
                 Did::SyncFolder(folder, begun) => {
@@ -486,8 +501,52 @@ fn ledger_law(
     }
 }
 
+/// The laws of a run whose round is counted.
 fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Law {
     let of_ledger = ledger_law(before, after);
+    let of_record = record_law(before, after, true);
+    Box::new(move |found, told, over| {
+        of_record(found, told, over);
+        of_ledger(found, over || has_ended(told));
+    })
+}
+
+/// The laws of a run that starts nothing: its report may be lost, its end is there.
+fn reused_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Law {
+    let started = |content: &Vec<u8>| {
+        lines(content).any(|line| matches!(line.entry, JournalEntry::StepStarted { .. }))
+    };
+    let fresh = |(path, _): &(&PathBuf, _)| !before.contains_key(*path);
+    assert!(
+        !after
+            .iter()
+            .filter(fresh)
+            .any(|(_, content)| started(content)),
+        "an earlier pass stands for every step"
+    );
+    record_law(before, after, false)
+}
+
+fn has_ended(told: &[u8]) -> bool {
+    lines(told).any(|line| matches!(line.entry, JournalEntry::RunFinished { .. }))
+}
+
+/// Whether the readers of a file of a record refuse it.
+fn is_refused(name: &str, content: &[u8]) -> bool {
+    match name {
+        "plan.json" => {
+            std::str::from_utf8(content).map_or(true, |text| document::from_json(text).is_err())
+        }
+        _ => merge::read(name, content).is_err(),
+    }
+}
+
+/// `is_reported`: whether the report is there when the run is over.
+fn record_law(
+    before: &BTreeMap<PathBuf, Vec<u8>>,
+    after: &BTreeMap<PathBuf, Vec<u8>>,
+    is_reported: bool,
+) -> Law {
     let fresh = |path: &&PathBuf| path.ends_with("events.jsonl") && !before.contains_key(*path);
     let events = after.keys().find(fresh).expect("a journal").clone();
     let folder = events.parent().unwrap().to_owned();
@@ -498,6 +557,7 @@ fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         let kept: Vec<Line> = lines(journal).collect();
         assert!(all.starts_with(&kept), "it says what was never written");
         assert!(!replay(journal).is_pass() || kept.len() == all.len());
+        assert!(!over || kept.len() == all.len(), "the end is lost");
         let known: Vec<Line> = lines(told).collect();
         for line in known
             .iter()
@@ -507,21 +567,20 @@ fn run_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
         }
         for name in ["report.json", "plan.json"] {
             let path = folder.join(name);
+            let must_be_whole = name == "report.json" && is_reported;
             assert!(
                 found
                     .get(&path)
-                    .is_none_or(|content| *content == after[&path]),
+                    .is_none_or(|content| *content == after[&path]
+                        || !must_be_whole && is_refused(name, content)),
                 "{name} is not whole"
             );
         }
-        let ended = known
-            .iter()
-            .any(|line| matches!(line.entry, JournalEntry::RunFinished { .. }));
         assert!(
-            !(ended || over) || found.contains_key(&folder.join("report.json")),
+            !(is_reported && (over || has_ended(told)))
+                || found.contains_key(&folder.join("report.json")),
             "there is no report"
         );
-        of_ledger(found, ended || over);
         for (path, content) in found {
             let name = path.file_name().unwrap().to_str().unwrap();
             if name == ".gitignore" {
@@ -568,20 +627,18 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     let root = project.parent().join("disk");
     let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let (told, records, state) = (path("told"), path("records/of/this"), path("state/of/this"));
-    let run = [
+    let alone = [
         "run",
         "--changed-none",
-        "--subject",
-        "S",
         "--progress",
         "none",
-        "--events",
-        &told,
         "--records",
         &records,
         "--state-dir",
         &state,
     ];
+    let counted = [&alone[..], &["--subject", "S"]].concat();
+    let run = [&counted[..], &["--events", &told]].concat();
     let gate = [
         "gate",
         "record",
@@ -602,7 +659,7 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
         "--state-dir",
         &path("other/state"),
     ];
-    let mut all = Vec::new();
+    let mut all: Vec<(&'static str, Trace, Law)> = Vec::new();
     let mut add = |name, project: &Project, root: &Path, args: &[&str], law: fn(&_, &_) -> Law| {
         let before = files(root);
         let trace = Trace::of(project, root, "told", args)?;
@@ -616,6 +673,28 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     add("a run after another", &project, &root, &run, run_law)?;
     project.write("src", "bad\n");
     add("a run that fails", &project, &root, &run, run_law)?;
+    project.write("src", "good too\n");
+    add(
+        "a run that nobody follows",
+        &project,
+        &root,
+        &counted,
+        run_law,
+    )?;
+    // A file system that orders nothing: each folder is synced by itself.
+    if let Ok(memory) = tempfile::tempdir_in("/dev/shm") {
+        let [records, state] =
+            ["records", "state"].map(|name| memory.path().join(name).to_str().unwrap().to_owned());
+        let places = ["--records", &records, "--state-dir", &state];
+        let elsewhere = [&alone[..4], &["--subject", "S"], &places].concat();
+        add(
+            "a run on another file system",
+            &project,
+            memory.path(),
+            &elsewhere,
+            run_law,
+        )?;
+    }
     add("a round", &project, &root, &gate, gate_law)?;
     add(
         "the first round",
@@ -623,6 +702,18 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
         &root.join("other"),
         &fresh,
         gate_law,
+    )?;
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck first {\n  run true\n  inputs \"src\"\n}\n",
+    );
+    project.run(&alone).exits(0);
+    add(
+        "a run that starts nothing",
+        &project,
+        &root,
+        &alone,
+        reused_law,
     )?;
     let remote = Project::git_with(&[("shared.vplan", "vplan 1\ncheck shared: true\n")]);
     let mut revisions = vec![remote.git(&["rev-parse", "HEAD"])];
@@ -642,6 +733,13 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
             lock_law,
         )?;
     }
+    let elsewhere = |(name, ..): &&(&str, Trace, Law)| *name == "a run on another file system";
+    assert!(
+        all.iter()
+            .find(elsewhere)
+            .is_none_or(|(_, trace, _)| !trace.is_ordered),
+        "memory has no log"
+    );
     Some(all)
 }
 

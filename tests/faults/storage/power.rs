@@ -16,7 +16,8 @@ use vplan::base::canon::Digest;
 use vplan::effect::os::state_dir::StateDir;
 use vplan::effect::store::ledger::LedgerFile;
 use vplan::effect::store::reuse::results::{Results, StoredPass};
-use vplan::run::journal::{JournalEntry, Line, lines};
+use vplan::plan::document;
+use vplan::run::journal::{End, JournalEntry, Line, lines};
 
 struct Disk {
     image: PathBuf,
@@ -144,6 +145,8 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let records = disk.at.join("records");
     let state = disk.at.join("state");
     let told = Path::new(DISK).join("told");
+    // Whom nobody follows syncs later.
+    let is_followed = case.below(3) > 0;
     let run = |told: &Path, records: &Path, state: &Path| {
         let [told, records, state] = [told, records, state].map(|p| p.to_str().unwrap().to_owned());
         let args = [
@@ -155,11 +158,11 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
             "S",
         ]
         .map(str::to_owned);
+        let events = ["--events".to_owned(), told];
         [
             &args[..],
+            if is_followed { &events[..] } else { &[] },
             &[
-                "--events".to_owned(),
-                told,
                 "--records".to_owned(),
                 records,
                 "--state-dir".to_owned(),
@@ -197,7 +200,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let mut kept_at_cuts: Vec<Vec<Line>> = Vec::new();
     let mut wanted = 0;
     for nth in 0..4 {
-        wanted += usize::try_from(case.below(5)).unwrap();
+        wanted += usize::try_from(case.below(5)).unwrap() * usize::from(is_followed);
         let lines_told = || std::fs::read(&told).unwrap_or_default();
         let mut exit = None;
         while exit.is_none() && lines(&lines_told()).count() < wanted {
@@ -236,6 +239,24 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
             );
             sweep.count("lines that were told and are there", 1);
         }
+        // When it is over, it is on record, whoever was told.
+        if exit.is_some() {
+            let (found, written) = (found.as_ref().expect("a record"), left(&records).unwrap());
+            assert_eq!(found.id, written.id, "the run is there");
+            assert_eq!(found.events, written.events, "all of it");
+            assert!(matches!(found.run.end, End::Finished { .. }));
+            assert_eq!(found.run.is_pass(), good);
+            let report = |of: &Path| std::fs::read(of.join("report.json")).unwrap();
+            assert!(report(&found.folder) == report(&written.folder));
+            sweep.count(
+                if is_followed {
+                    "ends of runs that were followed"
+                } else {
+                    "ends of runs that nobody followed"
+                },
+                1,
+            );
+        }
         if let Some(found) = found.filter(|_| lines(&known).next().is_some()) {
             if found.run.is_pass() {
                 assert!(
@@ -253,11 +274,26 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
                 .unwrap();
                 assert_eq!(report["runId"], found.id.as_str());
             }
-            for name in ["report.json", "plan.json"] {
-                if let Ok(text) = std::fs::read(found.folder.join(name)) {
-                    serde_json::from_slice::<serde_json::Value>(&text)
-                        .expect("it is whole or not there");
-                }
+            if let Ok(text) = std::fs::read(found.folder.join("report.json")) {
+                serde_json::from_slice::<serde_json::Value>(&text)
+                    .expect("it is whole or not there");
+            }
+            if let Ok(text) = std::fs::read_to_string(found.folder.join("plan.json")) {
+                let written =
+                    std::fs::read_to_string(left(&records).unwrap().folder.join("plan.json"));
+                let is_whole = written.is_ok_and(|written| written == text);
+                assert!(
+                    is_whole || document::from_json(&text).is_err(),
+                    "another plan: {text}"
+                );
+                sweep.count(
+                    if is_whole {
+                        "plans that are whole"
+                    } else {
+                        "plans that are damaged, and known to be"
+                    },
+                    1,
+                );
             }
             kept_at_cuts.push(kept);
         }

@@ -1,0 +1,173 @@
+//! How many processes does a run start, and how often does it wait for the disk? Counted, so that
+//! a slow or busy machine has no say in it.
+
+use super::place::{Place, able};
+use crate::faults::sweep::Sweep;
+use crate::support::Project;
+use crate::support::process::Bounded as _;
+use serde_json::Value;
+
+const RUN: [&str; 6] = [
+    "run",
+    "--changed-none",
+    "--format",
+    "json",
+    "--progress",
+    "none",
+];
+
+/// What a run made of its system.
+#[derive(Debug, PartialEq, Eq)]
+struct Made {
+    supervisors: usize,
+    /// Processes that a supervisor started.
+    commands: usize,
+    syncs: usize,
+    report: Value,
+}
+
+/// Runs it once, for what only the first run of a repository makes, and once more, counted.
+fn second_run(place: &Place, args: &[&str]) -> Made {
+    let warm = place.command(&[], args).spawn().unwrap().ended();
+    assert_eq!(warm.code(), Some(0), "{}", place.said("err"));
+    let trace = place.beside("trace");
+    let calls = "trace=execve,fsync,fdatasync,syncfs,sync,sync_file_range,msync";
+    let strace = [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        trace.to_str().unwrap(),
+        "-e",
+        "signal=none",
+        "-e",
+        calls,
+    ];
+    let ran = place.command(&strace, args).spawn().unwrap().ended();
+    assert_eq!(ran.code(), Some(0), "{}", place.said("err"));
+    let trace = place.said("trace");
+    // Of a call that is shown in two parts, the first one.
+    let calls = |name: &str| {
+        let begins = format!("{name}(");
+        let of = move |line: &&str| {
+            line.split_once(' ')
+                .is_some_and(|(_, call)| call.trim_start().starts_with(&begins))
+        };
+        trace.lines().filter(of).collect::<Vec<_>>()
+    };
+    let executed = calls("execve");
+    let is_supervisor = |line: &&&str| line.contains("vplan-supervisor");
+    // `true`, which no other part of vplan starts.
+    let is_command = |line: &&&str| line.contains(r#"["true"]"#);
+    Made {
+        supervisors: executed.iter().filter(is_supervisor).count(),
+        commands: executed.iter().filter(is_command).count(),
+        syncs: [
+            "fsync",
+            "fdatasync",
+            "syncfs",
+            "sync",
+            "sync_file_range",
+            "msync",
+        ]
+        .iter()
+        .map(|name| calls(name).len())
+        .sum(),
+        report: serde_json::from_str(&place.said("out")).unwrap(),
+    }
+}
+
+/// Syncs of folders that one record needs, where the file system does not order names: the run's,
+/// the one of all runs, and the one that is in.
+fn folders(place: &Place) -> usize {
+    let about = rustix::fs::statfs(place.project.root()).unwrap();
+    if [0xef53, 0x5846_5342].contains(&about.f_type) {
+        0
+    } else {
+        3
+    }
+}
+
+fn statuses(report: &Value, status: &str) -> usize {
+    let steps = report["steps"].as_array().unwrap();
+    steps.iter().filter(|s| s["status"] == status).count()
+}
+
+/// One trivial check: one supervisor; the report is synced, and the record's end.
+#[test]
+fn of_one_check() {
+    let name = "faults::calls::counts::of_one_check";
+    if !able(name) {
+        return;
+    }
+    let place = Place::new(Project::git_with(&[(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck a: true\n",
+    )]));
+    let made = second_run(&place, &RUN);
+    assert_eq!(statuses(&made.report, "passed"), 1);
+    assert_eq!(
+        (made.supervisors, made.commands, made.syncs),
+        (1, 1, 2 + folders(&place)),
+        "{}",
+        place.said("trace")
+    );
+}
+
+/// Where an earlier pass stands for every check, no supervisor is started, and one sync is made: of
+/// the record's end.
+#[test]
+fn of_checks_that_are_reused() {
+    let name = "faults::calls::counts::of_checks_that_are_reused";
+    if !able(name) {
+        return;
+    }
+    let check = |name: &str| format!("check {name} {{\n  run true\n  inputs \"src\"\n}}\n");
+    let contract = format!("vplan 1\n{}{}{}", check("a"), check("b"), check("c"));
+    let place = Place::new(Project::git_with(&[
+        ("contracts/verify.vplan", &contract),
+        ("src", "1\n"),
+    ]));
+    let made = second_run(&place, &RUN);
+    assert_eq!(statuses(&made.report, "cached"), 3, "{}", made.report);
+    assert_eq!(
+        (made.supervisors, made.commands, made.syncs),
+        (0, 0, 1 + folders(&place)),
+        "{}",
+        place.said("trace")
+    );
+    // Where one runs after all, there is one supervisor.
+    let again = second_run(&place, &[&RUN[..], &["--no-cache"]].concat());
+    assert_eq!((again.supervisors, again.commands), (1, 3));
+}
+
+/// Many steps: at most one sync a second, of the events, and with the first one the plan; at the end
+/// two.
+#[test]
+fn of_many_steps() {
+    let name = "faults::calls::counts::of_many_steps";
+    if !able(name) {
+        return;
+    }
+    let mut sweep = Sweep::new(name, 1, 1);
+    let steps = if sweep.whole() { 1000 } else { 150 };
+    let checks: String = (0..steps).map(|i| format!("check s{i}: true\n")).collect();
+    let contract = format!("vplan 1\n{checks}");
+    let place = Place::new(Project::git_with(&[("contracts/verify.vplan", &contract)]));
+    while let Some(case) = sweep.next() {
+        let made = second_run(&place, &RUN);
+        assert_eq!(statuses(&made.report, "passed"), steps);
+        assert_eq!((made.supervisors, made.commands), (1, steps));
+        let seconds = usize::try_from(made.report["durationMs"].as_u64().unwrap() / 1000).unwrap();
+        let most = 2 + seconds + usize::from(seconds > 0) + folders(&place);
+        assert!(
+            (2..=most).contains(&made.syncs),
+            "{} syncs in {seconds} s",
+            made.syncs
+        );
+        sweep.count("syncs", made.syncs as u64);
+        sweep.count("seconds", seconds as u64);
+        case.held();
+    }
+    assert!(sweep.seen("syncs") > 0);
+}
