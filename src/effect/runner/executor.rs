@@ -245,7 +245,8 @@ impl Executor for Driver {
                 next_tick: Instant::now(),
                 last: 0,
                 is_instant_open: false,
-                io_wanted: false,
+                // The begin is to be synced, however long the first step takes.
+                io_wanted: true,
                 io_at: None,
                 background,
                 awaited: 0,
@@ -289,7 +290,7 @@ struct Drive<'d, 's, 'e> {
     last: u64,
     /// Whether something has happened since [`Message::IoWanted`].
     is_instant_open: bool,
-    /// Whether something has happened since [`Message::IoWanted`].
+    /// Whether something has happened since [`Message::IoWanted`], or nothing was asked for yet.
     io_wanted: bool,
     /// The time at which there is a background job, whatever happens.
     io_at: Option<u64>,

@@ -441,7 +441,9 @@ fn a_slow_disk() {
             everyone: false,
             ..Fault::always("fdatasync", &format!("delay_enter={DELAY_MS}ms"))
         };
-        let ran = place.traced(&fault, &[&RUN[..], &["-j", &jobs]].concat());
+        // Whoever follows a run waits for each sync.
+        let more = ["--events", "/dev/null", "-j", &jobs];
+        let ran = place.traced(&fault, &[&RUN[..], &more].concat());
         assert_eq!(ran.exit, Some(0), "{ran:#?}");
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         let steps = report["steps"].as_array().unwrap();

@@ -1,11 +1,11 @@
 //! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
-//! A supervisor is vplan's own program, executed once for each slot, before there is anything to
-//! run. It is small, has one thread, no environment (so that `/proc/PPID/environ` tells a step
-//! nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every
-//! orphan below it (a child subreaper); whatever a step forks, detaches or moves to another group
-//! or session stays below it. When vplan dies, however it dies, the socket closes, and that is an
-//! order to end everything.
+//! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
+//! is small, has one thread, no environment (so that `/proc/PPID/environ` tells a step nothing), no
+//! terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
+//! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
+//! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
+//! everything.
 
 use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
