@@ -78,6 +78,13 @@ pub(in crate::effect) const CACHED: Keeping = Keeping {
     ..PRIVATE
 };
 
+/// Such a file among others, whose owner removes nothing: files of killed writers are removed
+/// before.
+pub(in crate::effect) const REMEMBERED: Keeping = Keeping {
+    durability: Durability::Nothing,
+    ..PRIVATE
+};
+
 /// A file on its way to its name. Dropped before it has got it, it is removed.
 pub(in crate::effect) struct NewFile<'f> {
     folder: BorrowedFd<'f>,
@@ -310,6 +317,7 @@ mod tests {
             (RECORDED_LATER, 0o644),
             (PRIVATE, 0o600),
             (CACHED, 0o600),
+            (REMEMBERED, 0o600),
         ] {
             replace(&folder, "file", b"whole", keeping).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"whole");

@@ -5,6 +5,7 @@ use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::effect::git::object::{Oid, blob_id};
 use crate::effect::git::{Git, is_record};
+use crate::effect::os::atomic_file::{REMEMBERED, replace_at};
 use crate::effect::os::files;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::state_dir::StateDir;
@@ -97,11 +98,9 @@ impl Since<'_> {
         kept.insert(0, answer);
         kept.truncate(KEPT);
         if let Some(file) = self.file() {
-            // An answer that cannot be stored is queried again.
-            let _ = files::replace(
-                &file,
-                serde_json::to_string(&kept).unwrap_or_default().as_bytes(),
-            );
+            // An answer that cannot be stored, or is lost with the power, is queried again.
+            let text = serde_json::to_string(&kept).unwrap_or_default();
+            let _ = replace_at(&file, text.as_bytes(), REMEMBERED);
         }
         Some(is_same)
     }

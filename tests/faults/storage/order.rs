@@ -119,7 +119,9 @@ impl Trace {
     /// Traces a command of vplan. `root`: whose content is looked at; `told`: a file in it that
     /// somebody reads.
     fn of(project: &Project, root: &Path, told: &str, args: &[&str]) -> Option<Self> {
-        let about = rustix::fs::statfs(root).unwrap();
+        // It may be made only now.
+        let there = root.ancestors().find(|path| path.exists()).unwrap();
+        let about = rustix::fs::statfs(there).unwrap();
         let mut trace = Self {
             is_ordered: [0xef53, 0x5846_5342].contains(&about.f_type),
             names: vec![BTreeMap::new()],
