@@ -367,3 +367,20 @@ fn what_was_wanted() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(only.is_some() || names.len() >= 16, "{names:?}");
 }
+
+/// What a repository's fixtures declare is not declared for the repository.
+#[test]
+fn fixtures_declare_nothing() {
+    let project = Project::git_empty();
+    for name in names() {
+        copy(
+            &trees().join(&name),
+            &project.path(&format!("tests/fixtures/{name}")),
+        );
+    }
+    project.commit("begin");
+    let ran = project.run(&["init", "--format", "json"]);
+    ran.exits(0);
+    let document = ran.json();
+    assert_eq!(document["checks"], serde_json::json!([]), "{document:#}");
+}

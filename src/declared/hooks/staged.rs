@@ -4,6 +4,7 @@ use super::{Group, lefthook, split};
 use crate::base::path::RepoPath;
 use crate::declared::candidate::{Belief, Declarations, Origin, Reason, State, When};
 use crate::declared::conditions::below;
+use crate::declared::tasks::package::is_ours;
 use crate::declared::tree::{Syntax, Tree};
 use crate::front::picomatch::{Never, translate};
 use crate::front::tree::{Node, Value};
@@ -19,6 +20,11 @@ const WRITERS: &[&str] = &[
     "svgo",
 ];
 
+/// Whether a file is in a package of the repository, and not in a fixture or in what others wrote.
+fn is_our_own(file: &RepoPath) -> bool {
+    file.join(b"..").is_ok_and(|dir| is_ours(&dir))
+}
+
 /// The configurations that are data.
 pub(super) fn files(tree: &Tree) -> Vec<RepoPath> {
     let is = |file: &RepoPath, text: &str| match file.name() {
@@ -28,7 +34,10 @@ pub(super) fn files(tree: &Tree) -> Vec<RepoPath> {
         }
         _ => false,
     };
-    let own = tree.texts.iter().filter(|(file, text)| is(file, text));
+    let own = tree
+        .texts
+        .iter()
+        .filter(|(file, text)| is(file, text) && is_our_own(file));
     own.map(|(file, _)| file.clone()).collect()
 }
 
@@ -42,11 +51,8 @@ pub(super) fn unread(tree: &Tree, found: &mut Declarations) {
             .strip_prefix("lint-staged.config.")
             .or_else(|| name.strip_prefix(".lintstagedrc."))
             .is_some_and(|ending| ["js", "cjs", "mjs", "ts", "cts", "mts"].contains(&ending));
-        let foreign = file
-            .segments()
-            .any(|s| s == b"node_modules" || s == b"vendor");
         let told = found.skipped.iter().any(|s| s.origin.file == *file);
-        if code && !foreign && !told {
+        if code && is_our_own(file) && !told {
             let origin = Origin {
                 file: file.clone(),
                 line: 1,
