@@ -68,6 +68,7 @@ impl<'e> JournalWriter<'e> {
     ) -> io::Result<()> {
         let started_at = Some(crate::effect::store::records::wall_clock());
         let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
+        self.commit.wrote(0);
         self.write(
             0,
             JournalEntry::RunStarted {
@@ -91,6 +92,7 @@ impl<'e> JournalWriter<'e> {
 
     /// Writes the plan that is about to be executed.
     pub(in crate::effect) fn plan(&mut self, at: u64, plan: &Plan) {
+        self.commit.wrote(at);
         let step = |s: &Step| PlannedStep {
             command: s.command.clone(),
             id: s.id.clone(),
@@ -110,7 +112,6 @@ impl<'e> JournalWriter<'e> {
             .record
             .write_later("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
-        self.commit.wrote(at);
     }
 
     /// Writes a line. `false` when that fails; it is not sent to the second reader then.
