@@ -1,6 +1,7 @@
 //! Identifies values by their bytes: canonical JSON (RFC 8785) and SHA-256; the only room of
 //! `sha2`.
 
+use data_encoding::HEXLOWER;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
@@ -43,7 +44,7 @@ impl Digest {
     /// Returns the 64 digits without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0.iter().map(|b| format!("{b:02x}")).collect()
+        HEXLOWER.encode(&self.0)
     }
 }
 
@@ -63,7 +64,8 @@ impl JsonSchema for Digest {
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        HEXLOWER.encode_write(&self.0, f)
     }
 }
 
@@ -93,15 +95,8 @@ impl std::str::FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WRONG: &str = "a digest is `sha256:` and 64 lower case hexadecimal digits";
         let hex = text.strip_prefix("sha256:").ok_or(WRONG)?;
-        if hex.len() != 64 || hex.bytes().any(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(WRONG);
-        }
-        let mut bytes = [0; 32];
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            let pair = hex.get(2 * i..2 * i + 2).ok_or(WRONG)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| WRONG)?;
-        }
-        Ok(Self(bytes))
+        let bytes = HEXLOWER.decode(hex.as_bytes()).map_err(|_| WRONG)?;
+        bytes.try_into().map(Self).map_err(|_| WRONG)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 
 /// The version of the evaluation. Raised whenever the same evidence may get another result than
 /// before.
@@ -55,7 +55,7 @@ impl FileSet {
     /// Computes the set's digest.
     #[must_use]
     pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
-        let (mut hasher, mut count) = (Hasher::default(), 0);
+        let (mut hasher, mut count) = (BufWriter::new(Hasher::default()), 0);
         // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher
         // cannot fail.
         let mut add = |bytes: &[u8]| {
@@ -77,7 +77,7 @@ impl FileSet {
         }
         Self {
             count,
-            digest: hasher.finish(),
+            digest: hasher.into_inner().unwrap_or_default().finish(),
         }
     }
 }

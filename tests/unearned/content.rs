@@ -233,7 +233,7 @@ fn a_time_stamp_that_was_put_back() {
     for entry in std::fs::read_dir(project.parent().join("states")).unwrap() {
         std::fs::write(
             entry.unwrap().path().join("contents/files"),
-            "vplan stats 1\n\0\0nonsense",
+            "vplan stats 2\n\0\0nonsense",
         )
         .unwrap();
     }

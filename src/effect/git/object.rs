@@ -4,54 +4,45 @@
 //! refreshes the index would run the clean filter that the repository's own configuration names.
 
 use crate::base::canon::Hasher;
+use data_encoding::HEXLOWER;
 use std::io::{self, Read, Write};
 
 /// An object id: SHA-1 or SHA-256, by the repository's object format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Oid {
-    length: usize,
+    /// In bytes: 20 or 32.
+    length: u8,
     bytes: [u8; 32],
+}
+
+/// Returns the length of an id in bytes, if there are such ids.
+fn length(bytes: usize) -> Option<u8> {
+    u8::try_from(bytes).ok().filter(|n| matches!(n, 20 | 32))
 }
 
 impl Oid {
     /// Takes raw bytes: 20 or 32 of them.
     #[must_use]
     pub fn from_bytes(raw: &[u8]) -> Option<Self> {
+        let length = length(raw.len())?;
         let mut bytes = [0; 32];
-        if !matches!(raw.len(), 20 | 32) {
-            return None;
-        }
         bytes.get_mut(..raw.len())?.copy_from_slice(raw);
-        Some(Self {
-            length: raw.len(),
-            bytes,
-        })
+        Some(Self { length, bytes })
     }
 
     /// Reads 40 or 64 lower case hexadecimal digits.
     #[must_use]
     pub fn parse(hex: &[u8]) -> Option<Self> {
-        if !matches!(hex.len(), 40 | 64) {
-            return None;
-        }
-        let digit = |b: u8| match b {
-            b'0'..=b'9' => Some(b - b'0'),
-            b'a'..=b'f' => Some(b - b'a' + 10),
-            _ => None,
-        };
+        let length = length(HEXLOWER.decode_len(hex.len()).ok()?)?;
         let mut bytes = [0; 32];
-        for (byte, [high, low]) in bytes.iter_mut().zip(hex.as_chunks::<2>().0) {
-            *byte = digit(*high)? << 4 | digit(*low)?;
-        }
-        Some(Self {
-            length: hex.len() / 2,
-            bytes,
-        })
+        let own = bytes.get_mut(..usize::from(length))?;
+        HEXLOWER.decode_mut(hex, own).ok()?;
+        Some(Self { length, bytes })
     }
 
     /// Returns its bytes.
     pub(super) fn raw(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
+        self.bytes.get(..self.length()).unwrap_or_default()
     }
 
     /// Returns its bytes, followed by zeros up to 32.
@@ -60,13 +51,14 @@ impl Oid {
     }
 
     /// Returns the id of so many bytes that [`Oid::padded`] gave.
-    pub(super) fn from_padded(length: usize, bytes: [u8; 32]) -> Option<Self> {
+    pub(super) fn from_padded(of: usize, bytes: [u8; 32]) -> Option<Self> {
+        let length = length(of)?;
         let ends = |from: usize| {
             bytes
                 .get(from..)
                 .is_some_and(|rest| rest.iter().all(|b| *b == 0))
         };
-        (if ends(20) { length == 20 } else { length == 32 }).then_some(Self { length, bytes })
+        (if ends(20) { of == 20 } else { of == 32 }).then_some(Self { length, bytes })
     }
 
     /// Returns the id of the tree without entries, which git knows also where no such object is
@@ -81,7 +73,7 @@ impl Oid {
     /// Returns its length in bytes: 20 or 32.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.length
+        usize::from(self.length)
     }
 
     /// Returns the first 12 digits, for people.
@@ -93,10 +85,7 @@ impl Oid {
 
 impl std::fmt::Display for Oid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.bytes
-            .iter()
-            .take(self.length)
-            .try_for_each(|b| write!(f, "{b:02x}"))
+        HEXLOWER.encode_write(self.raw(), f)
     }
 }
 

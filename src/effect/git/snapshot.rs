@@ -64,9 +64,11 @@ impl Eq for SnapshotFile {}
 impl Snapshot {
     /// Makes it of files in the order in which they were found: the last one of a path counts.
     fn of(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>) -> Self {
-        files.reverse();
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        files.dedup_by(|later, first| later.path == first.path);
+        if !files.is_sorted_by(|a, b| a.path < b.path) {
+            files.reverse();
+            files.sort_by(|a, b| a.path.cmp(&b.path));
+            files.dedup_by(|later, first| later.path == first.path);
+        }
         folders.sort();
         Self { files, folders }
     }

@@ -159,7 +159,7 @@ pub(super) fn look_at(
     large: u64,
 ) -> Vec<SeenFile> {
     let table = git.memory.table();
-    let look = |entries: &[IndexEntry]| {
+    let look = |(entries, seen): (&[IndexEntry], &mut [SeenFile])| {
         let mut eyes = Eyes {
             parents: Parents::new(git.root()),
             git,
@@ -169,21 +169,27 @@ pub(super) fn look_at(
             near: 0,
             learned: vec![],
         };
-        let seen: Vec<SeenFile> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
-        (seen, eyes.learned)
+        for (entry, seen) in entries.iter().zip(seen) {
+            *seen = eyes.see(&entry.path);
+        }
+        eyes.learned
     };
     let threads = if entries.len() < SMALL {
         1
     } else {
         parallel::parts()
     };
-    let parts = entries
-        .chunks(entries.len().div_ceil(threads).max(1))
-        .collect();
-    let (seen, learned): (Vec<_>, Vec<_>) = parallel::each(parts, look).into_iter().unzip();
+    let nothing = SeenFile {
+        file: WorkTreeFile::Missing,
+        status: None,
+    };
+    let mut seen = vec![nothing; entries.len()];
+    let part = entries.len().div_ceil(threads).max(1);
+    let parts = entries.chunks(part).zip(seen.chunks_mut(part)).collect();
+    let learned = parallel::each(parts, look);
     drop(table);
     git.memory.learn(learned.into_iter().flatten().collect());
-    seen.into_iter().flatten().collect()
+    seen
 }
 
 /// Reads the state of files in the order of their paths.

@@ -16,20 +16,44 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SETTLED: i128 = 2_500_000_000;
 /// The most files that are remembered.
 const MOST: usize = 1_000_000;
-const MAGIC: &[u8; 16] = b"vplan stats 1\n\0\0";
+const MAGIC: &[u8; 16] = b"vplan stats 2\n\0\0";
 /// The encoded length of device, inode, size and two times, in bytes.
-const STAMP: usize = 8 + 8 + 8 + 16 + 16;
+const STAMP: usize = 8 + 8 + 8 + 12 + 12;
 /// The length of what follows a path: a stamp and a digest, in bytes.
 const FIXED: usize = STAMP + 32;
 
-/// The metadata that shows that a file is the one that was read, and was not written since.
+/// The metadata that shows that a file is the one that was read, and was not written since. Small:
+/// there is one for every file of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     dev: u64,
     ino: u64,
     size: u64,
-    modified: i128,
-    changed: i128,
+    modified: Time,
+    changed: Time,
+}
+
+/// A time of a file: seconds since 1970, and nanoseconds. Packed, or each would take as much again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(Rust, packed(4))]
+struct Time {
+    seconds: i64,
+    nanos: u32,
+}
+
+impl Time {
+    /// Returns the nanoseconds since 1970.
+    fn nanos(self) -> i128 {
+        i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos)
+    }
+
+    fn bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        let (seconds, nanos) = (self.seconds.to_le_bytes(), self.nanos.to_le_bytes());
+        let all = seconds.iter().chain(&nanos);
+        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        bytes
+    }
 }
 
 #[expect(
@@ -39,13 +63,13 @@ pub struct Stamp {
 )]
 impl From<&Stat> for Stamp {
     fn from(stat: &Stat) -> Self {
-        let time = |seconds: i64, nanos: i128| i128::from(seconds) * 1_000_000_000 + nanos;
+        let time = |seconds: i64, nanos: u32| Time { seconds, nanos };
         Self {
             dev: stat.st_dev as u64,
             ino: stat.st_ino as u64,
             size: stat.st_size as u64,
-            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as i128),
-            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as i128),
+            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
+            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
         }
     }
 }
@@ -54,20 +78,20 @@ impl Stamp {
     /// Returns the time of the last write, in nanoseconds since 1970.
     #[must_use]
     pub fn modified(&self) -> i128 {
-        self.modified
+        self.modified.nanos()
     }
 
     /// Whether the file's last write was long enough before a moment: any later one gives it other
     /// times.
     #[must_use]
     pub fn is_settled(&self, at: i128) -> bool {
-        self.modified.max(self.changed) < at - SETTLED
+        self.modified.max(self.changed).nanos() < at - SETTLED
     }
 
     fn bytes(&self) -> [u8; STAMP] {
         let mut bytes = [0; STAMP];
         let [dev, ino, size] = [self.dev, self.ino, self.size].map(u64::to_le_bytes);
-        let [modified, changed] = [self.modified, self.changed].map(i128::to_le_bytes);
+        let [modified, changed] = [self.modified, self.changed].map(Time::bytes);
         let all = dev
             .iter()
             .chain(&ino)
@@ -269,13 +293,20 @@ fn read_record(body: &[u8], start: usize) -> Option<(&[u8], &[u8; FIXED])> {
 mod tests {
     use super::*;
 
+    fn time(nanos: i128) -> Time {
+        Time {
+            seconds: i64::try_from(nanos.div_euclid(1_000_000_000)).unwrap(),
+            nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap(),
+        }
+    }
+
     fn stamp(modified: i128, changed: i128) -> Stamp {
         Stamp {
             dev: 1,
             ino: 2,
             size: 3,
-            modified,
-            changed,
+            modified: time(modified),
+            changed: time(changed),
         }
     }
 
@@ -315,8 +346,18 @@ mod tests {
             Stamp { dev: 9, ..was },
             Stamp { ino: 9, ..was },
             Stamp { size: 9, ..was },
-            Stamp { modified: 9, ..was },
-            Stamp { changed: 9, ..was },
+            Stamp {
+                modified: time(9),
+                ..was
+            },
+            Stamp {
+                changed: time(9),
+                ..was
+            },
+            Stamp {
+                changed: time(1_000_000_001),
+                ..was
+            },
         ] {
             assert_eq!(stats.digest(b"a", &other), None, "{other:?}");
         }

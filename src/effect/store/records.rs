@@ -14,6 +14,7 @@ use crate::effect::os::files::make_folders;
 use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::retry_eintr::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
+use data_encoding::HEXLOWER;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FileType, FlockOperation, FsWord, Mode, OFlags, fstatfs, mkdirat,
@@ -423,7 +424,7 @@ fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
 fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     let mut random = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
+    let hex = HEXLOWER.encode(&random);
     let mut newest = String::new();
     for entry in read_dir(runs)? {
         match entry?.file_name().to_str() {

@@ -161,12 +161,15 @@ pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns an empty vector with the capacity of the file's size, so that reading takes one call;
-/// for a few MiB at most.
+/// Returns an empty vector with the capacity of the file's size, so that reading takes one call and
+/// no more memory than the content.
 fn room_for(file: &File, cap: u64) -> Vec<u8> {
-    let size = file.metadata().map_or(0, |m| m.len()).min(cap).min(8 << 20);
-    // One byte more, or reading to the end would make it grow.
-    Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1)
+    let size = file.metadata().map_or(0, |m| m.len()).min(cap);
+    let mut bytes = Vec::new();
+    // One byte more, or reading to the end would make it grow. A size that is not true takes no
+    // memory, and where there is not enough, reading says so.
+    let _ = bytes.try_reserve_exact(usize::try_from(size).unwrap_or(0).saturating_add(1));
+    bytes
 }
 
 /// Whether this is a regular file (through symlinks) with an executable bit.

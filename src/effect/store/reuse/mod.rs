@@ -150,14 +150,14 @@ struct Look {
 impl Look {
     /// Lists its files; `None` where there are too many.
     fn listing(&self) -> Option<Listing> {
-        if self.files.0.len() > MOST_LISTED {
+        if self.files.len() > MOST_LISTED {
             return None;
         }
         let unchanged = self.unchanged.iter().flatten();
         let others = unchanged
-            .filter(|(path, _)| !self.files.0.contains_key(*path))
+            .filter(|(path, _)| self.files.get(path).is_none())
             .map(|(path, print)| (path.clone(), Digest::of(format!("{print:?}").as_bytes())));
-        let files = self.files.0.iter();
+        let files = self.files.files();
         let files = files.map(|(path, seen)| (path.clone(), seen.print.digest()));
         Some(Listing::of(files.chain(others)))
     }
@@ -305,7 +305,7 @@ impl<'a> Recall<'a> {
             StoredPass::Nothing => return Err(self.since_last(step, look)),
         };
         let made = self.produced_files(step, trees).map_err(Why::Unsteady)?;
-        let product = |path: &RepoPath| made.0.get(path).map(|seen| seen.print.clone());
+        let product = |path: &RepoPath| made.get(path).map(|seen| seen.print.clone());
         // To know the tree may take a while, and few passes depend on it.
         let tree = if entry.wrote.is_empty() {
             None
@@ -455,7 +455,7 @@ impl<'a> Recall<'a> {
     /// Reads what a step made of what it `produces`.
     fn products(&self, step: &Step, trees: &dyn Snapshots) -> Result<Vec<Product>, String> {
         let made = self.produced_files(step, trees)?;
-        match made.0.len() {
+        match made.len() {
             0 if !step.produces.is_empty() => {
                 return Err("it made nothing of what it `produces`".to_owned());
             }
@@ -468,7 +468,7 @@ impl<'a> Recall<'a> {
             path: path.clone(),
             print: seen.print.clone(),
         };
-        Ok(made.0.iter().map(product).collect())
+        Ok(made.files().map(product).collect())
     }
 
     /// Keeps the result of a step that has ended, if it counts; else forgets what was kept.
@@ -686,7 +686,7 @@ impl<'a> Recall<'a> {
             is_believed,
             ..
         } = self.scan(&wanted, trees, anew)?;
-        if files.0.is_empty() {
+        if files.is_empty() {
             return Err("its `inputs` select no file".to_owned());
         }
         let unchanged = step.unchanged.as_ref().map(|what| {

@@ -39,7 +39,10 @@ pub struct ScannedFile {
 
 /// All files that some selections select.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scan(pub BTreeMap<RepoPath, ScannedFile>);
+pub struct Scan {
+    /// In byte order of the paths, each once.
+    files: Vec<(RepoPath, ScannedFile)>,
+}
 
 /// A scan, and what was found on its way.
 #[derive(Debug)]
@@ -55,16 +58,63 @@ pub struct Scanned {
 }
 
 impl Scan {
+    /// Makes it of files in the order in which they were found: the last one of a path counts.
+    fn of(mut files: Vec<(RepoPath, ScannedFile)>) -> Self {
+        if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
+            files.reverse();
+            files.sort_by(|(a, _), (b, _)| a.cmp(b));
+            files.dedup_by(|(later, _), (first, _)| later == first);
+        }
+        Self { files }
+    }
+
+    /// Returns the files in byte order of their paths.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&RepoPath, &ScannedFile)> {
+        self.files.iter().map(|(path, seen)| (path, seen))
+    }
+
+    /// Returns how many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Returns a file, if it was scanned.
+    #[must_use]
+    pub fn get(&self, path: &RepoPath) -> Option<&ScannedFile> {
+        self.get_near(path, &mut 0)
+    }
+
+    /// Returns a file as [`Scan::get`] does, for paths requested in byte order: `near` is the
+    /// position of the last one, at first 0.
+    fn get_near(&self, path: &RepoPath, near: &mut usize) -> Option<&ScannedFile> {
+        let at = match self.files.get(*near) {
+            Some((known, _)) if known == path => *near,
+            _ => self
+                .files
+                .binary_search_by(|(known, _)| known.cmp(path))
+                .ok()?,
+        };
+        *near = at + 1;
+        self.files.get(at).map(|(_, seen)| seen)
+    }
+
     /// Returns all of them as one set.
     #[must_use]
     pub fn set(&self) -> FileSet {
-        FileSet::of(self.0.iter().map(|(path, seen)| (path, &seen.print)))
+        FileSet::of(self.files().map(|(path, seen)| (path, &seen.print)))
     }
 
     /// Whether a symlink is among them: what it leads to lies elsewhere.
     #[must_use]
     pub fn has_links(&self) -> bool {
-        self.0.values().any(|seen| seen.print.link.is_some())
+        self.files().any(|(_, seen)| seen.print.link.is_some())
     }
 
     /// Returns the files that are not as they were scanned any more, by their metadata and, where
@@ -97,31 +147,32 @@ impl Scan {
                     && seen.stamp.is_some_and(|then| then.is_unwritten(&now.stamp))
             })
         };
-        let changed = self.0.iter().filter(|(path, seen)| !is_same(path, seen));
+        let changed = self.files().filter(|(path, seen)| !is_same(path, seen));
         changed.map(|(path, _)| path).collect()
     }
 
     /// Returns the files that were written, made, removed or replaced until `later`, in byte order.
     #[must_use]
     pub fn touched(&self, later: &Scan) -> Vec<TouchedFile> {
-        let steady = |path: &RepoPath| match (self.0.get(path), later.0.get(path)) {
-            (Some(a), Some(b)) => {
-                a.print == b.print
-                    && match (&a.stamp, &b.stamp) {
-                        (Some(a), Some(b)) => a.is_unwritten(b),
-                        (a, b) => a == b,
-                    }
-            }
-            _ => false,
+        let is_steady = |a: &ScannedFile, b: &ScannedFile| {
+            a.print == b.print
+                && match (&a.stamp, &b.stamp) {
+                    (Some(a), Some(b)) => a.is_unwritten(b),
+                    (a, b) => a == b,
+                }
         };
-        let paths: BTreeSet<&RepoPath> = (self.0.keys().chain(later.0.keys()))
-            .filter(|path| !steady(path))
-            .collect();
-        let print = |scan: &Scan, path| {
-            scan.0
-                .get(path)
-                .map(|seen: &ScannedFile| seen.print.clone())
-        };
+        // Those of either that the other has as they were are left out.
+        let (mut near, mut other_near) = (0, 0);
+        let mut paths: BTreeSet<&RepoPath> = BTreeSet::new();
+        paths.extend(self.files().filter_map(|(path, seen)| {
+            let now = later.get_near(path, &mut near);
+            (!now.is_some_and(|now| is_steady(seen, now))).then_some(path)
+        }));
+        paths.extend(later.files().filter_map(|(path, _)| {
+            let was_there = self.get_near(path, &mut other_near).is_some();
+            (!was_there).then_some(path)
+        }));
+        let print = |scan: &Scan, path| scan.get(path).map(|seen| seen.print.clone());
         let touched = paths.into_iter().map(|path| TouchedFile {
             path: path.clone(),
             before: print(self, path),
@@ -205,7 +256,7 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         place,
         wanted,
         stats,
-        scan: Scan::default(),
+        files: Vec::new(),
         unread: Vec::new(),
         behind: Vec::new(),
         is_later: false,
@@ -227,7 +278,7 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         );
     }
     let Walk {
-        mut scan,
+        mut files,
         unread,
         is_later,
         is_believed,
@@ -235,9 +286,9 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         ..
     } = walk;
     let is_later = is_later || !unread.is_empty();
-    read(place.beneath, unread, stats, &mut scan)?;
+    read(place.beneath, unread, stats, &mut files)?;
     Ok(Scanned {
-        scan,
+        scan: Scan::of(files),
         folders,
         is_later,
         is_believed,
@@ -248,7 +299,7 @@ struct Walk<'w> {
     place: Place<'w>,
     wanted: &'w [Selection],
     stats: &'w Stats,
-    scan: Scan,
+    files: Vec<(RepoPath, ScannedFile)>,
     unread: Vec<Unread>,
     /// Folders behind symlinks.
     behind: Vec<RepoPath>,
@@ -317,7 +368,7 @@ impl Walk<'_> {
                 }
             }
         }
-        if self.scan.0.len() + self.unread.len() > MOST {
+        if self.files.len() + self.unread.len() > MOST {
             return Err(format!("more than {MOST} files are selected"));
         }
         Ok(())
@@ -349,13 +400,8 @@ impl Walk<'_> {
                             link: None,
                             mode: permissions(status.mode),
                         };
-                        self.scan.0.insert(
-                            path,
-                            ScannedFile {
-                                print,
-                                stamp: Some(stamp),
-                            },
-                        );
+                        let stamp = Some(stamp);
+                        self.files.push((path, ScannedFile { print, stamp }));
                     }
                     None => self.unread.push(Unread { path, link: None }),
                 }
@@ -395,17 +441,12 @@ impl Walk<'_> {
             ),
             Err(e) => return Err(format!("`{path}` cannot be read: {e}")),
         }
-        self.scan.0.insert(
-            path,
-            ScannedFile {
-                print: Print {
-                    content: None,
-                    link: Some(link),
-                    mode: 0o777,
-                },
-                stamp: None,
-            },
-        );
+        let print = Print {
+            content: None,
+            link: Some(link),
+            mode: 0o777,
+        };
+        self.files.push((path, ScannedFile { print, stamp: None }));
         Ok(())
     }
 
@@ -436,7 +477,7 @@ fn read(
     beneath: &Beneath,
     unread: Vec<Unread>,
     stats: &mut Stats,
-    scan: &mut Scan,
+    files: &mut Vec<(RepoPath, ScannedFile)>,
 ) -> Result<(), String> {
     let threads = if unread.len() < SMALL {
         1
@@ -463,13 +504,8 @@ fn read(
             link: file.link,
             mode,
         };
-        scan.0.insert(
-            file.path,
-            ScannedFile {
-                print,
-                stamp: Some(stamp),
-            },
-        );
+        let stamp = Some(stamp);
+        files.push((file.path, ScannedFile { print, stamp }));
     }
     Ok(())
 }
@@ -566,9 +602,8 @@ mod tests {
         fn names(&self, globs: &[&str]) -> String {
             self.scan(globs)
                 .unwrap()
-                .0
-                .keys()
-                .map(ToString::to_string)
+                .files()
+                .map(|(path, _)| path.to_string())
                 .collect::<Vec<_>>()
                 .join(" ")
         }
