@@ -13,6 +13,12 @@ pub struct Bits<I> {
     of: PhantomData<I>,
 }
 
+impl<I: Index> Default for Bits<I> {
+    fn default() -> Self {
+        Self::none(0)
+    }
+}
+
 impl<I: Index> Bits<I> {
     /// Returns the empty set, with room for the first `len` things.
     #[must_use]
@@ -48,6 +54,26 @@ impl<I: Index> Bits<I> {
     pub fn set(&mut self, index: I) {
         let (word, bit) = Self::place(index);
         self.words[word] |= bit;
+    }
+
+    /// Adds a thing, or removes it.
+    pub fn put(&mut self, index: I, is_in: bool) {
+        let (word, bit) = Self::place(index);
+        if is_in {
+            self.words[word] |= bit;
+        } else {
+            self.words[word] &= !bit;
+        }
+    }
+
+    /// Returns what it contains, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = I> {
+        let of_word = |(place, word): (usize, &u64)| {
+            let rest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
+            let each = std::iter::successors(Some(*word).filter(|w| *w != 0), rest);
+            each.map(move |left| I::new(place * 64 + left.trailing_zeros() as usize))
+        };
+        self.words.iter().enumerate().flat_map(of_word)
     }
 
     /// Adds what another set contains.
@@ -95,6 +121,13 @@ mod tests {
         let (a, b) = (of(&[0, 63, 64, 69]), of(&[0, 64]));
         assert!(a.exceeds(&b) && !b.exceeds(&a) && !b.without(&a).exceeds(&of(&[])));
         assert_eq!(a.without(&b), of(&[63, 69]));
+        let members = |set: &Bits<Thing>| set.iter().map(Index::position).collect::<Vec<_>>();
+        assert_eq!(members(&a), [0, 63, 64, 69]);
+        assert!(members(&of(&[])).is_empty());
+        let mut moved = b.clone();
+        moved.put(Thing::new(0), false);
+        moved.put(Thing::new(65), true);
+        assert_eq!(members(&moved), [64, 65]);
         let mut all = a.opposite();
         assert!(!all.has(Thing::new(69)) && all.has(Thing::new(1)));
         all.add(&a);

@@ -9,13 +9,14 @@ use super::merge::Listed;
 use super::order::{
     Constraints, Effects, NodeIndex, Ordered, Preparing, artifact_bundles, order, positions,
 };
+use super::prepared::Prepared;
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use crate::base::carried::Carried;
 use crate::base::command::Command;
 use crate::base::index::Dense;
-use crate::base::matching::{Matcher, SHOWN};
+use crate::base::matching::SHOWN;
 use crate::base::setting::Row;
 use crate::base::word::{Word, visible};
 use crate::contract::{Body, Check, CheckIndex, Contract, Placement, Role};
@@ -61,9 +62,9 @@ pub(super) enum Assembled {
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles without the digest, for callers that only read the plan. With a matcher of the
-/// contract, made once for many requests, without reasons too: the plan has the same steps in the
-/// same order, but no reasons and no omitted checks.
+/// Compiles without the digest, for callers that only read the plan. With a prepared contract, for
+/// many requests that name no checks, without reasons too: the plan has the same steps in the same
+/// order, but no reasons, and few omitted checks.
 ///
 /// # Errors
 /// As [`compile`].
@@ -71,7 +72,7 @@ pub(super) fn assemble(
     contract: Option<&Contract>,
     request: &Request,
     facts: &Facts,
-    prepared: Option<&Matcher<'_>>,
+    prepared: Option<&Prepared<'_>>,
 ) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
     let input = Input {
@@ -95,17 +96,16 @@ pub(super) fn assemble(
         return Ok(Assembled::Plan(Box::new(plan), ConditionResults::default()));
     }
 
-    let judged = judge(input.contract, role, &request.changed, facts, prepared);
-    let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
-    tier::named(
-        &mut tiers,
-        input
-            .contract
-            .checks
-            .iter()
-            .filter(|c| input.is_named(&c.id, &c.tags))
-            .map(|c| c.tier),
-    );
+    let judged = match prepared.filter(|_| request.names.is_empty()) {
+        Some(prepared) => prepared.judge(role, &request.changed, facts),
+        None => judge(input.contract, role, &request.changed, facts),
+    };
+    let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.results.pulled, request);
+    if !request.names.is_empty() {
+        let checks = input.contract.checks.iter();
+        let named = checks.filter(|c| input.is_named(&c.id, &c.tags));
+        tier::named(&mut tiers, named.map(|c| c.tier));
+    }
     tiers
         .iter_mut()
         .filter(|t| t.tier == 1)
@@ -117,10 +117,17 @@ pub(super) fn assemble(
         .roles
         .get(role)
         .filter(|r| !r.only.is_empty());
-    let mut fates = Fates::default();
-    for check in &input.contract.checks {
+    let mut fates = Fates::new();
+    let checks = &input.contract.checks;
+    let mut decide = |index: CheckIndex| {
+        let check = &checks[index];
         let reached = tiers.iter().any(|t| t.tier == check.tier);
-        fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
+        let fate = input.fate(check, &judged, reached, role, restriction, &mut asked);
+        fates.extend(fate.map(|fate| (index, fate)));
+    };
+    match judged.candidates() {
+        Some(some) => some.iter().copied().for_each(&mut decide),
+        None => checks.indices().for_each(&mut decide),
     }
     if asked.iter().any(|q| facts.get(q).is_none()) {
         return Ok(Assembled::Needs(
@@ -147,8 +154,8 @@ pub(super) fn assemble(
         })
         .collect();
 
-    for (check, fate) in input.contract.checks.iter().zip(&mut fates) {
-        input.leave_out_unchanged(check, fate, &judged, &existing);
+    for (index, fate) in &mut fates {
+        input.leave_out_unchanged(&checks[*index], fate, &judged, &existing);
     }
     input.close(&mut fates, &judged, &existing)?;
     let represented = input.merge_anonymous(&mut fates);
@@ -162,13 +169,12 @@ pub(super) fn assemble(
         &mut list,
     );
 
-    let seen = judged.seen();
     // Thousands of reasons have been copied to where they belong.
-    drop(judged);
+    let results = judged.into_results();
 
     let mut members: Dense<NodeIndex, PlanNode> = Dense::default();
     let mut omitted = Vec::new();
-    let mut node_of_check: NodeOfCheck = Dense::filled(None, input.contract.checks.len());
+    let mut node_of_check = NodeOfCheck::new();
     let (explicit, inferred): (Vec<_>, Vec<_>) = chosen
         .into_iter()
         .partition(|(o, _)| *o == Origin::Explicit);
@@ -179,13 +185,14 @@ pub(super) fn assemble(
         }
     }
     let alone = members.len();
-    for ((index, check), fate) in input.contract.checks.numbered().zip(fates) {
+    for (index, fate) in fates {
         match fate {
             Inclusion::Included(chosen) => {
-                node_of_check[index] = Some(members.push(input.member(check, chosen)?));
+                let member = input.member(&checks[index], chosen)?;
+                node_of_check.insert(index, members.push(member));
             }
             Inclusion::Omitted(out) => omitted.push(*out),
-            Inclusion::Duplicate | Inclusion::Unreported => {}
+            Inclusion::Duplicate => {}
         }
     }
     for (_, outcome) in inferred {
@@ -195,14 +202,15 @@ pub(super) fn assemble(
         }
     }
     for (index, target) in represented {
-        node_of_check[index] = node_of_check[target];
+        let node = node_of_check.get(&target).copied();
+        node_of_check.extend(node.map(|node| (index, node)));
     }
     plan.omitted = omitted;
     plan.tiers = tiers;
     let mut own = members.indices().take(alone);
     let place = |listed: &Listed| match listed {
         Listed::Alone => own.next(),
-        Listed::Check(index) => node_of_check[*index],
+        Listed::Check(index) => node_of_check.get(index).copied(),
     };
     let mut listed = BTreeSet::new();
     let list: Vec<NodeIndex> = list
@@ -211,7 +219,7 @@ pub(super) fn assemble(
         .filter(|node| listed.insert(*node))
         .collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
-    Ok(Assembled::Plan(Box::new(plan), seen))
+    Ok(Assembled::Plan(Box::new(plan), results))
 }
 
 /// The arguments that do not change while compiling.
@@ -221,11 +229,12 @@ pub(super) struct Input<'a> {
     pub request: &'a Request,
 }
 
-/// The decision on each check of a contract.
-pub(super) type Fates<'a> = Dense<CheckIndex, Inclusion<'a>>;
+/// The decisions on the checks of a contract; none on one that is left out where no reason is
+/// requested.
+pub(super) type Fates<'a> = BTreeMap<CheckIndex, Inclusion<'a>>;
 
 /// The node of each check that is in the plan.
-type NodeOfCheck = Dense<CheckIndex, Option<NodeIndex>>;
+type NodeOfCheck = BTreeMap<CheckIndex, NodeIndex>;
 
 /// The decision on a contract's check.
 pub(super) enum Inclusion<'a> {
@@ -233,8 +242,6 @@ pub(super) enum Inclusion<'a> {
     Omitted(Box<Omitted>),
     /// It is the same work as an earlier check.
     Duplicate,
-    /// It is left out, and no reason is requested.
-    Unreported,
 }
 
 /// A contract's check that is part of the plan.
@@ -265,14 +272,20 @@ pub(super) struct PlanNode<'a> {
     pub steps: Vec<Step>,
 }
 
-impl Inclusion<'_> {
-    pub fn is_in(&self) -> bool {
-        matches!(self, Inclusion::Included(_))
-    }
+/// Whether a check is part of the plan.
+pub(super) fn is_in(fates: &Fates<'_>, index: CheckIndex) -> bool {
+    matches!(fates.get(&index), Some(Inclusion::Included(_)))
+}
+
+/// Returns the checks that are part of the plan, in order.
+pub(super) fn included(fates: &Fates<'_>) -> Vec<CheckIndex> {
+    let is_in = |(_, fate): &(_, &Inclusion)| matches!(fate, Inclusion::Included(_));
+    fates.iter().filter(is_in).map(|(i, _)| *i).collect()
 }
 
 impl<'a> Input<'a> {
     /// Decides about a check: by names, conditions, tier, role, `--only`, `--skip`, in this order.
+    /// `None` when it is left out and no reason is requested.
     fn fate(
         &self,
         check: &'a Check,
@@ -281,8 +294,9 @@ impl<'a> Input<'a> {
         role: &str,
         restriction: Option<&Role>,
         asked: &mut BTreeSet<Question>,
-    ) -> Inclusion<'a> {
-        let out = |omitted: Omitted| Inclusion::Omitted(Box::new(self.defined(check, omitted)));
+    ) -> Option<Inclusion<'a>> {
+        let out =
+            |omitted: Omitted| Some(Inclusion::Omitted(Box::new(self.defined(check, omitted))));
         if !self.request.names.is_empty() {
             let named = self.is_named(&check.id, &check.tags);
             let restriction =
@@ -294,7 +308,7 @@ impl<'a> Input<'a> {
             };
             return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
                 Some(omitted) => out(omitted),
-                None => Inclusion::Included(Chosen {
+                None => Some(Inclusion::Included(Chosen {
                     placements: check.placements.iter().collect(),
                     reasons: vec![Reason {
                         condition: NAMED.to_owned(),
@@ -302,7 +316,7 @@ impl<'a> Input<'a> {
                     }],
                     tier: check.tier,
                     files: Vec::new(),
-                }),
+                })),
             };
         }
         // A tier that is not reached decides without asking the repository.
@@ -314,7 +328,7 @@ impl<'a> Input<'a> {
             ..Reason::default()
         };
         let (placements, reasons) = match choice {
-            Choice::No(..) if !judged.tells => return Inclusion::Unreported,
+            Choice::No(..) if judged.candidates().is_some() => return None,
             Choice::No(mut text, mut reasons) => {
                 if !reached {
                     text = format!("tier {} was not reached; {text}", check.tier);
@@ -341,12 +355,12 @@ impl<'a> Input<'a> {
         }
         match self.outside_selection(&check.id, &check.tags) {
             Some(omitted) => out(omitted),
-            None => Inclusion::Included(Chosen {
+            None => Some(Inclusion::Included(Chosen {
                 placements,
                 reasons,
                 tier: check.tier,
                 files: Vec::new(),
-            }),
+            })),
         }
     }
 
@@ -383,11 +397,11 @@ impl<'a> Input<'a> {
 
     /// Whether anything that may be in the plan has `{changed}`.
     fn wants_changed(&self, fates: &Fates<'_>, commands: &[RequestedCommand]) -> bool {
-        let mut seen = Dense::filled(false, fates.len());
-        let mut stack: Vec<CheckIndex> = fates.indices().filter(|i| fates[*i].is_in()).collect();
+        let mut seen = BTreeSet::new();
+        let mut stack = included(fates);
         while let Some(index) = stack.pop() {
             let check = &self.contract.checks[index];
-            if !std::mem::replace(&mut seen[index], true) {
+            if seen.insert(index) {
                 if has_changed(check) {
                     return true;
                 }
@@ -426,7 +440,7 @@ impl<'a> Input<'a> {
         let checks = &self.contract.checks;
         let waived: BTreeSet<&str> = self.request.skip.iter().map(|s| s.name.as_str()).collect();
         let mut needers: BTreeMap<CheckIndex, Vec<CheckIndex>> = BTreeMap::new();
-        let mut queue: Vec<CheckIndex> = fates.indices().filter(|i| fates[*i].is_in()).collect();
+        let mut queue = included(fates);
         let mut brought = BTreeSet::new();
         while let Some(index) = queue.pop() {
             let check = &checks[index];
@@ -439,7 +453,7 @@ impl<'a> Input<'a> {
                     return Err(PlanError::new(error::SKIPPED_NEED, message, Some(help)));
                 }
                 needers.entry(*need).or_default().push(index);
-                if fates[*need].is_in() || brought.contains(need) {
+                if is_in(fates, *need) || brought.contains(need) {
                     continue;
                 }
                 // Its role or its tier may have left it out where it applies.
@@ -453,15 +467,15 @@ impl<'a> Input<'a> {
                     ..Chosen::default()
                 });
                 self.leave_out_unchanged(needed, &mut fate, judged, existing);
-                if fate.is_in() {
+                if matches!(fate, Inclusion::Included(_)) {
                     brought.insert(*need);
                     queue.push(*need);
                 }
-                fates[*need] = fate;
+                fates.insert(*need, fate);
             }
         }
         for (need, mut by) in needers.into_iter().filter(|(n, _)| brought.contains(n)) {
-            let Inclusion::Included(chosen) = &mut fates[need] else {
+            let Some(Inclusion::Included(chosen)) = fates.get_mut(&need) else {
                 continue;
             };
             by.sort_unstable();
@@ -482,10 +496,11 @@ impl<'a> Input<'a> {
         // From the lowest tier up, so that each check is lowered once.
         for low in 0..=2_u8 {
             let at = |f: &Inclusion| matches!(f, Inclusion::Included(chosen) if chosen.tier == low);
-            let mut stack: Vec<CheckIndex> = fates.indices().filter(|i| at(&fates[*i])).collect();
+            let lowest = fates.iter().filter(|(_, fate)| at(fate));
+            let mut stack: Vec<CheckIndex> = lowest.map(|(i, _)| *i).collect();
             while let Some(index) = stack.pop() {
                 for need in &checks[index].needs {
-                    if let Inclusion::Included(chosen) = &mut fates[*need]
+                    if let Some(Inclusion::Included(chosen)) = fates.get_mut(need)
                         && chosen.tier > low
                     {
                         chosen.tier = low;
@@ -559,7 +574,8 @@ impl<'a> Input<'a> {
         list: (Vec<NodeIndex>, usize),
     ) {
         let nodes = |checks: &[CheckIndex]| -> Vec<NodeIndex> {
-            checks.iter().filter_map(|c| node_of_check[*c]).collect()
+            let nodes = checks.iter().filter_map(|c| node_of_check.get(c));
+            nodes.copied().collect()
         };
         let of_check = |m: &PlanNode| m.check.map_or(Vec::new(), |c| nodes(&c.needs));
         let needs: Dense<NodeIndex, Vec<NodeIndex>> = members.iter().map(of_check).collect();

@@ -9,18 +9,17 @@ use super::compile::{Assembled, assemble};
 use super::error::PlanError;
 use super::explain::sentence;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
+use super::prepared::Prepared;
 use super::request::{Boundary, Request, Risk};
-use super::select::{ConditionResults, matcher};
-use super::{Plan, Step};
-use crate::base::index::Dense;
-use crate::base::matching::Matcher;
+use super::select::ConditionResults;
+use super::{Omitted, Plan, Step};
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::contract::draft::{End, RiskLevel};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::contract::{CheckIndex, ConditionIndex, Contract, Test};
-use coverage::{Around, Touched};
+use crate::contract::{CheckIndex, Contract, Test};
+use coverage::{Blocks, Touched};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most files and reasons that a sentence names.
@@ -82,9 +81,8 @@ pub struct Examiner<'c> {
     /// Every path of a `whenExists` or a `whenAbsent`.
     asked: Vec<&'c RepoPath>,
     index: BTreeMap<&'c str, CheckIndex>,
-    /// For each condition, the conditions around it.
-    around: Around,
-    matcher: Matcher<'c>,
+    blocks: Blocks,
+    prepared: Prepared<'c>,
 }
 
 /// Runs one test. [`Examiner`] is faster for several.
@@ -127,14 +125,6 @@ impl<'c> Examiner<'c> {
             _ => None,
         });
         let asked: BTreeSet<&RepoPath> = paths.flatten().collect();
-        let mut around: Dense<_, Option<Vec<ConditionIndex>>> =
-            Dense::filled(None, contract.conditions.len());
-        for placement in contract.checks.iter().flat_map(|c| &c.placements) {
-            for (depth, condition) in placement.conditions.iter().enumerate() {
-                let before = || placement.conditions.iter().take(depth).copied().collect();
-                around[*condition].get_or_insert_with(before);
-            }
-        }
         Self {
             contract,
             asked: asked.into_iter().collect(),
@@ -143,26 +133,15 @@ impl<'c> Examiner<'c> {
                 .numbered()
                 .map(|(i, c)| (c.id.as_str(), i))
                 .collect(),
-            around: around.into_iter().map(Option::unwrap_or_default).collect(),
-            matcher: matcher(contract),
+            blocks: Blocks::new(contract),
+            prepared: Prepared::new(contract),
         }
     }
 
     /// Runs one test.
     #[must_use]
     pub fn evaluate(&self, expect: &Expect) -> Verdict {
-        let request = request(expect);
-        let mut facts = Facts::default();
-        for path in &self.asked {
-            let there = if expect.exists.contains(*path) {
-                Certainty::Yes
-            } else {
-                Certainty::No
-            };
-            facts.add(Question::Exists((*path).clone()), FactAnswer::Word(there));
-        }
-        // A file that a test names as changed exists, unless the test marks it as deleted.
-        facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
+        let (request, facts) = (request(expect), self.facts(expect));
         let role = expect.role.as_deref().unwrap_or("worker").to_owned();
         let nothing = |refused| Verdict {
             plan: Vec::new(),
@@ -175,7 +154,7 @@ impl<'c> Examiner<'c> {
         };
         // Reasons cost more than the plan, and only a failure needs them.
         let mut last = None;
-        for prepared in [Some(&self.matcher), None] {
+        for prepared in [Some(&self.prepared), None] {
             let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {
                 Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
                 Ok(Assembled::Needs(questions)) => {
@@ -205,6 +184,22 @@ impl<'c> Examiner<'c> {
         })
     }
 
+    /// Answers everything that compiling may ask.
+    fn facts(&self, expect: &Expect) -> Facts {
+        let mut facts = Facts::default();
+        for path in &self.asked {
+            let there = if expect.exists.contains(*path) {
+                Certainty::Yes
+            } else {
+                Certainty::No
+            };
+            facts.add(Question::Exists((*path).clone()), FactAnswer::Word(there));
+        }
+        // A file that a test names as changed exists, unless the test marks it as deleted.
+        facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
+        facts
+    }
+
     fn verdict(
         &self,
         expect: &Expect,
@@ -222,12 +217,8 @@ impl<'c> Examiner<'c> {
             .iter()
             .filter_map(|n| self.index.get(n.as_str()).copied())
             .collect();
-        let touched = Touched::new(role, checks, seen, &self.around);
-        let view = View {
-            examiner: self,
-            plan,
-            names: &names,
-        };
+        let touched = Touched::new(role, checks, seen, &self.blocks);
+        let view = View::new(self, plan, &names);
         let differences = expect
             .assertions
             .iter()
@@ -245,13 +236,28 @@ impl<'c> Examiner<'c> {
 /// A plan against which assertions are checked.
 struct View<'v> {
     examiner: &'v Examiner<'v>,
-    plan: &'v Plan,
     names: &'v [String],
+    /// The place of each name.
+    places: BTreeMap<&'v str, usize>,
+    /// The last step of each name.
+    steps: BTreeMap<&'v str, &'v Step>,
+    omitted: BTreeMap<&'v str, &'v Omitted>,
 }
 
-impl View<'_> {
+impl<'v> View<'v> {
+    fn new(examiner: &'v Examiner<'v>, plan: &'v Plan, names: &'v [String]) -> Self {
+        let places = names.iter().enumerate().rev();
+        Self {
+            examiner,
+            names,
+            places: places.map(|(i, n)| (n.as_str(), i)).collect(),
+            steps: plan.steps.iter().map(|s| (s.check(), s)).collect(),
+            omitted: plan.omitted.iter().map(|o| (o.id.as_str(), o)).collect(),
+        }
+    }
+
     fn differences(&self, assertion: &Assertion) -> Vec<Difference> {
-        let runs = |name: &str| self.names.iter().any(|n| n == name);
+        let runs = |name: &str| self.places.contains_key(name);
         let of = |kind, name: &str, place, why| Difference {
             assertion: assertion.kind,
             kind,
@@ -296,13 +302,10 @@ impl View<'_> {
                 let expected: Vec<&str> =
                     assertion.names.iter().map(|n| n.value.as_str()).collect();
                 let actual: Vec<&str> = self.names.iter().map(String::as_str).collect();
-                let place = |name: &str| {
-                    assertion
-                        .names
-                        .iter()
-                        .find(|n| n.value == name)
-                        .map(|n| n.place)
-                };
+                let named = assertion.names.iter().rev();
+                let places: BTreeMap<&str, Place> =
+                    named.map(|n| (n.value.as_str(), n.place)).collect();
+                let place = |name: &str| places.get(name).copied();
                 let rows = alignment::align(&expected, &actual);
                 rows.iter()
                     .filter_map(|row| match (row.expected, row.actual) {
@@ -328,16 +331,10 @@ impl View<'_> {
         }
     }
 
-    fn step(&self, name: &str) -> Option<&Step> {
-        self.plan.steps.iter().rfind(|s| s.check() == name)
-    }
-
     /// Explains why a check is in the plan.
     fn why(&self, name: &str) -> String {
-        let reasons = self
-            .step(name)
-            .map(|s| s.reasons.as_slice())
-            .unwrap_or_default();
+        let step = self.steps.get(name);
+        let reasons = step.map(|s| s.reasons.as_slice()).unwrap_or_default();
         let mut told: Vec<String> = reasons
             .iter()
             .take(NAMED)
@@ -351,7 +348,7 @@ impl View<'_> {
 
     /// Explains why a check is not in the plan; `None` when nothing has this name.
     fn why_not(&self, name: &str) -> Option<String> {
-        if let Some(omitted) = self.plan.omitted.iter().find(|o| o.id == name) {
+        if let Some(omitted) = self.omitted.get(name) {
             return Some(visible(omitted.reason.as_bytes()));
         }
         self.examiner
@@ -362,14 +359,13 @@ impl View<'_> {
 
     /// Explains why a check has its place in the order.
     fn why_here(&self, name: &str) -> String {
-        let before = self.names.iter().take_while(|n| *n != name).last();
+        let before = self.places.get(name).and_then(|place| place.checked_sub(1));
+        let before = before.and_then(|place| self.names.get(place));
         let place = before.map_or("it runs first".to_owned(), |b| {
             format!("it runs behind `{}`", visible(b.as_bytes()))
         });
-        let after = self
-            .step(name)
-            .map(|s| s.after.as_slice())
-            .unwrap_or_default();
+        let step = self.steps.get(name);
+        let after = step.map(|s| s.after.as_slice()).unwrap_or_default();
         match after {
             [] => format!("{place}, by the order of the file"),
             list => {
@@ -388,3 +384,6 @@ impl View<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

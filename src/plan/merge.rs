@@ -2,8 +2,8 @@
 
 use super::changed::Existing;
 use super::compile::{
-    Fates, Inclusion, Input, PlanNode, RequestedCommand, no_file_left, omitted, outside_role,
-    unnamed,
+    Fates, Inclusion, Input, PlanNode, RequestedCommand, included, is_in, no_file_left, omitted,
+    outside_role, unnamed,
 };
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
@@ -26,18 +26,19 @@ impl<'a> Input<'a> {
     pub fn merge_anonymous(&self, fates: &mut Fates<'_>) -> Vec<(CheckIndex, CheckIndex)> {
         let mut first: BTreeMap<Identity, CheckIndex> = BTreeMap::new();
         let mut merged = Vec::new();
-        let anonymous = self.contract.checks.numbered().filter(|(_, c)| !c.named);
-        for (index, check) in anonymous {
-            let Some(identity) = identity_of_check(check).filter(|_| fates[index].is_in()) else {
+        for index in included(fates) {
+            let check = &self.contract.checks[index];
+            let anonymous = Some(check).filter(|c| !c.named);
+            let Some(identity) = anonymous.and_then(identity_of_check) else {
                 continue;
             };
             let target = *first.entry(identity).or_insert(index);
             if target == index {
                 continue;
             }
-            let old = std::mem::replace(&mut fates[index], Inclusion::Duplicate);
-            if let (Inclusion::Included(from), Inclusion::Included(into)) =
-                (old, &mut fates[target])
+            let old = fates.insert(index, Inclusion::Duplicate);
+            if let (Some(Inclusion::Included(from)), Some(Inclusion::Included(into))) =
+                (old, fates.get_mut(&target))
             {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
@@ -78,7 +79,7 @@ impl<'a> Input<'a> {
                 if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
                     allowed.insert(identity.clone());
                 }
-                if fates[index].is_in() {
+                if is_in(fates, index) {
                     in_plan.entry(identity).or_insert(index);
                 }
             }
@@ -112,7 +113,7 @@ impl<'a> Input<'a> {
                 ..Reason::default()
             };
             if let Some(index) = in_plan.get(&identity)
-                && let Inclusion::Included(check) = &mut fates[*index]
+                && let Some(Inclusion::Included(check)) = fates.get_mut(index)
             {
                 if *origin == Origin::Explicit {
                     list.push(Listed::Check(*index));

@@ -25,6 +25,7 @@ pub mod kdl;
 mod merge;
 pub mod nothing;
 pub mod order;
+mod prepared;
 pub mod proposal;
 pub mod request;
 pub mod scope;

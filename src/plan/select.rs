@@ -3,14 +3,15 @@
 
 use super::Reason;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
+use crate::base::bits::Bits;
 use crate::base::change::{ChangeSet, ChangedIndex};
 use crate::base::glob::{Item, ItemContent, Selection};
 use crate::base::index::{Dense, Index as _};
-use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
+use crate::base::matching::{Hits, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::{and_more, visible};
 use crate::contract::{
-    Check, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Test,
+    Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Test,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,26 +25,27 @@ const FILES_TRIED: usize = 4_096;
 
 /// The results of all conditions and triggers of a contract.
 pub(super) struct Judged<'a> {
-    contract: &'a Contract,
-    answers: Dense<ConditionIndex, Judgement>,
-    /// The changed files that each trigger selects.
-    of_triggers: Vec<Selected>,
-    /// Whether a changed file pulled each trigger.
-    pub pulled: Dense<RiskIndex, bool>,
-    /// Whether there are reasons.
-    pub tells: bool,
+    pub contract: &'a Contract,
+    pub results: ConditionResults,
+    /// The changed files of each condition that selects some.
+    pub hits: BTreeMap<ConditionIndex, Hits>,
+    pub found: Found,
 }
 
-/// The result of one condition.
-struct Judgement {
-    /// `None` while facts are missing.
-    holds: Option<bool>,
+/// The findings besides the results.
+pub(super) enum Found {
+    /// The reasons of each condition, and the changed files that each trigger selects.
+    Reasons(Dense<ConditionIndex, Told>, Vec<Selected>),
+    /// The checks that may be selected, ascending, without reasons: no place of another one applies.
+    Candidates(Vec<CheckIndex>),
+}
+
+/// The reasons of one condition.
+pub(super) struct Told {
     /// The reasons for or against.
     reasons: Vec<Reason>,
     /// The reason why it does not hold, for people.
     denial: String,
-    /// The changed files that its selection selects.
-    hits: Hits,
 }
 
 /// The decision on one check.
@@ -54,77 +56,59 @@ pub(super) enum Choice<'c> {
     No(String, Vec<Reason>),
 }
 
-/// Evaluates all conditions and triggers for the request at once.
-///
-/// With a matcher of the contract, made once for many requests, no reasons are collected.
+/// Evaluates all conditions and triggers for the request at once, with reasons.
 pub(super) fn judge<'a>(
     contract: &'a Contract,
     role: &str,
     changes: &ChangeSet,
     facts: &Facts,
-    prepared: Option<&Matcher<'_>>,
 ) -> Judged<'a> {
-    let matched = match prepared {
-        Some(matcher) => matcher.matches(changes),
-        None => matcher(contract).matches(changes),
-    };
-    let mut matched = matched.into_iter();
+    let mut matched = match_all(&selections(contract), changes).into_iter();
     let of_conditions: Vec<Option<Selected>> = contract
         .conditions
         .iter()
         .map(|c| selection(&c.test).and_then(|_| matched.next()))
         .collect();
     let of_triggers: Vec<Selected> = matched.collect();
-    let pulled = of_triggers.iter().map(|m| m.all.count > 0).collect();
-    let tells = prepared.is_none();
-    let names = if tells {
-        Names::look_up(contract.conditions.iter().zip(&of_conditions), changes)
-    } else {
-        Names::default()
+    let names = Names::look_up(contract.conditions.iter().zip(&of_conditions), changes);
+    let mut results = ConditionResults {
+        holds: Bits::none(contract.conditions.len()),
+        pulled: of_triggers.iter().map(|m| m.all.count > 0).collect(),
+        ..ConditionResults::default()
     };
-    let answers = contract
-        .conditions
-        .iter()
-        .zip(of_conditions)
-        .map(|(condition, selected)| {
-            let selected = selected.unwrap_or_default();
-            if tells {
-                let file = contract.imported(condition.source);
-                return judge_one(condition, file, role, changes, facts, selected, &names);
-            }
-            let holds = holds(&condition.test, role, changes, facts, &selected);
-            Judgement {
-                holds,
-                reasons: Vec::new(),
-                denial: String::new(),
-                hits: selected.all,
-            }
-        })
-        .collect();
+    let mut hits = BTreeMap::new();
+    let mut reasons = Dense::default();
+    for ((index, condition), selected) in contract.conditions.numbered().zip(of_conditions) {
+        let selected = selected.unwrap_or_default();
+        let file = contract.imported(condition.source);
+        let (holds, told) = judge_one(condition, file, role, changes, facts, &selected, &names);
+        results.put(index, holds);
+        reasons.push(told);
+        if selected.all.count > 0 {
+            hits.insert(index, selected.all);
+        }
+    }
     Judged {
         contract,
-        answers,
-        of_triggers,
-        pulled,
-        tells,
+        results,
+        hits,
+        found: Found::Reasons(reasons, of_triggers),
     }
 }
 
-/// Builds a matcher of all conditions and triggers of a contract.
-pub(super) fn matcher(contract: &Contract) -> Matcher<'_> {
+/// Returns the selections of all conditions that have one, then those of all triggers.
+pub(super) fn selections(contract: &Contract) -> Vec<&Selection> {
     let conditions = contract
         .conditions
         .iter()
         .filter_map(|c| selection(&c.test));
-    Matcher::new(
-        &conditions
-            .chain(contract.risks.iter().map(|r| &r.selection))
-            .collect::<Vec<_>>(),
-    )
+    conditions
+        .chain(contract.risks.iter().map(|r| &r.selection))
+        .collect()
 }
 
-/// Whether each condition holds; `None` while facts are missing.
-fn holds(
+/// Whether a condition holds; `None` while facts are missing.
+pub(super) fn holds(
     test: &Test,
     role: &str,
     changes: &ChangeSet,
@@ -171,33 +155,55 @@ fn holds(
 /// The results of the conditions and triggers of a contract, by their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ConditionResults {
-    /// Whether each condition holds; `None` while facts are missing.
-    pub holds: Dense<ConditionIndex, Option<bool>>,
+    /// The conditions that hold.
+    pub holds: Bits<ConditionIndex>,
+    /// Those of the others of which facts are missing.
+    pub open: BTreeSet<ConditionIndex>,
     /// Whether a changed file pulled each trigger.
     pub pulled: Dense<RiskIndex, bool>,
 }
 
+impl ConditionResults {
+    /// Records whether a condition holds, which was not recorded before.
+    pub fn put(&mut self, condition: ConditionIndex, holds: Option<bool>) {
+        self.holds.put(condition, holds == Some(true));
+        if holds.is_none() {
+            self.open.insert(condition);
+        }
+    }
+
+    fn fails(&self, condition: ConditionIndex) -> bool {
+        !self.holds.has(condition) && !self.open.contains(&condition)
+    }
+}
+
 impl Judged<'_> {
-    pub(super) fn seen(&self) -> ConditionResults {
-        ConditionResults {
-            holds: self.answers.iter().map(|a| a.holds).collect(),
-            pulled: self.pulled.clone(),
+    /// Returns the results and drops thousands of reasons.
+    pub fn into_results(self) -> ConditionResults {
+        self.results
+    }
+
+    /// Returns the checks that may be selected, when there are no reasons against the others.
+    pub fn candidates(&self) -> Option<&[CheckIndex]> {
+        match &self.found {
+            Found::Reasons(..) => None,
+            Found::Candidates(checks) => Some(checks),
         }
     }
 
     /// Returns the reasons of the pulled triggers, one for each glob that selects a changed file. A
     /// trigger for tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
-        if !self.tells {
+        let Found::Reasons(_, of_triggers) = &self.found else {
             return Vec::new();
-        }
+        };
         let pulled =
             |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
         let (risks, selected): (Vec<&Risk>, Vec<Selected>) = self
             .contract
             .risks
             .iter()
-            .zip(&self.of_triggers)
+            .zip(of_triggers)
             .filter(pulled)
             .map(|(risk, selected)| (risk, selected.clone()))
             .unzip();
@@ -217,13 +223,13 @@ impl Judged<'_> {
                 .zip(risks)
                 .flat_map(|((condition, selected), risk)| {
                     let file = self.contract.imported(condition.source);
-                    let found = judge_one(
+                    let (_, told) = judge_one(
                         condition,
                         file,
                         "",
                         changes,
                         &Facts::default(),
-                        selected.unwrap_or_default(),
+                        &selected.unwrap_or_default(),
                         &names,
                     );
                     let of_risk = |r| Reason {
@@ -231,7 +237,7 @@ impl Judged<'_> {
                         names: vec![risk.name.clone()],
                         ..r
                     };
-                    found.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
+                    told.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
                 });
         judged.collect()
     }
@@ -257,25 +263,27 @@ impl Judged<'_> {
                         ..Reason::default()
                     });
                 }
-                let answers = placement.conditions.iter().map(|c| &self.answers[*c]);
-                reasons.extend(answers.flat_map(|a| a.reasons.iter().cloned()));
+                if let Found::Reasons(told, _) = &self.found {
+                    let told = placement.conditions.iter().map(|c| &told[*c]);
+                    reasons.extend(told.flat_map(|t| t.reasons.iter().cloned()));
+                }
             }
         }
         if !yes.is_empty() {
             return Choice::Yes(yes, reasons);
         }
-        if !self.tells {
+        let Found::Reasons(told, _) = &self.found else {
             return Choice::No(String::new(), Vec::new());
-        }
-        let mut told = BTreeSet::new();
+        };
+        let mut seen = BTreeSet::new();
         let mut sentences = Vec::new();
         for placement in &check.placements {
             let failing = self.failing(placement, asked);
             let first = failing.first();
-            sentences.extend(first.map(|c| self.answers[*c].denial.clone()));
+            sentences.extend(first.map(|c| told[*c].denial.clone()));
             for condition in failing {
-                if told.insert(condition) {
-                    reasons.extend_from_slice(&self.answers[condition].reasons);
+                if seen.insert(condition) {
+                    reasons.extend_from_slice(&told[condition].reasons);
                 }
             }
         }
@@ -299,7 +307,7 @@ impl Judged<'_> {
             Test::Exists(paths) | Test::Absent(paths) => Some(paths),
             _ => None,
         };
-        let fails = |c: &ConditionIndex| self.answers[*c].holds == Some(false);
+        let fails = |c: &ConditionIndex| self.results.fails(*c);
         let (mut exist, mut other): (Vec<ConditionIndex>, Vec<ConditionIndex>) = placement
             .conditions
             .iter()
@@ -322,6 +330,10 @@ impl Judged<'_> {
     /// Returns the indices of the changed files that every selection around these placements
     /// selects, ascending: the candidates for `{changed}`.
     pub fn changed(&self, placements: &[&Placement], changes: &ChangeSet) -> Vec<ChangedIndex> {
+        const NO_FILE: &Hits = &Hits {
+            count: 0,
+            first: Vec::new(),
+        };
         let mut found = BTreeSet::new();
         for placement in placements {
             let around: Vec<(&Selection, &Hits)> = placement
@@ -329,7 +341,7 @@ impl Judged<'_> {
                 .iter()
                 .filter_map(|c| {
                     let selection = narrowing(&self.contract.conditions[*c].test)?;
-                    Some((selection, &self.answers[*c].hits))
+                    Some((selection, self.hits.get(c).unwrap_or(NO_FILE)))
                 })
                 .collect();
             let keep = |i: &ChangedIndex| {
@@ -353,7 +365,7 @@ impl Judged<'_> {
 }
 
 /// Returns the selection of a condition, if it has one.
-fn selection(test: &Test) -> Option<&Selection> {
+pub(super) fn selection(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedNone(s) => Some(s),
         test => narrowing(test),
@@ -410,15 +422,16 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<Range<usize>> {
     found
 }
 
+/// Evaluates one condition, and says why.
 fn judge_one(
     condition: &Condition,
     file: Option<&str>,
     role: &str,
     changes: &ChangeSet,
     facts: &Facts,
-    selected: Selected,
+    selected: &Selected,
     names: &Names,
-) -> Judgement {
+) -> (Option<bool>, Told) {
     let keyword = condition.test.keyword();
     let about = |names: Vec<String>| Reason {
         condition: keyword.to_owned(),
@@ -429,13 +442,13 @@ fn judge_one(
     };
     let path = |hit: &u32| changes.file(index_of_hit(hit)).path.clone();
     let paths = |hits: &Hits| hits.first.iter().map(path).collect::<Vec<RepoPath>>();
-    let positive = |s: &Selection| names.reasons(s, &selected, &about(Vec::new()), &paths);
+    let positive = |s: &Selection| names.reasons(s, selected, &about(Vec::new()), &paths);
     let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
         matched,
         matched_count: Some(count),
         ..about(item_texts(selection.items.iter()))
     };
-    let answer = holds(&condition.test, role, changes, facts, &selected);
+    let answer = holds(&condition.test, role, changes, facts, selected);
     let holds = answer == Some(true);
     let (reasons, denial) = match &condition.test {
         Test::Role(roles) => {
@@ -564,12 +577,7 @@ fn judge_one(
             (vec![about(named)], denial)
         }
     };
-    Judgement {
-        holds: answer,
-        reasons,
-        denial,
-        hits: selected.all,
-    }
+    (answer, Told { reasons, denial })
 }
 
 /// Returns the first changed file that is not selected, within [`FILES_TRIED`].

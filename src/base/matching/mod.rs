@@ -10,6 +10,7 @@ use super::change::ChangeSet;
 use super::glob::Selection;
 use index::Index;
 use list::{Child, Lists};
+use std::cell::Cell;
 use walk::{Sink, Walk};
 
 /// The most files that a reason names.
@@ -51,7 +52,14 @@ const NONE: Mask = [0; WORDS];
 /// step a block, not one a file.
 #[must_use]
 pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected> {
-    Matcher::new(selections).matches(changes)
+    let matcher = Matcher::new(selections);
+    let lists = &matcher.lists;
+    let tally = matcher.walk(Tally::new(lists), changes);
+    lists
+        .roots
+        .iter()
+        .map(|r| tally.answer(lists, *r))
+        .collect()
 }
 
 /// Returns for each file whether the selection selects it, in the time of [`match_all`].
@@ -72,10 +80,15 @@ pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     selected
 }
 
-/// Selections that are prepared once, for many change sets.
+/// Selections that are prepared once, for many change sets. A pass costs what it finds, however many
+/// selections there are.
 pub struct Matcher<'g> {
     lists: Lists<'g>,
     index: Index<'g>,
+    /// For each list the selections that it is.
+    selections: Vec<Vec<usize>>,
+    /// What the pass before has left, empty: to make it takes longer than a pass over a few files.
+    tally: Cell<Option<Tally>>,
 }
 
 impl<'g> Matcher<'g> {
@@ -84,16 +97,39 @@ impl<'g> Matcher<'g> {
     pub fn new(selections: &[&'g Selection]) -> Self {
         let lists = Lists::new(selections);
         let index = Index::new(&lists.globs);
-        Self { lists, index }
+        let mut of_list = vec![Vec::new(); lists.lists.len()];
+        for (selection, root) in lists.roots.iter().enumerate() {
+            if let Some(selections) = of_list.get_mut(*root as usize) {
+                selections.push(selection);
+            }
+        }
+        Self {
+            lists,
+            index,
+            selections: of_list,
+            tally: Cell::default(),
+        }
     }
 
-    /// Returns what [`match_all`] returns for these selections.
+    /// Returns what [`match_all`] returns for those of the selections that select a file, each with
+    /// its position, ascending.
     #[must_use]
-    pub fn matches(&self, changes: &ChangeSet) -> Vec<Selected> {
-        self.walk(Tally::new(&self.lists), changes).answers()
+    pub fn matches(&self, changes: &ChangeSet) -> Vec<(usize, Selected)> {
+        let lists = &self.lists;
+        let tally = self.tally.take().unwrap_or_else(|| Tally::new(lists));
+        let mut tally = self.walk(tally, changes);
+        let mut found = Vec::new();
+        for list in &tally.found {
+            let selections = self.selections.get(*list as usize).into_iter().flatten();
+            found.extend(selections.map(|s| (*s, tally.answer(lists, *list))));
+        }
+        found.sort_unstable_by_key(|(selection, _)| *selection);
+        tally.clear(lists);
+        self.tally.set(Some(tally));
+        found
     }
 
-    fn walk<'a>(&'a self, mut tally: Tally<'a, 'g>, changes: &ChangeSet) -> Tally<'a, 'g> {
+    fn walk(&self, mut tally: Tally, changes: &ChangeSet) -> Tally {
         let mut walk = Walk::new(&self.index);
         let mut base = 0;
         for block in changes.files().chunks(64 * WORDS) {
@@ -101,7 +137,7 @@ impl<'g> Matcher<'g> {
                 (tally.word, tally.bit) = (i / 64, 1 << (i % 64));
                 walk.visit(file.path.as_bytes(), &mut tally);
             }
-            tally.close(base);
+            tally.close(&self.lists, base);
             base += 64 * WORDS as u32;
         }
         tally
@@ -117,8 +153,7 @@ impl std::fmt::Debug for Matcher<'_> {
 }
 
 /// The state of the current block, and the hits so far.
-struct Tally<'l, 'g> {
-    lists: &'l Lists<'g>,
+struct Tally {
     /// The position of the current file in a mask.
     word: usize,
     bit: u64,
@@ -133,12 +168,14 @@ struct Tally<'l, 'g> {
     /// For each list its hits, and for each child of each list.
     all: Vec<Hits>,
     items: Vec<Hits>,
+    /// The lists with hits.
+    found: Vec<u32>,
     /// A list of which every file is wanted, and for each block with some: its first file, and the
     /// mask.
     watched: Option<(u32, Vec<(u32, Mask)>)>,
 }
 
-impl Sink for Tally<'_, '_> {
+impl Sink for Tally {
     #[inline]
     fn knows(&self, glob: u32) -> bool {
         self.globs
@@ -160,11 +197,10 @@ impl Sink for Tally<'_, '_> {
     }
 }
 
-impl<'l, 'g> Tally<'l, 'g> {
-    fn new(lists: &'l Lists<'g>) -> Self {
+impl Tally {
+    fn new(lists: &Lists<'_>) -> Self {
         let count = lists.lists.len();
         Self {
-            lists,
             word: 0,
             bit: 0,
             globs: vec![NONE; lists.globs.len()],
@@ -174,14 +210,14 @@ impl<'l, 'g> Tally<'l, 'g> {
             queued: vec![false; count],
             all: vec![Hits::default(); count],
             items: vec![Hits::default(); lists.children.len()],
+            found: Vec::new(),
             watched: None,
         }
     }
 
     /// Evaluates the lists on the current block, whose first file has the index `base`, and clears
     /// the block.
-    fn close(&mut self, base: u32) {
-        let lists = self.lists;
+    fn close(&mut self, lists: &Lists<'_>, base: u32) {
         for glob in &self.touched {
             for list in lists.of_glob.of(*glob) {
                 enqueue(&mut self.queues, &mut self.queued, lists, *list);
@@ -195,7 +231,7 @@ impl<'l, 'g> Tally<'l, 'g> {
                 .map(std::mem::take)
                 .unwrap_or_default();
             for list in &queue {
-                if self.evaluate(*list, base) {
+                if self.evaluate(lists, *list, base) {
                     for user in lists.of_list.of(*list) {
                         enqueue(&mut self.queues, &mut self.queued, lists, *user);
                     }
@@ -217,8 +253,8 @@ impl<'l, 'g> Tally<'l, 'g> {
     }
 
     /// Counts the files of the block that a list selects, and returns whether there are any.
-    fn evaluate(&mut self, list: u32, base: u32) -> bool {
-        let (from, children) = self.lists.children_of(list);
+    fn evaluate(&mut self, lists: &Lists<'_>, list: u32, base: u32) -> bool {
+        let (from, children) = lists.children_of(list);
         let excluded = children
             .iter()
             .filter(|c| c.not)
@@ -239,6 +275,9 @@ impl<'l, 'g> Tally<'l, 'g> {
         }
         set(&mut self.masks, list, all);
         if let Some(hits) = self.all.get_mut(list as usize) {
+            if hits.count == 0 && all != NONE {
+                self.found.push(list);
+            }
             hits.add(all, base);
         }
         if let Some((watched, masks)) = &mut self.watched
@@ -254,21 +293,28 @@ impl<'l, 'g> Tally<'l, 'g> {
         masks.get(child.number as usize).copied().unwrap_or(NONE)
     }
 
-    fn answers(self) -> Vec<Selected> {
-        let answer = |list: &u32| {
-            let all = self.all.get(*list as usize).cloned().unwrap_or_default();
-            let (from, children) = self.lists.children_of(*list);
-            let items = match children {
-                [_] => vec![all.clone()],
-                _ => self
-                    .items
-                    .get(from..from + children.len())
-                    .map(<[Hits]>::to_vec)
-                    .unwrap_or_default(),
-            };
-            Selected { all, items }
+    fn answer(&self, lists: &Lists<'_>, list: u32) -> Selected {
+        let all = self.all.get(list as usize).cloned().unwrap_or_default();
+        let (from, children) = lists.children_of(list);
+        let items = match children {
+            [_] => vec![all.clone()],
+            _ => self
+                .items
+                .get(from..from + children.len())
+                .map(<[Hits]>::to_vec)
+                .unwrap_or_default(),
         };
-        self.lists.roots.iter().map(answer).collect()
+        Selected { all, items }
+    }
+
+    /// Forgets the hits. All else was cleared with each block.
+    fn clear(&mut self, lists: &Lists<'_>) {
+        for list in self.found.drain(..) {
+            set(&mut self.all, list, Hits::default());
+            let (from, children) = lists.children_of(list);
+            let items = self.items.get_mut(from..from + children.len());
+            items.unwrap_or_default().fill(Hits::default());
+        }
     }
 }
 
@@ -365,6 +411,33 @@ mod tests {
             items: vec![hits(&[2, 3]), hits(&[]), hits(&[2])],
         };
         assert_eq!(got, [want.clone(), want]);
+    }
+
+    #[test]
+    fn a_pass_leaves_nothing_to_the_next() {
+        let selections = [
+            list(&["a/**", "!**/*.md"]),
+            list(&["**/*.rs", "b/*"]),
+            list(&["c"]),
+            list(&["a/**", "!**/*.md"]),
+            list(&["**"]),
+        ];
+        let selections = selections.each_ref();
+        let matcher = Matcher::new(&selections);
+        let sets: [&[&str]; 6] = [
+            &["a/x.rs", "a/x.md"],
+            &["b/x"],
+            &[],
+            &["a/x.md"],
+            &["c", "a/x.rs"],
+            &["b/x"],
+        ];
+        for set in sets {
+            let changes = changes(set.iter().map(|p| (*p).to_owned()));
+            let all = match_all(&selections, &changes).into_iter().enumerate();
+            let want: Vec<_> = all.filter(|(_, s)| s.all.count > 0).collect();
+            assert_eq!(matcher.matches(&changes), want, "{set:?}");
+        }
     }
 
     #[test]

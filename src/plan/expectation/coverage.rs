@@ -8,6 +8,7 @@
 //! Covered means touched, not asserted: a test that only says `skips a` covers whatever else its
 //! plan holds.
 
+use crate::base::bits::Bits;
 use crate::base::glob::{Item as SelItem, ItemContent, Selection};
 use crate::base::index::{Dense, numbered};
 use crate::base::word::visible;
@@ -25,37 +26,86 @@ pub struct Touched {
     /// The checks of the plan.
     pub checks: Vec<CheckIndex>,
     /// The conditions that decided something and hold.
-    pub held: Vec<ConditionIndex>,
+    pub held: Bits<ConditionIndex>,
     /// The conditions that decided something and do not hold.
-    pub failed: Vec<ConditionIndex>,
+    pub failed: Bits<ConditionIndex>,
     /// The triggers that were pulled.
     pub pulled: Vec<RiskIndex>,
 }
 
-/// For each condition, the conditions around it.
-pub(super) type Around = Dense<ConditionIndex, Vec<ConditionIndex>>;
+/// Which conditions stand around which others.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// For each condition, the conditions around it, outermost first.
+    around: Dense<ConditionIndex, Vec<ConditionIndex>>,
+    /// For each condition, those of which it is the innermost around.
+    inside: Dense<ConditionIndex, Vec<ConditionIndex>>,
+    /// The conditions around which there is none.
+    outermost: Bits<ConditionIndex>,
+    /// The conditions in which there is none.
+    empty: Bits<ConditionIndex>,
+}
+
+impl Blocks {
+    /// Finds them.
+    pub(super) fn new(contract: &Contract) -> Self {
+        let count = contract.conditions.len();
+        let mut around: Dense<_, Option<Vec<ConditionIndex>>> = Dense::filled(None, count);
+        for placement in contract.checks.iter().flat_map(|c| &c.placements) {
+            for (depth, condition) in placement.conditions.iter().enumerate() {
+                let before = || placement.conditions.iter().take(depth).copied().collect();
+                around[*condition].get_or_insert_with(before);
+            }
+        }
+        let around = around.into_iter().map(Option::unwrap_or_default);
+        let around: Dense<_, Vec<ConditionIndex>> = around.collect();
+        let mut inside: Dense<_, Vec<ConditionIndex>> = Dense::filled(Vec::new(), count);
+        for (condition, around) in around.numbered() {
+            if let Some(innermost) = around.last() {
+                inside[*innermost].push(condition);
+            }
+        }
+        Self {
+            outermost: Bits::of(count, |i| around[i].is_empty()),
+            empty: Bits::of(count, |i| inside[i].is_empty()),
+            around,
+            inside,
+        }
+    }
+
+    /// Returns the conditions that decide something: all conditions around them hold.
+    fn deciding(&self, results: &ConditionResults) -> Bits<ConditionIndex> {
+        let mut deciding = self.outermost.clone();
+        for holding in results.holds.without(&self.empty).iter() {
+            for condition in &self.inside[holding] {
+                let around = &self.around[*condition];
+                deciding.put(*condition, around.iter().all(|c| results.holds.has(*c)));
+            }
+        }
+        deciding
+    }
+}
 
 impl Touched {
-    /// Makes it empty. `around`: for each condition the conditions around it.
+    /// Makes it of the results of one test.
     pub(super) fn new(
         role: String,
         checks: Vec<CheckIndex>,
         seen: &ConditionResults,
-        around: &Around,
+        blocks: &Blocks,
     ) -> Self {
-        let decides = |i: ConditionIndex| around[i].iter().all(|a| seen.holds[*a] == Some(true));
-        let with = |wanted: bool| {
-            let conditions = seen.holds.indices();
-            conditions
-                .filter(|i| seen.holds[*i] == Some(wanted) && decides(*i))
-                .collect()
-        };
+        let deciding = blocks.deciding(seen);
+        let mut failed = deciding.without(&seen.holds);
+        let held = deciding.without(&failed);
+        for open in &seen.open {
+            failed.put(*open, false);
+        }
         let pulled = seen.pulled.indices().filter(|i| seen.pulled[*i]).collect();
         Self {
             role,
             checks,
-            held: with(true),
-            failed: with(false),
+            held,
+            failed,
             pulled,
         }
     }
@@ -149,12 +199,12 @@ impl Coverage {
     pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
         let (mut checks, mut pulled) =
             (BTreeSet::<CheckIndex>::new(), BTreeSet::<RiskIndex>::new());
-        let mut held: BTreeSet<ConditionIndex> = BTreeSet::new();
+        let mut held: Bits<ConditionIndex> = Bits::none(contract.conditions.len());
         let (mut failed, mut roles) = (held.clone(), BTreeSet::new());
         for touched in tests {
             checks.extend(&touched.checks);
-            held.extend(&touched.held);
-            failed.extend(&touched.failed);
+            held.add(&touched.held);
+            failed.add(&touched.failed);
             pulled.extend(&touched.pulled);
             roles.insert(touched.role.as_str());
         }
@@ -179,15 +229,9 @@ impl Coverage {
                 head(&condition.test),
                 (file(condition.source), condition.line),
             );
+            coverage.add(held.has(i), ItemKind::Condition, &head, place, "never true");
             coverage.add(
-                held.contains(&i),
-                ItemKind::Condition,
-                &head,
-                place,
-                "never true",
-            );
-            coverage.add(
-                failed.contains(&i),
+                failed.has(i),
                 ItemKind::Condition,
                 &head,
                 place,
