@@ -78,18 +78,11 @@ pub(super) struct Unit<'a> {
 impl<'a> Unit<'a> {
     /// Returns where `{changed}` looks, if the command has it.
     pub fn changed(&self) -> Option<&'a RepoPath> {
-        matches!(&self.check.body, Body::Command(command) if command.has_changed())
-            .then_some(&self.check.dir)
+        changed_in(self.check)
     }
 
     pub fn checks(&self, contract: &'a Contract) -> Vec<&'a Check> {
         self.members.iter().map(|m| &contract.checks[*m]).collect()
-    }
-
-    /// Whether another check needs it.
-    pub fn is_needed(&self, contract: &Contract) -> bool {
-        let needs = |c: &Check| c.needs.iter().any(|n| self.members.contains(n));
-        contract.checks.iter().any(needs)
     }
 
     /// Whether all its checks have the same settings: those of two files with different `defaults`
@@ -144,6 +137,43 @@ pub(super) struct Units<'a> {
     pub of: Dense<CheckIndex, UnitIndex>,
     /// The unit of every id.
     pub by_id: BTreeMap<&'a str, UnitIndex>,
+    /// The checks that need each check, ascending.
+    needers: Dense<CheckIndex, Vec<CheckIndex>>,
+}
+
+impl<'a> Units<'a> {
+    /// Whether another check needs a unit.
+    pub fn is_needed(&self, unit: &Unit) -> bool {
+        unit.members.iter().any(|m| !self.needers[*m].is_empty())
+    }
+
+    /// Returns the checks that bring one of these into a plan, directly or not. None when they are
+    /// too many, or when one of them may be left out because no changed file is left for it: then a
+    /// request that was found may not be one.
+    fn needers(&self, contract: &'a Contract, members: &[CheckIndex]) -> Vec<Unit<'a>> {
+        let mut wanted: BTreeSet<CheckIndex> = members.iter().copied().collect();
+        let mut found: Vec<Unit> = Vec::new();
+        let mut newest: Vec<CheckIndex> = members.to_vec();
+        while !newest.is_empty() {
+            let mut more = BTreeSet::new();
+            for needer in newest.iter().flat_map(|i| &self.needers[*i]) {
+                if !wanted.contains(needer) && more.insert(*needer) {
+                    // Thousands may need it, and that for each of thousands of units.
+                    let is_open = |i: &CheckIndex| changed_in(&contract.checks[*i]).is_some();
+                    if found.len() + more.len() > MOST_NEEDERS || is_open(needer) {
+                        return Vec::new();
+                    }
+                }
+            }
+            wanted.extend(&more);
+            newest = more.into_iter().collect();
+            found.extend(newest.iter().map(|index| Unit {
+                check: &contract.checks[*index],
+                members: vec![*index],
+            }));
+        }
+        found
+    }
 }
 
 impl<'a> Pairs<'a> {
@@ -192,7 +222,10 @@ impl<'a> Pairs<'a> {
 }
 
 pub(super) fn units(contract: &Contract) -> Units<'_> {
-    let mut units = Units::default();
+    let mut units = Units {
+        needers: Dense::filled(Vec::new(), contract.checks.len()),
+        ..Units::default()
+    };
     let mut anonymous = BTreeMap::new();
     for (index, check) in contract.checks.numbered() {
         let mut make = || {
@@ -206,6 +239,13 @@ pub(super) fn units(contract: &Contract) -> Units<'_> {
         units.all[unit].members.push(index);
         units.of.push(unit);
         units.by_id.insert(&check.id, unit);
+        for need in &check.needs {
+            let needers = &mut units.needers[*need];
+            // A check may name another one twice.
+            if needers.last() != Some(&index) {
+                needers.push(index);
+            }
+        }
     }
     units
 }
@@ -281,7 +321,7 @@ impl<'a> Comparison<'a> {
         let check = unit.check;
         !(check.has(Row::Severity) || check.has(Row::Setup))
             || !check.needs.is_empty()
-            || unit.is_needed(self.old.contract)
+            || self.pairs.old.is_needed(unit)
     }
 
     fn removed(&mut self, index: UnitIndex, unit: &'a Unit<'a>) {
@@ -418,7 +458,9 @@ impl<'a> Comparison<'a> {
                 Some(here.0.clone()),
                 Some(here.1.clone()),
             );
-            let accept = Some(accept::check(self.new.contract, new));
+            // Of thousands of checks only the undecided ones are digested.
+            let is_open = made.class == Class::Undecided;
+            let accept = is_open.then(|| accept::check(self.new.contract, new));
             self.push(Difference {
                 accept,
                 request,
@@ -445,7 +487,7 @@ impl<'a> Comparison<'a> {
         } else {
             format!("applies {before} -> {after}")
         };
-        if old.changed().is_some() && old.is_needed(self.old.contract) {
+        if old.changed().is_some() && self.pairs.old.is_needed(old) {
             let why = "others need it, and which changed files it then sees cannot be compared";
             return vec![(finding(Class::Undecided, what, why), None)];
         }
@@ -606,7 +648,8 @@ impl<'a> Comparison<'a> {
             && let Some(partner) = partner
         {
             against.extend(
-                needers(theirs.contract, &partner.members)
+                others
+                    .needers(theirs.contract, &partner.members)
                     .into_iter()
                     .map(|c| c.obligation(theirs.contract)),
             );
@@ -744,32 +787,9 @@ pub(super) fn at(side: &Side, check: &Check) -> At {
     }
 }
 
-/// Returns the checks that bring one of these into a plan, directly or not. None when they are too
-/// many, or when one of them may be left out because no changed file is left for it: then a request
-/// that was found may not be one.
-fn needers<'a>(contract: &'a Contract, members: &[CheckIndex]) -> Vec<Unit<'a>> {
-    let mut wanted: BTreeSet<CheckIndex> = members.iter().copied().collect();
-    let mut found: Vec<Unit> = Vec::new();
-    loop {
-        let more = contract
-            .checks
-            .numbered()
-            .filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
-        let more: Vec<Unit> = more
-            .map(|(index, check)| Unit {
-                check,
-                members: vec![index],
-            })
-            .collect();
-        if more.is_empty() {
-            return found;
-        }
-        if found.len() + more.len() > MOST_NEEDERS || more.iter().any(|u| u.changed().is_some()) {
-            return Vec::new();
-        }
-        wanted.extend(more.iter().flat_map(|u| u.members.iter().copied()));
-        found.extend(more);
-    }
+/// Returns where `{changed}` of a check looks, if its command has it.
+fn changed_in(check: &Check) -> Option<&RepoPath> {
+    matches!(&check.body, Body::Command(command) if command.has_changed()).then_some(&check.dir)
 }
 
 /// Describes where a unit applies, in one line.
@@ -819,3 +839,6 @@ fn condition(test: &Test) -> String {
 pub(super) fn open_to(contract: &Contract, role: &str, unit: &Unit) -> bool {
     lets_through(contract, role, &unit.check.tags)
 }
+
+#[cfg(test)]
+mod tests;

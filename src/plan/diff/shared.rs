@@ -55,7 +55,7 @@ impl Comparison<'_> {
             .iter()
             .filter(|u| u.changed().is_some() && u.check.placements.len() > 1)
         {
-            if (unit.check.tier > 0 || self.restricted) && unit.is_needed(old) {
+            if (unit.check.tier > 0 || self.restricted) && self.pairs.old.is_needed(unit) {
                 let what = "triggers or roles differ";
                 let why = "others need it, and which changed files it then sees cannot be compared";
                 let subject = format!("check {}", shown(&unit.check.id));

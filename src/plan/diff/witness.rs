@@ -9,9 +9,10 @@ use crate::base::path::RepoPath;
 use crate::base::word::{Word, and_more};
 use crate::contract::Contract;
 use crate::contract::expect::AssertionKind;
-use crate::plan::compile::{Compiled, compile};
+use crate::plan::compile::{Assembled, assemble};
 use crate::plan::expectation::writing::write_expect;
 use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::prepared::Prepared;
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ const SHOWN: usize = 16;
 const NAMED: usize = 8;
 
 /// The units of a contract that a plan contains.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Planned {
     /// The name and the words of the command of each unit.
     units: BTreeMap<UnitIndex, (String, BTreeSet<Word>)>,
@@ -47,6 +48,8 @@ pub(super) struct Solver<'a> {
     pub old: &'a Contract,
     pub new: &'a Contract,
     pub pairs: &'a Pairs<'a>,
+    /// Both contracts for many requests, once there is one.
+    prepared: Option<(Prepared<'a>, Prepared<'a>)>,
     work: usize,
     shown: Vec<Case>,
 }
@@ -78,6 +81,7 @@ impl<'a> Solver<'a> {
             old,
             new,
             pairs,
+            prepared: None,
             work: 0,
             shown: Vec::new(),
         }
@@ -146,8 +150,10 @@ impl<'a> Solver<'a> {
             return None;
         }
         let request = request(witness);
-        let old = planned(self.old, &request, witness, &self.pairs.old.by_id)?;
-        let new = planned(self.new, &request, witness, &self.pairs.new.by_id)?;
+        let prepare = || (Prepared::new(self.old), Prepared::new(self.new));
+        let (old, new) = self.prepared.get_or_insert_with(prepare);
+        let old = planned(self.old, old, &request, witness, &self.pairs.old.by_id)?;
+        let new = planned(self.new, new, &request, witness, &self.pairs.new.by_id)?;
         let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| {
             self.pairs.hands_over(unit)
         });
@@ -286,14 +292,15 @@ fn request(witness: &Witness) -> Request {
 /// Finds which units a contract requires, and with which words.
 fn planned(
     contract: &Contract,
+    prepared: &Prepared<'_>,
     request: &Request,
     witness: &Witness,
     units: &BTreeMap<&str, UnitIndex>,
 ) -> Option<Planned> {
     let mut facts = Facts::default();
     for _ in 0..MAX_FACT_ROUNDS {
-        match compile(Some(contract), request, &facts).ok()? {
-            Compiled::Plan(plan) => {
+        match assemble(Some(contract), request, &facts, Some(prepared)).ok()? {
+            Assembled::Plan(plan, _) => {
                 let mut planned = Planned::default();
                 for step in &plan.steps {
                     let name = step.check();
@@ -308,7 +315,7 @@ fn planned(
                 }
                 return Some(planned);
             }
-            Compiled::Needs(questions) => {
+            Assembled::Needs(questions) => {
                 for question in questions {
                     let answer = match &question {
                         Question::Exists(path) if witness.exists.get(path) == Some(&true) => {
@@ -323,4 +330,78 @@ fn planned(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::config;
+    use crate::arbitrary::plan::{contract, request as any_request};
+    use crate::contract::Test;
+    use crate::plan::compile::{Compiled, compile};
+    use crate::plan::diff::contracts::units;
+    use proptest::prelude::*;
+
+    /// Compiles the whole plan, with reasons and digest.
+    fn obvious(
+        contract: &Contract,
+        request: &Request,
+        witness: &Witness,
+        units: &BTreeMap<&str, UnitIndex>,
+    ) -> Option<Planned> {
+        let mut facts = Facts::default();
+        for (path, is) in &witness.exists {
+            let answer = if *is { Certainty::Yes } else { Certainty::No };
+            facts.add(Question::Exists(path.clone()), FactAnswer::Word(answer));
+        }
+        facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
+        let Ok(Compiled::Plan(plan)) = compile(Some(contract), request, &facts) else {
+            return None;
+        };
+        let mut planned = Planned::default();
+        for step in &plan.steps {
+            planned.names.insert(step.check().to_owned());
+            if let Some(unit) = units.get(step.check()) {
+                let nothing = || (step.check().to_owned(), BTreeSet::new());
+                let (_, words) = planned.units.entry(*unit).or_insert_with(nothing);
+                words.extend(step.argv.iter().flatten().cloned());
+            }
+        }
+        Some(planned)
+    }
+
+    proptest! {
+        #![proptest_config(config(256))]
+
+        /// One after another, as a comparison asks.
+        #[test]
+        fn a_prepared_contract_requires_the_same(
+            contract in contract(),
+            requests in prop::collection::vec((any_request(), any::<u64>()), 1..5),
+        ) {
+            let units = units(&contract);
+            let prepared = Prepared::new(&contract);
+            let asked = contract.conditions.iter().filter_map(|c| match &c.test {
+                Test::Exists(paths) | Test::Absent(paths) => Some(paths),
+                _ => None,
+            });
+            let asked: BTreeSet<&RepoPath> = asked.flatten().collect();
+            for (drawn, dice) in requests {
+                let is = |i: usize| (dice >> i) & 1 == 1;
+                let files = drawn.changed.files().iter();
+                let witness = Witness {
+                    role: drawn.role.clone().unwrap_or("worker".to_owned()),
+                    files: files.map(|f| Sample { path: f.path.clone(), must_exist: is(60) }).collect(),
+                    exists: asked.iter().enumerate().map(|(i, p)| ((*p).clone(), is(i))).collect(),
+                    high: is(61),
+                    end: is(62),
+                };
+                let request = request(&witness);
+                let found = planned(&contract, &prepared, &request, &witness, &units.by_id);
+                let want = obvious(&contract, &request, &witness, &units.by_id);
+                prop_assert!(want.is_some());
+                prop_assert_eq!(found, want);
+            }
+        }
+    }
 }
