@@ -29,11 +29,15 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The largest journal, report or plan that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
 /// The prefix of a run that is being removed, so that a half of it is never taken for a run.
 const GONE: &str = ".gone-";
+/// The most threads that remove runs. They wait for the disk, not for a processor: where freed blocks
+/// are discarded at once, most of the time goes by there.
+const REMOVERS: usize = 16;
 /// The greatest depth of folders that is removed.
 const MAX_DEPTH: usize = 32;
 
@@ -449,18 +453,45 @@ impl History {
                 remove(runs.as_fd(), &name).map_err(io)?;
             }
         }
-        let old: Vec<String> = ids.into_iter().skip(keep).collect();
-        let first = old.len().saturating_sub(most);
-        for id in old.into_iter().skip(first) {
-            match self.take(runs.as_fd(), &id, dry) {
-                Ok(Taken::Gone) => {}
-                Ok(Taken::Written) => collected.kept.push((id, "it is being written".to_owned())),
-                Ok(Taken::Counted(bytes)) => collected.removed.push((id, bytes)),
-                Ok(Taken::Renamed(name)) => {
-                    let bytes = remove(runs.as_fd(), &name).map_err(io)?;
-                    collected.removed.push((id, bytes));
+        let old = ids.get(keep..).unwrap_or_default();
+        let old = old.get(old.len().saturating_sub(most)..);
+        let old = old.unwrap_or_default();
+        // Only one thread at a time takes a run: they share the lock of the folder.
+        let waiting = Mutex::new(old.iter().enumerate());
+        let lock = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let take_and_remove = |()| {
+            let mut done = Vec::new();
+            loop {
+                let mut waiting = lock();
+                let Some((place, id)) = waiting.next() else {
+                    return done;
+                };
+                let taken = self.take(runs.as_fd(), id, dry);
+                drop(waiting);
+                let taken = match taken {
+                    Ok(Taken::Renamed(name)) => {
+                        remove(runs.as_fd(), &name).map(Taken::Counted).map_err(io)
+                    }
+                    taken => taken.map_err(|e| HistoryError::Io(self.path.join(id), e)),
+                };
+                if taken.is_err() {
+                    lock().by_ref().for_each(drop);
                 }
-                Err(error) => return Err(HistoryError::Io(self.path.join(&id), error)),
+                done.push((place, id, taken));
+            }
+        };
+        let threads = vec![(); old.len().min(REMOVERS)];
+        let done = parallel::each(threads, take_and_remove);
+        let mut done: Vec<_> = done.into_iter().flatten().collect();
+        done.sort_unstable_by_key(|(place, ..)| *place);
+        for (_, id, taken) in done {
+            match taken? {
+                Taken::Gone | Taken::Renamed(_) => {}
+                Taken::Written => {
+                    let why = "it is being written".to_owned();
+                    collected.kept.push((id.clone(), why));
+                }
+                Taken::Counted(bytes) => collected.removed.push((id.clone(), bytes)),
             }
         }
         Ok(collected)
@@ -760,6 +791,23 @@ mod tests {
         assert_eq!(history.ids().unwrap()[3], id(67), "the oldest go first");
         assert_eq!(beyond(100, 3 * one + 1), (1, 3), "by bytes");
         assert_eq!(beyond(0, 0), (2, 1), "the newest stays");
+    }
+
+    #[test]
+    fn more_than_there_are_threads() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join(".vplan/runs");
+        let most = 2 * u32::try_from(REMOVERS).unwrap() + 3;
+        for n in 1..=most {
+            fs::create_dir_all(runs.join(id(n))).unwrap();
+            fs::write(runs.join(id(n)).join(EVENTS), "x".repeat(n as usize)).unwrap();
+        }
+        let history = history(dir.path());
+        let collected = history.collect(1, false).unwrap();
+        let want: Vec<_> = (1..most).rev().map(|n| (id(n), u64::from(n))).collect();
+        assert_eq!(collected.removed, want);
+        assert_eq!(fs::read_dir(&runs).unwrap().count(), 1);
+        assert_eq!(history.ids().unwrap(), [id(most)]);
     }
 
     #[test]
