@@ -15,6 +15,7 @@
 )]
 
 mod floor;
+mod monorepo;
 mod paired;
 #[path = "felt/trees.rs"]
 mod trees;
@@ -60,6 +61,9 @@ fn main() {
     table.executed();
     table.steps();
     table.collected();
+    table.compared();
+    table.tested();
+    table.planned();
     for peer in &table.missing {
         println!("{peer}: not here");
     }
@@ -302,12 +306,77 @@ impl Table {
         paired::time(&mut self.run(&tree, &["--changed-none"]));
         tree.copy_records(runs);
         let took = paired::time(&mut self.vplan(&tree, &["gc", "--quiet", "--keep", "10"]));
-        println!(
-            "{:<46} {took:>10.2?} {:>34}",
-            format!("gc of {runs} runs"),
-            "500ms"
+        alone(&format!("gc of {runs} runs"), took, "500ms");
+    }
+
+    /// Rules that all differ.
+    fn compared(&self) {
+        let rules = if self.size == Size::Tiny { 5 } else { 1_000 };
+        let text = |extensions: &str| {
+            let rule = |i| {
+                format!(
+                    "whenChangedAny \"src/m{i}/**/*.{extensions}\" {{\n  check c{i}: tool verify {i}\n}}\n"
+                )
+            };
+            "vplan 1\n".to_owned() + &(0..rules).map(rule).collect::<String>()
+        };
+        let tree = self.tree("diff", 1, &text("rs"));
+        std::fs::write(tree.root.join("wider.vplan"), text("{rs,go}")).unwrap();
+        let args = ["diff", "contracts/verify.vplan", "wider.vplan"];
+        let took = self.median(|| self.vplan(&tree, &args));
+        alone(&format!("diff, {rules} rules, all differ"), took, "50ms");
+    }
+
+    /// As many tests as checks, each of which selects one.
+    fn tested(&self) {
+        let count = if self.size == Size::Tiny { 5 } else { 3_000 };
+        let check =
+            |i| format!("whenChangedAny \"src/m{i}/**\" {{\n  check c{i}: tool verify {i}\n}}\n");
+        let checks: String = (0..count).map(check).collect();
+        let case =
+            |i| format!("expect \"t{i}\" {{\n  changed \"src/m{i}/a.rs\"\n  runs c{i}\n}}\n");
+        let cases: String = (0..count).map(case).collect();
+        let tree = self.tree("test", 1, &format!("vplan 1\n{checks}"));
+        std::fs::write(
+            tree.root.join("contracts/all.test.vplan"),
+            format!("vplan 1\ntests \"verify.vplan\"\n{cases}"),
+        )
+        .unwrap();
+        let took = self.median(|| self.vplan(&tree, &["test"]));
+        alone(
+            &format!("test, {count} cases of {count} checks"),
+            took,
+            "100ms",
         );
     }
+
+    /// As many checks as a contract may have, and more changed files than any repository.
+    fn planned(&self) {
+        let (checks, files) = match self.size {
+            Size::Tiny => (10, 10),
+            Size::Once | Size::Whole => (30_000, 1_000_000),
+        };
+        let tree = self.tree("plan", 1, &monorepo::contract(checks));
+        std::fs::write(tree.root.join("changed.txt"), monorepo::changed(files)).unwrap();
+        let options = ["--max-file", "256MiB", "--changed-from", "changed.txt"];
+        let args = [&["plan", "--format", "json"][..], &options].concat();
+        let took = paired::time(&mut self.vplan(&tree, &args));
+        let peak = paired::peak(&mut self.vplan(&tree, &args));
+        let what = format!("plan, {checks} checks, {files} files");
+        alone(&what, took, "4s");
+        println!("{:<46} {peak:>7.0}MiB {:>34}", "    its memory", "450MiB");
+    }
+
+    /// The median of some runs of a command.
+    fn median(&self, ours: impl Fn() -> Command) -> Duration {
+        let rounds = 0..self.rounds(11);
+        paired::median(rounds.map(|_| paired::time(&mut ours())).collect())
+    }
+}
+
+/// Prints a row that has no floor.
+fn alone(what: &str, took: Duration, target: &str) {
+    println!("{what:<46} {took:>10.2?} {target:>34}");
 }
 
 fn is_here(program: &str) -> bool {

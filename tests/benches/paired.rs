@@ -74,7 +74,8 @@ pub fn commit(root: &Path) {
     }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+/// The middle one of some times.
+pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
