@@ -871,7 +871,7 @@ fn too_large() -> Vec<(String, Code, &'static str)> {
         ),
         (deep, lang::NESTED_TOO_DEEP, "{"),
         (nested, contract::PATHS_SIZE, "p0"),
-        (checks(10_001), contract::TOO_MANY_CHECKS, "run"),
+        (checks(30_001), contract::TOO_MANY_CHECKS, "run"),
         (stars, contract::SEQUENCE_SIZE, "sequence a -> *"),
         (
             format!("{{\"rules\": {}{}}}", "[".repeat(70), "]".repeat(70)),
@@ -895,10 +895,10 @@ fn each_cap() {
             .collect();
         assert_eq!(shown, [(short(code), marked)]);
     }
-    let (contract, all, _) = read(&whole(&"run x\n".repeat(10_000)));
+    let (contract, all, _) = read(&whole(&"run x\n".repeat(30_000)));
     assert_eq!(
         (contract.map(|c| c.checks.len()), all),
-        (Some(10_000), vec![]),
+        (Some(30_000), vec![]),
         "as many as there may be"
     );
 }

@@ -18,7 +18,7 @@ pub struct Caps {
 impl Default for Caps {
     fn default() -> Self {
         Self {
-            checks: 10_000,
+            checks: 30_000,
             name_bytes: 128,
             paths_depth: 64,
             paths_globs: 100_000,
