@@ -475,9 +475,6 @@ impl<'a> Input<'a> {
             }
         }
         for (need, mut by) in needers.into_iter().filter(|(n, _)| brought.contains(n)) {
-            let Some(Inclusion::Included(chosen)) = fates.get_mut(&need) else {
-                continue;
-            };
             by.sort_unstable();
             let names = by
                 .iter()
@@ -491,7 +488,9 @@ impl<'a> Input<'a> {
                 names,
                 ..Reason::default()
             };
-            chosen.reasons.push(reason);
+            if let Some(Inclusion::Included(chosen)) = fates.get_mut(&need) {
+                chosen.reasons.push(reason);
+            }
         }
         // From the lowest tier up, so that each check is lowered once.
         for low in 0..=2_u8 {

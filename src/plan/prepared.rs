@@ -1,7 +1,7 @@
 //! Prepares a contract for many requests, so that each costs what it selects and not what there is.
 
 use super::facts::Facts;
-use super::select::{ConditionResults, Found, Judged, holds, selection, selections};
+use super::select::{ConditionResults, Judged, SelectionDetail, holds, selection, selections};
 use crate::base::bits::Bits;
 use crate::base::change::ChangeSet;
 use crate::base::index::{Dense, Index as _};
@@ -98,7 +98,7 @@ impl<'c> Prepared<'c> {
             contract: self.contract,
             results,
             hits,
-            found: Found::Candidates(candidates.into_iter().collect()),
+            detail: SelectionDetail::Candidates(candidates.into_iter().collect()),
         }
     }
 }

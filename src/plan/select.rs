@@ -29,11 +29,11 @@ pub(super) struct Judged<'a> {
     pub results: ConditionResults,
     /// The changed files of each condition that selects some.
     pub hits: BTreeMap<ConditionIndex, Hits>,
-    pub found: Found,
+    pub detail: SelectionDetail,
 }
 
-/// The findings besides the results.
-pub(super) enum Found {
+/// What was found out of a selection besides the results of its conditions.
+pub(super) enum SelectionDetail {
     /// The reasons of each condition, and the changed files that each trigger selects.
     Reasons(Dense<ConditionIndex, Told>, Vec<Selected>),
     /// The checks that may be selected, ascending, without reasons: no place of another one applies.
@@ -92,7 +92,7 @@ pub(super) fn judge<'a>(
         contract,
         results,
         hits,
-        found: Found::Reasons(reasons, of_triggers),
+        detail: SelectionDetail::Reasons(reasons, of_triggers),
     }
 }
 
@@ -185,16 +185,16 @@ impl Judged<'_> {
 
     /// Returns the checks that may be selected, when there are no reasons against the others.
     pub fn candidates(&self) -> Option<&[CheckIndex]> {
-        match &self.found {
-            Found::Reasons(..) => None,
-            Found::Candidates(checks) => Some(checks),
+        match &self.detail {
+            SelectionDetail::Reasons(..) => None,
+            SelectionDetail::Candidates(checks) => Some(checks),
         }
     }
 
     /// Returns the reasons of the pulled triggers, one for each glob that selects a changed file. A
     /// trigger for tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
-        let Found::Reasons(_, of_triggers) = &self.found else {
+        let SelectionDetail::Reasons(_, of_triggers) = &self.detail else {
             return Vec::new();
         };
         let pulled =
@@ -263,7 +263,7 @@ impl Judged<'_> {
                         ..Reason::default()
                     });
                 }
-                if let Found::Reasons(told, _) = &self.found {
+                if let SelectionDetail::Reasons(told, _) = &self.detail {
                     let told = placement.conditions.iter().map(|c| &told[*c]);
                     reasons.extend(told.flat_map(|t| t.reasons.iter().cloned()));
                 }
@@ -272,7 +272,7 @@ impl Judged<'_> {
         if !yes.is_empty() {
             return Choice::Yes(yes, reasons);
         }
-        let Found::Reasons(told, _) = &self.found else {
+        let SelectionDetail::Reasons(told, _) = &self.detail else {
             return Choice::No(String::new(), Vec::new());
         };
         let mut seen = BTreeSet::new();
