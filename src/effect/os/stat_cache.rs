@@ -58,7 +58,6 @@ impl Time {
 
 #[expect(
     clippy::unnecessary_cast,
-    clippy::cast_lossless,
     reason = "the fields have other types on other systems"
 )]
 impl From<&Stat> for Stamp {
