@@ -375,7 +375,7 @@ fn fixtures_declare_nothing() {
     for name in names() {
         copy(
             &trees().join(&name),
-            &project.path(&format!("tests/fixtures/{name}")),
+            &project.path(format!("tests/fixtures/{name}")),
         );
     }
     project.commit("begin");
