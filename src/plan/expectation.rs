@@ -246,13 +246,15 @@ struct View<'v> {
 
 impl<'v> View<'v> {
     fn new(examiner: &'v Examiner<'v>, plan: &'v Plan, names: &'v [String]) -> Self {
+        // Of two with one name the first counts; of the steps of one check, the last.
         let places = names.iter().enumerate().rev();
+        let omitted = plan.omitted.iter().rev();
         Self {
             examiner,
             names,
             places: places.map(|(i, n)| (n.as_str(), i)).collect(),
             steps: plan.steps.iter().map(|s| (s.check(), s)).collect(),
-            omitted: plan.omitted.iter().map(|o| (o.id.as_str(), o)).collect(),
+            omitted: omitted.map(|o| (o.id.as_str(), o)).collect(),
         }
     }
 

@@ -424,7 +424,7 @@ mod tests {
         ];
         let selections = selections.each_ref();
         let matcher = Matcher::new(&selections);
-        let sets: [&[&str]; 6] = [
+        let few: [&[&str]; 6] = [
             &["a/x.rs", "a/x.md"],
             &["b/x"],
             &[],
@@ -432,8 +432,11 @@ mod tests {
             &["c", "a/x.rs"],
             &["b/x"],
         ];
+        let mut sets = few.map(|set| set.iter().map(|p| (*p).to_owned()).collect());
+        // More than a block.
+        sets[2] = (0..600).map(|i| format!("a/{i}.rs")).collect::<Vec<_>>();
         for set in sets {
-            let changes = changes(set.iter().map(|p| (*p).to_owned()));
+            let changes = changes(set.iter().cloned());
             let all = match_all(&selections, &changes).into_iter().enumerate();
             let want: Vec<_> = all.filter(|(_, s)| s.all.count > 0).collect();
             assert_eq!(matcher.matches(&changes), want, "{set:?}");

@@ -7,7 +7,7 @@ use crate::base::bits::Bits;
 use crate::base::index::{Dense, Index as _};
 use crate::base::span::{SourceId, Span};
 use crate::contract::draft::At;
-use crate::contract::{ConditionIndex, RiskIndex};
+use crate::contract::{ConditionIndex, Placement, RiskIndex};
 use proptest::prelude::*;
 
 /// A test that is made of a request. `dice`: which paths exist.
@@ -80,12 +80,18 @@ proptest! {
     /// One after another, so that a test that left something to the next one would show.
     #[test]
     fn a_test_ends_as_with_all_reasons(
-        contract in contract(),
+        mut contract in contract(),
+        is_deep in any::<bool>(),
         cases in prop::collection::vec(
             (any_request(), any::<u64>(), prop::collection::vec((0..12_usize, 0..3_usize), 0..12)),
             1..5,
         ),
     ) {
+        if is_deep {
+            let conditions = contract.conditions.indices().collect();
+            let placements = &mut contract.checks[CheckIndex::new(0)].placements;
+            placements.insert(0, Placement { conditions, ..placements[0].clone() });
+        }
         let examiner = Examiner::new(&contract);
         for (request, dice, drawn) in cases {
             let place = |i: usize| Place::new(SourceId::default(), Span::new(i, i));
@@ -118,9 +124,16 @@ proptest! {
             prop_assert_eq!(&verdict, &examiner.verdict(&expect, &plan, &seen, role.clone()));
             prop_assert_eq!(&verdict.touched, &touched(&contract, &role, &verdict.plan, &seen));
 
-            let view = View::new(&examiner, &plan, &verdict.plan);
+            // Each name twice, as checks in batches have it.
+            let mut twice = *plan;
+            let again = twice.steps.iter().cloned().map(|s| Step { tier: 9, ..s });
+            twice.steps = twice.steps.iter().cloned().chain(again).collect();
+            let again = twice.omitted.iter().cloned().map(|o| Omitted { line: None, ..o });
+            twice.omitted = twice.omitted.iter().cloned().chain(again).collect();
+            let (plan, names) = (twice, [&verdict.plan[..], &verdict.plan].concat());
+            let view = View::new(&examiner, &plan, &names);
             for name in contract.checks.iter().map(|c| &c.id).chain(&verdict.plan) {
-                let place = verdict.plan.iter().position(|n| n == name);
+                let place = names.iter().position(|n| n == name);
                 prop_assert_eq!(view.places.get(name.as_str()).copied(), place);
                 let step = plan.steps.iter().rfind(|s| s.check() == name);
                 prop_assert_eq!(view.steps.get(name.as_str()).copied(), step);
