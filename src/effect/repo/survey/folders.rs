@@ -45,9 +45,8 @@ pub fn find(
     let mut found = Vec::new();
     for used in used(contract) {
         for (path, _) in used.glob.anchors().into_iter().filter(|(_, whole)| *whole) {
-            let files = changed.files();
-            let is_file = files.iter().any(|file| file.path == path);
-            let within = files.iter().any(|file| file.path.below(&path).is_some());
+            let is_file = changed.contains(&path);
+            let within = changed.below(&path).next().is_some();
             let is_folder = site
                 .root
                 .join(path.to_os())
@@ -62,7 +61,9 @@ pub fn find(
                 (Ok(git), none) => none.insert(git.present()?),
                 (Err(_), _) => &mut Vec::new(),
             };
-            let holds = known.iter().any(|file| file.below(&path).is_some());
+            let begin = [path.as_bytes(), b"/"].concat();
+            let first = known.partition_point(|file| file.as_bytes() < begin.as_slice());
+            let holds = known.get(first).is_some_and(|f| f.below(&path).is_some());
             let counts = site.git.is_err() || within || holds || used.ignored;
             if counts && known.binary_search(&path).is_err() {
                 found.push((used, path));
