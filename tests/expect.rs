@@ -8,15 +8,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use vplan::arbitrary::config;
-use vplan::arbitrary::plan::{contract, plain_check, plain_contract, request};
+use vplan::arbitrary::plan::{contract, expect_of, plain_check, plain_contract, request};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
-use vplan::base::span::Place;
 use vplan::contract::CheckIndex;
-use vplan::contract::draft::{End, RiskLevel};
 use vplan::contract::expect::validate::validate_tests;
 use vplan::contract::expect::{Assertion, AssertionKind, Expect};
 use vplan::contract::{Contract, Test};
@@ -635,45 +633,11 @@ fn our_contracts_do_what_their_tests_say() {
     }
 }
 
-/// A test with this request and without an assertion.
-fn case(request: &Request, exists: &BTreeSet<RepoPath>) -> Expect {
-    Expect {
-        title: "x".to_owned(),
-        place: Place::default(),
-        line: 1,
-        role: request.role.clone(),
-        changed: request.changed.clone(),
-        min_tier: request.min_tier,
-        risk: match request.risk {
-            Risk::Low => Some(RiskLevel::Low),
-            Risk::Medium => None,
-            Risk::High => Some(RiskLevel::High),
-        },
-        ends: request
-            .boundaries
-            .iter()
-            .map(|b| {
-                if *b == Boundary::RunEnd {
-                    End::Run
-                } else {
-                    End::Milestone
-                }
-            })
-            .collect(),
-        commands: request.explicit.clone(),
-        exists: exists.clone(),
-        assertions: Vec::new(),
-    }
-}
-
 /// Some of the paths that a contract asks for, and one that it does not.
 fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
-    let asked = contract.conditions.iter().filter_map(|c| match &c.test {
-        Test::Exists(paths) | Test::Absent(paths) => Some(paths.clone()),
-        _ => None,
-    });
     let other = RepoPath::parse(b"it's \"there\"").unwrap();
-    let all: BTreeSet<RepoPath> = asked.flatten().chain([other]).collect();
+    let asked = contract.asked_paths().into_iter().cloned();
+    let all: BTreeSet<RepoPath> = asked.chain([other]).collect();
     all.into_iter()
         .zip(dice.iter().cycle())
         .filter(|(_, d)| **d)
@@ -795,7 +759,7 @@ proptest! {
         title in "[^\0]{0,12}x",
     ) {
         let exists = some_exist(&contract, &dice);
-        let bare = case(&request, &exists);
+        let bare = expect_of(&request, exists.clone());
         let plan = evaluate(&contract, &bare).plan;
         let Some(text) = write_expect(&title, &request, &exists, AssertionKind::Plan, &plan) else {
             prop_assert!(request.changed.files().iter().any(|f| std::str::from_utf8(f.path.as_bytes()).is_err()));
@@ -869,7 +833,7 @@ proptest! {
         };
         let mut names: Vec<String> = plan.steps.iter().map(|s| s.check().to_owned()).collect();
         names.dedup();
-        let expect = case(&request, &exists);
+        let expect = expect_of(&request, exists.clone());
         prop_assert_eq!(expectation::request(&expect), request);
         prop_assert_eq!(evaluate(&contract, &expect).plan, names);
     }
@@ -877,7 +841,7 @@ proptest! {
     #[test]
     fn more_tests_cover_more(contract in contract(), requests in prop::collection::vec(request(), 1..5)) {
         let examiner = Examiner::new(&contract);
-        let verdicts: Vec<_> = requests.iter().map(|r| examiner.evaluate(&case(r, &BTreeSet::new()))).collect();
+        let verdicts: Vec<_> = requests.iter().map(|r| examiner.evaluate(&expect_of(r, BTreeSet::new()))).collect();
         let mut least = 0;
         for count in 0..=verdicts.len() {
             let coverage = Coverage::of(&contract, verdicts.iter().take(count).map(|v| &v.touched));

@@ -8,10 +8,12 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
-use crate::base::span::SourceId;
+use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::request::Assertion;
+use crate::contract::draft::{self, End};
+use crate::contract::expect::Expect;
 use crate::contract::{
     BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
     Placement, Risk, Role, Sequence, Test,
@@ -22,6 +24,7 @@ use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::proposal::Proposal;
 use crate::plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Paths that conditions and changes share: few, so that they meet.
@@ -490,6 +493,32 @@ pub fn request() -> impl Strategy<Value = Request> {
                 }
             },
         )
+}
+
+/// Makes a contract's test of a request, without assertions.
+#[must_use]
+pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
+    let end = |boundary: &Boundary| match boundary {
+        Boundary::RunEnd => End::Run,
+        Boundary::MilestoneEnd => End::Milestone,
+    };
+    Expect {
+        title: "x".to_owned(),
+        place: Place::default(),
+        line: 1,
+        role: request.role.clone(),
+        changed: request.changed.clone(),
+        min_tier: request.min_tier,
+        risk: match request.risk {
+            RiskLevel::Low => Some(draft::RiskLevel::Low),
+            RiskLevel::Medium => None,
+            RiskLevel::High => Some(draft::RiskLevel::High),
+        },
+        ends: request.boundaries.iter().map(end).collect(),
+        commands: request.explicit.clone(),
+        exists,
+        assertions: Vec::new(),
+    }
 }
 
 /// Answers to everything that compiling may ask.

@@ -29,7 +29,7 @@ use crate::check::request::Assertion;
 use crate::check::{Kind, Report};
 use draft::Imported;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A contract without errors. Made by [`validate::validate`] only.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,16 @@ impl Contract {
             .collect();
         imports.sort();
         Digest::of_value(&(&self.digest, imports))
+    }
+
+    /// The paths of which conditions ask whether they exist.
+    #[must_use]
+    pub fn asked_paths(&self) -> BTreeSet<&RepoPath> {
+        let paths = self.conditions.iter().filter_map(|c| match &c.test {
+            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
+            _ => None,
+        });
+        paths.flatten().collect()
     }
 
     /// The conditions around a check in one of its places, outermost first.

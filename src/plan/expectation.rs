@@ -18,9 +18,9 @@ use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::contract::draft::{End, RiskLevel};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::contract::{CheckIndex, Contract, Test};
+use crate::contract::{CheckIndex, Contract};
 use coverage::{Blocks, Touched};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The most files and reasons that a sentence names.
 const NAMED: usize = 3;
@@ -120,14 +120,9 @@ impl<'c> Examiner<'c> {
     /// Builds the data that all tests share.
     #[must_use]
     pub fn new(contract: &'c Contract) -> Self {
-        let paths = contract.conditions.iter().filter_map(|c| match &c.test {
-            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
-            _ => None,
-        });
-        let asked: BTreeSet<&RepoPath> = paths.flatten().collect();
         Self {
             contract,
-            asked: asked.into_iter().collect(),
+            asked: contract.asked_paths().into_iter().collect(),
             index: contract
                 .checks
                 .numbered()

@@ -18,6 +18,12 @@ use std::process::{Child, Command, Stdio};
 use vplan::effect::store::history::History;
 use vplan::run::journal::{End, JournalEntry, Line, ReplayedRun, lines, replay};
 
+/// Whether the file system of a path has one log of all names, in their order (ext4, xfs).
+pub fn orders_names(path: &Path) -> bool {
+    let about = rustix::fs::statfs(path).unwrap();
+    [0xef53, 0x5846_5342].contains(&about.f_type)
+}
+
 /// Where disks are mounted.
 const DISK: &str = "/mnt";
 

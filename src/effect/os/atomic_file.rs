@@ -81,8 +81,8 @@ pub(in crate::effect) const CACHED: Keeping = Keeping {
 /// Such a file among others, whose owner removes nothing: files of killed writers are removed
 /// before.
 pub(in crate::effect) const REMEMBERED: Keeping = Keeping {
-    durability: Durability::Nothing,
-    ..PRIVATE
+    cleans_up: true,
+    ..CACHED
 };
 
 /// A file on its way to its name. Dropped before it has got it, it is removed.

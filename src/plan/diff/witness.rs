@@ -337,7 +337,6 @@ mod tests {
     use super::*;
     use crate::arbitrary::config;
     use crate::arbitrary::plan::{contract, request as any_request};
-    use crate::contract::Test;
     use crate::plan::compile::{Compiled, compile};
     use crate::plan::diff::contracts::units;
     use proptest::prelude::*;
@@ -381,11 +380,7 @@ mod tests {
         ) {
             let units = units(&contract);
             let prepared = Prepared::new(&contract);
-            let asked = contract.conditions.iter().filter_map(|c| match &c.test {
-                Test::Exists(paths) | Test::Absent(paths) => Some(paths),
-                _ => None,
-            });
-            let asked: BTreeSet<&RepoPath> = asked.flatten().collect();
+            let asked = contract.asked_paths();
             for (drawn, dice) in requests {
                 let is = |i: usize| (dice >> i) & 1 == 1;
                 let files = drawn.changed.files().iter();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::arbitrary::config;
-use crate::arbitrary::plan::{contract, request as any_request};
+use crate::arbitrary::plan::{contract, expect_of, request as any_request};
 use crate::base::bits::Bits;
 use crate::base::index::{Dense, Index as _};
 use crate::base::span::{SourceId, Span};
@@ -12,27 +12,11 @@ use proptest::prelude::*;
 
 /// A test that is made of a request. `dice`: which paths exist.
 fn case(contract: &Contract, request: &Request, dice: u64, assertions: Vec<Assertion>) -> Expect {
-    let asked = contract.conditions.iter().filter_map(|c| match &c.test {
-        Test::Exists(paths) | Test::Absent(paths) => Some(paths),
-        _ => None,
-    });
-    let asked: BTreeSet<&RepoPath> = asked.flatten().collect();
-    let there = asked.into_iter().enumerate();
+    let there = contract.asked_paths().into_iter().enumerate();
+    let exists = there.filter(|(i, _)| (dice >> i) & 1 == 1);
     Expect {
-        title: "x".to_owned(),
-        place: Place::default(),
-        line: 1,
-        role: request.role.clone(),
-        changed: request.changed.clone(),
-        min_tier: request.min_tier,
-        risk: (request.risk == Risk::High).then_some(RiskLevel::High),
-        ends: request.boundaries.iter().map(|_| End::Run).collect(),
-        commands: request.explicit.clone(),
-        exists: there
-            .filter(|(i, _)| (dice >> i) & 1 == 1)
-            .map(|(_, p)| p.clone())
-            .collect(),
         assertions,
+        ..expect_of(request, exists.map(|(_, path)| path.clone()).collect())
     }
 }
 

@@ -1,20 +1,12 @@
 //! How many processes does a run start, and how often does it wait for the disk? Counted, so that
 //! a slow or busy machine has no say in it.
 
-use super::place::{Place, able};
+use super::place::{Place, RUN, able};
+use crate::faults::storage::orders_names;
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
 use crate::support::process::Bounded as _;
 use serde_json::Value;
-
-const RUN: [&str; 6] = [
-    "run",
-    "--changed-none",
-    "--format",
-    "json",
-    "--progress",
-    "none",
-];
 
 /// What a run made of its system.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,8 +72,7 @@ fn second_run(place: &Place, args: &[&str]) -> Made {
 /// Syncs of folders that one record needs, where the file system does not order names: the run's,
 /// the one of all runs, and the one that is in.
 fn folders(place: &Place) -> usize {
-    let about = rustix::fs::statfs(place.project.root()).unwrap();
-    if [0xef53, 0x5846_5342].contains(&about.f_type) {
+    if orders_names(&place.project.root()) {
         0
     } else {
         3

@@ -1,16 +1,7 @@
 //! What if any one call fails?
 
-use super::place::{Fault, Place, able};
+use super::place::{Fault, Place, RUN, able};
 use crate::faults::sweep::Sweep;
-
-const RUN: [&str; 6] = [
-    "run",
-    "--changed-none",
-    "--format",
-    "json",
-    "--progress",
-    "none",
-];
 
 /// What a system may say of files, processes and pipes.
 const ERRORS: [&str; 9] = [

@@ -15,6 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use vplan::run::journal::{End, ReplayedRun, replay};
 
+/// A run of all checks that answers in JSON.
+pub const RUN: [&str; 6] = [
+    "run",
+    "--changed-none",
+    "--format",
+    "json",
+    "--progress",
+    "none",
+];
+
 /// Three steps that leave a file each, and say something.
 pub const THREE: &str = "vplan 1
 check a: sh -c 'echo a && : >ran.a'

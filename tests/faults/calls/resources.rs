@@ -1,7 +1,7 @@
 //! What if the system has not what is asked of it: locks, processes, memory, new calls, a quick
 //! disk?
 
-use super::place::{Fault, Place, Traced, able};
+use super::place::{Fault, Place, RUN, Traced, able};
 use crate::faults::harness::{Guard, eventually};
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
@@ -10,14 +10,6 @@ use crate::support::tree::have;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-const RUN: [&str; 6] = [
-    "run",
-    "--changed-none",
-    "--format",
-    "json",
-    "--progress",
-    "none",
-];
 const GATED: &str = "vplan 1\ngate {\n  confirmations 100000\n}\ncheck a: true\n";
 const RECORD: [&str; 8] = [
     "gate",
