@@ -138,7 +138,7 @@ impl ObjectHasher {
     fn finish(self) -> Option<Oid> {
         match self {
             Self::Sha1(hash) => Oid::from_bytes(&hash.finish()),
-            Self::Sha256(hash) => Oid::parse(hash.finish().hex().as_bytes()),
+            Self::Sha256(hash) => Oid::from_bytes(hash.finish().as_bytes()),
         }
     }
 }
