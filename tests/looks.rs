@@ -6,6 +6,14 @@ use crate::support::tree::have;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use vplan::base::glob::Glob;
+use vplan::base::path::RepoPath;
+use vplan::effect::git::Git;
+use vplan::effect::os::files::beneath::Beneath;
+use vplan::effect::os::stat_cache::Stats;
+use vplan::effect::os::watches::ToldChange;
+use vplan::effect::store::reuse::scan::{Place, Same, ToldFiles, scan};
+use vplan::reuse::key::all_of;
 
 const FILES: usize = 60;
 
@@ -248,4 +256,122 @@ fn a_proposer_that_writes_is_before_the_run() {
     let left = report["newFiles"].as_array();
     assert!(left.is_none_or(Vec::is_empty), "{report:#}");
     assert!(project.exists("src/0/made"));
+}
+
+/// Random trees of what a folder can hold, at rest.
+fn random_trees(count: u64) -> Vec<Project> {
+    let trees: Vec<Project> = (0..count)
+        .map(|seed| {
+            let mut next = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut below = move |most: u64| {
+                next ^= next << 13;
+                next ^= next >> 7;
+                next ^= next << 17;
+                next % most
+            };
+            let project = Project::git_with(&[(".gitignore", "out/\n*.log\n")]);
+            let folders = [
+                "", "a/", "a/b/", "a/b/c/", "d/", "out/", "d/out/", "e/", "e/f/",
+            ];
+            for round in 0..2 {
+                for _ in 0..below(14) {
+                    let folder = folders[usize::try_from(below(9)).unwrap()];
+                    let name = ["x", "y", "z.log", "w", ".vplan/v"];
+                    let path = format!("{folder}{}", name[usize::try_from(below(5)).unwrap()]);
+                    if project.path(&path).symlink_metadata().is_ok() {
+                        if below(3) == 0 && project.path(&path).is_file() {
+                            project.remove(&path);
+                        }
+                        continue;
+                    }
+                    match below(14) {
+                        0 => drop(project.symlink(&path, "x")),
+                        1 => drop(project.symlink(&path, "../a/b")),
+                        2 => drop(project.symlink(&path, "nowhere")),
+                        3 => drop(project.mkdir(&path)),
+                        4 => drop(project.write(format!("{path}.d/.git/HEAD"), "no repository")),
+                        5 => drop(project.write(format!("{path}.d/.gitignore"), "y\n")),
+                        6 if round == 1 => {
+                            project.mkdir(&format!("{path}.r"));
+                            project.git_in(&format!("{path}.r"), &["init", "-q"]);
+                            project.write(format!("{path}.r/in"), "1");
+                        }
+                        7 => drop(project.script(&path, "#!/bin/sh\n")),
+                        _ => drop(project.write(&path, below(5).to_string())),
+                    }
+                }
+                if round == 0 {
+                    project.git(&["add", "--all", "--force"]);
+                    project.git(&["commit", "-q", "--allow-empty", "-m", "some"]);
+                }
+            }
+            project
+        })
+        .collect();
+    rest();
+    trees
+}
+
+/// What a scan finds is the same whether it takes files from a snapshot or lists all folders.
+#[test]
+fn a_snapshot_changes_nothing_that_is_scanned() {
+    let globs = [
+        "**",
+        "a/**",
+        "a/b/x",
+        "*",
+        "**/x",
+        "out/**",
+        "e/f/**",
+        "d/out/z.log",
+    ];
+    let (mut taken, mut watched) = (0, 0);
+    for project in random_trees(60) {
+        let root = project.root().canonicalize().unwrap();
+        let beneath = Beneath::open(&root).unwrap();
+        let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+        let tree = git.snapshot().unwrap();
+        let scanned = |glob: &str, tree, same| {
+            let wanted = [all_of(&[Glob::parse(glob).unwrap()])];
+            let place = Place {
+                root: &root,
+                beneath: &beneath,
+                tree,
+                same,
+            };
+            let scanned = scan(place, &wanted, &mut Stats::default())?;
+            let folders: Vec<RepoPath> = scanned.folders.keys().cloned().collect();
+            Ok::<_, String>((scanned.scan, folders))
+        };
+        for glob in globs {
+            let listed = scanned(glob, None, Same::All);
+            assert_eq!(scanned(glob, Some(&tree), Same::All), listed, "{glob}");
+            taken += usize::from(listed.is_ok_and(|(scan, _)| !scan.is_empty()));
+        }
+        // Changes that watches tell.
+        let mut heard = ToldFiles::default();
+        heard.folders.extend(tree.folders());
+        for (path, is_folder) in [
+            ("a/new", false),
+            ("x", false),
+            ("a/b/y", false),
+            ("d/new/", true),
+        ] {
+            let is_made = match is_folder {
+                true => std::fs::create_dir_all(root.join(path)).is_ok(),
+                false => std::fs::write(root.join(path), "told").is_ok(),
+            };
+            if is_made {
+                let path = RepoPath::parse(path.as_bytes()).unwrap();
+                heard.add(&ToldChange { path, is_folder });
+                watched += 1;
+            }
+        }
+        for glob in globs {
+            let listed = scanned(glob, None, Same::All);
+            let believed = scanned(glob, Some(&tree), Same::Watched(&heard));
+            assert_eq!(believed, listed, "{glob}, {root:?}");
+        }
+    }
+    assert!(taken > 200 && watched > 60, "{taken} {watched}");
 }

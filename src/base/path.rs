@@ -32,6 +32,14 @@ impl Default for RepoPath {
     }
 }
 
+fn is_exact(bytes: &[u8]) -> bool {
+    !bytes.is_empty()
+        && !bytes.contains(&0)
+        && bytes
+            .split(|b| *b == b'/')
+            .all(|s| !matches!(s, b"" | b"." | b".."))
+}
+
 impl RepoPath {
     /// Returns the repository's root, written `.`.
     #[must_use]
@@ -43,12 +51,13 @@ impl RepoPath {
     /// of a repository.
     #[must_use]
     pub fn from_exact(bytes: &[u8]) -> Option<Self> {
-        let ok = !bytes.is_empty()
-            && !bytes.contains(&0)
-            && bytes
-                .split(|b| *b == b'/')
-                .all(|s| !matches!(s, b"" | b"." | b".."));
-        ok.then(|| Self(Arc::from(bytes)))
+        is_exact(bytes).then(|| Self(Arc::from(bytes)))
+    }
+
+    /// Takes a name as [`RepoPath::from_exact`] does, without a copy of it.
+    #[must_use]
+    pub fn from_shared(bytes: &Arc<[u8]>) -> Option<Self> {
+        is_exact(bytes).then(|| Self(Arc::clone(bytes)))
     }
 
     /// Parses what a person wrote: `.` segments, doubled and trailing slashes are removed, `..`
@@ -112,6 +121,13 @@ impl RepoPath {
     /// Returns the segments; the root has the one segment `.`.
     pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
         self.0.split(|b| *b == b'/')
+    }
+
+    /// Returns the directory that contains it, `.` for the root.
+    #[must_use]
+    pub fn folder(&self) -> &[u8] {
+        let slash = self.0.iter().rposition(|b| *b == b'/');
+        slash.and_then(|end| self.0.get(..end)).unwrap_or(b".")
     }
 
     /// Returns the directories that contain it, the outermost first, and itself last; none of the

@@ -6,6 +6,7 @@
 //! forged by any process that may write it.
 
 use super::object::Oid;
+use std::sync::Arc;
 
 /// The mode of a symlink.
 pub(super) const SYMLINK: u32 = 0o120_000;
@@ -25,7 +26,7 @@ pub enum Index {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// The path, as git keeps it.
-    pub path: Box<[u8]>,
+    pub path: Arc<[u8]>,
     /// `0o100644`, `0o100755`, `0o120000` or `0o160000`.
     pub mode: u32,
     /// The id of its content; of a submodule's commit.
@@ -108,7 +109,7 @@ fn read_entry(
     .then_some(())?;
     let mode = if mode == 0o100_664 { 0o100_644 } else { mode };
     Some(IndexEntry {
-        path: previous.clone().into_boxed_slice(),
+        path: Arc::from(previous.as_slice()),
         mode,
         id,
         stage: u8::try_from((flags >> 12) & 3).ok()?,

@@ -2,8 +2,10 @@
 
 use super::index::IndexEntry;
 use super::object::Oid;
+use crate::base::path::RepoPath;
 use crate::effect::os::stat_cache::Stamp;
 use rustix::fs::Stat;
+use std::sync::Arc;
 
 /// The identity of the index file, which changes when git replaces it.
 pub(super) type IndexStamp = Option<(u64, u64, i64, i64, i64, i64)>;
@@ -60,9 +62,32 @@ pub(super) struct SeenFile {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SearchedFolder {
     /// Without a slash at its end.
-    pub path: Vec<u8>,
+    pub path: Arc<[u8]>,
     /// The metadata that shows that it lists the same; `None` if it was written just before.
     pub stamp: Option<Stamp>,
+    /// Whether all files in it are part of the tree: it holds nothing that is ignored, and no
+    /// repository.
+    pub is_whole: bool,
+}
+
+impl SearchedFolder {
+    /// Makes one of which nothing is known but that it is there. A slash at the path's end is
+    /// removed.
+    pub(super) fn unknown(path: &[u8]) -> Self {
+        Self {
+            path: path.strip_suffix(b"/").unwrap_or(path).into(),
+            stamp: None,
+            is_whole: false,
+        }
+    }
+
+    /// Returns its path; `None` for what cannot be one.
+    pub(super) fn path(&self) -> Option<RepoPath> {
+        match &*self.path {
+            b"" => Some(RepoPath::root()),
+            _ => RepoPath::from_shared(&self.path),
+        }
+    }
 }
 
 /// The work tree as it was found.

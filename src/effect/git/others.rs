@@ -11,7 +11,7 @@ use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::os::files;
 use crate::effect::os::process::input::memory;
-use crate::effect::os::retry_eintr::{openat, read_dir};
+use crate::effect::os::retry_eintr::{FolderEntries, openat};
 use crate::effect::os::stat_cache::{Stamp, now};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, statat};
@@ -78,14 +78,21 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitErr
         rules: None,
         tracked: entries,
     }];
+    let mut listed = FolderEntries::default();
     while let Some(dir) = open.pop() {
-        match look_into(git, &top, dir, since, &mut found, &mut open) {
+        match look_into(git, &top, dir, since, &mut listed, &mut found, &mut open) {
+            Ok(()) => {}
             // The directory went away, or became something else; a later look-up finds that out.
-            Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
+            Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+                found.folders.push(SearchedFolder::unknown(&path));
+            }
             // No other process of this user can read it either; only its presence is known.
-            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => found
-                .files
-                .push(path.strip_suffix(b"/").unwrap_or(&path).to_vec()),
+            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => {
+                found.folders.push(SearchedFolder::unknown(&path));
+                found
+                    .files
+                    .push(path.strip_suffix(b"/").unwrap_or(&path).to_vec());
+            }
             Err((path, error)) => return Err(failed(&path, error)),
         }
         if found.files.len() > files::MAX_FILES {
@@ -171,39 +178,31 @@ fn look_into<'e>(
     top: &OwnedFd,
     mut dir: Open<'e>,
     since: i128,
+    listed: &mut FolderEntries,
     found: &mut Others,
     open: &mut Vec<Open<'e>>,
 ) -> Result<(), (Vec<u8>, Errno)> {
-    let fd = match dir.path.as_slice() {
-        b"" => top.try_clone().map_err(|_| Errno::MFILE),
-        path => openat(top, path, DIRECTORY, Mode::empty()),
-    };
-    let listed = fd.and_then(|fd| {
-        let stamp = Stamp::from(&fstat(&fd)?);
-        Ok((read_dir(&fd)?.collect::<Result<Vec<_>, _>>()?, stamp, fd))
-    });
-    let (listed, stamp, fd) = listed.map_err(|error| (dir.path.clone(), error))?;
     let is_root = dir.path.is_empty();
-    if !is_root
-        && listed.iter().any(|e| e.file_name().to_bytes() == b".git")
-        && is_repository(git, &dir.path)
-    {
+    let path: &[u8] = if is_root { b"." } else { &dir.path };
+    let fd = openat(top, path, DIRECTORY, Mode::empty());
+    let read = fd.and_then(|fd| {
+        let stamp = Stamp::from(&fstat(&fd)?);
+        listed.read(&fd)?;
+        Ok((stamp, fd))
+    });
+    let (stamp, fd) = read.map_err(|error| (dir.path.clone(), error))?;
+    let has = |wanted: &[u8]| listed.iter().any(|(name, _)| name == wanted);
+    if !is_root && has(b".git") && is_repository(git, &dir.path) {
+        found.folders.push(SearchedFolder::unknown(&dir.path));
         found.files.push(dir.path);
         return Ok(());
     }
-    found.folders.push(SearchedFolder {
-        path: dir.path.strip_suffix(b"/").unwrap_or(&dir.path).to_vec(),
-        stamp: stamp.is_settled(since).then_some(stamp),
-    });
-    if listed
-        .iter()
-        .any(|e| e.file_name().to_bytes() == rules::NAME)
-    {
+    if has(rules::NAME) {
         dir.rules = with_rules(git, &dir);
     }
-    for entry in listed {
-        let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b".." | b".git") {
+    let mut is_whole = true;
+    for (name, kind) in listed.iter() {
+        if name == b".git" {
             continue;
         }
         let mut path = [&dir.path, name].concat();
@@ -211,8 +210,8 @@ fn look_into<'e>(
             continue;
         }
         let tracked = dir.is_tracked(&path);
-        let kind = match entry.file_type() {
-            FileType::Unknown => statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+        let kind = match kind {
+            FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileType::Unknown, |stat| {
                     FileType::from_raw_mode(stat.st_mode)
                 }),
@@ -232,16 +231,21 @@ fn look_into<'e>(
                     tracked: below,
                 });
             }
+            FileType::RegularFile | FileType::Symlink if tracked.is_some() => {}
             FileType::RegularFile | FileType::Symlink
-                if tracked.is_none()
-                    && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
+                if Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
             {
                 found.files.push(path);
             }
-            // Known already, or ignored, or without content.
-            _ => {}
+            // Ignored, or without content.
+            _ => is_whole = false,
         }
     }
+    found.folders.push(SearchedFolder {
+        stamp: stamp.is_settled(since).then_some(stamp),
+        is_whole,
+        ..SearchedFolder::unknown(&dir.path)
+    });
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use std::cell::OnceCell;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 /// The most bytes of untracked files that are read; with more, the content of the tree is unknown.
 /// Tracked files are read however many they are.
@@ -45,7 +46,7 @@ impl Eq for Snapshot {}
 
 #[derive(Clone, Debug)]
 struct SnapshotFile {
-    path: Box<[u8]>,
+    path: Arc<[u8]>,
     mode: u32,
     id: Oid,
     is_tracked: bool,
@@ -134,19 +135,35 @@ impl Snapshot {
 
     /// Returns the folders of the tree, in byte order.
     pub fn folders(&self) -> impl Iterator<Item = RepoPath> {
-        let path = |folder: &SearchedFolder| match folder.path.as_slice() {
-            b"" => Some(RepoPath::root()),
-            path => RepoPath::from_exact(path),
+        self.folders.iter().filter_map(SearchedFolder::path)
+    }
+
+    /// Returns the folders of the tree, in byte order, each with its metadata if all files in it are
+    /// part of the tree, and it was at rest.
+    pub fn whole_folders(&self) -> impl Iterator<Item = (RepoPath, Option<Stamp>)> {
+        let folder = |folder: &SearchedFolder| {
+            let stamp = folder.stamp.filter(|_| folder.is_whole);
+            Some((folder.path()?, stamp))
         };
-        self.folders.iter().filter_map(path)
+        self.folders.iter().filter_map(folder)
+    }
+
+    /// Returns all files in byte order of their paths, each with the metadata with which the content
+    /// of a regular file was found, if it is known.
+    pub fn files(&self) -> impl Iterator<Item = (RepoPath, Option<FileStatus>)> {
+        let file = |file: &SnapshotFile| Some((RepoPath::from_shared(&file.path)?, file.status));
+        self.files.iter().filter_map(file)
     }
 
     /// Whether a folder that has this metadata now lists the same files of the tree as before.
     #[must_use]
     pub fn lists_the_same(&self, folder: &RepoPath, now: &Stamp) -> bool {
-        let found = self
-            .folders
-            .binary_search_by(|known| known.path.as_slice().cmp(folder.as_bytes()));
+        let at: &[u8] = if folder.is_root() {
+            b""
+        } else {
+            folder.as_bytes()
+        };
+        let found = self.folders.binary_search_by(|known| (*known.path).cmp(at));
         match found.ok().and_then(|at| self.folders.get(at)) {
             Some(known) => known.stamp.as_ref() == Some(now),
             // Ignored, unless it is a submodule or a repository of its own.
@@ -316,7 +333,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn add(&mut self, path: Box<[u8]>, mode: u32, id: Oid, status: Option<FileStatus>) {
+    fn add(&mut self, path: Arc<[u8]>, mode: u32, id: Oid, status: Option<FileStatus>) {
         let is_tracked = self.is_tracked;
         self.files.push(SnapshotFile {
             path,

@@ -33,6 +33,8 @@ use std::path::Path;
 pub(super) const MAX_DEPTH: usize = 8;
 /// The largest index that is read.
 const MAX_INDEX: u64 = 1 << 30;
+/// The table is read beside an index above this many bytes.
+const LARGE_INDEX: u64 = 1 << 20;
 /// A tracked file above this many bytes is read for a comparison only if its size leaves open
 /// whether it is the same.
 pub(super) const LARGE: u64 = 64 << 20;
@@ -137,7 +139,12 @@ pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
 
 /// Reads the state of the whole work tree. Tracked files of more than `large` bytes are not read.
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
-    let entries = read_entries(git, length)?;
+    let index = git.layout.index.metadata();
+    let entries = if index.is_ok_and(|index| index.len() > LARGE_INDEX) {
+        parallel::both(|| drop(git.memory.table()), || read_entries(git, length)).1?
+    } else {
+        read_entries(git, length)?
+    };
     let (others, seen) = parallel::both(
         || others::others(git, &entries),
         || look_at(git, &entries, length, large),

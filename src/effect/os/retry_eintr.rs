@@ -3,9 +3,15 @@
 //! enough.
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Dir, FallocateFlags, FlockOperation, Mode, OFlags, ResolveFlags};
-use rustix::io::{Result, retry_on_intr};
+use rustix::fs::{
+    Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags,
+};
+use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
+use std::ops::Range;
+
+/// The bytes of entries that are asked for at once.
+const LISTED: usize = 32 << 10;
 
 pub(in crate::effect) fn openat(
     folder: impl AsFd,
@@ -19,6 +25,57 @@ pub(in crate::effect) fn openat(
 /// Returns the entries of a folder, which is opened once more for that.
 pub(in crate::effect) fn read_dir(folder: impl AsFd) -> Result<Dir> {
     retry_on_intr(|| Dir::read_from(folder.as_fd()))
+}
+
+/// The entries of a folder, without `.` and `..`.
+#[derive(Default)]
+pub(in crate::effect) struct FolderEntries {
+    /// What the system tells at once.
+    buffer: Vec<u8>,
+    names: Vec<u8>,
+    /// The place of each name, and what it is.
+    entries: Vec<(Range<usize>, FileType)>,
+}
+
+impl FolderEntries {
+    /// Lists a folder that was opened and not read yet, in place of what was listed before.
+    pub fn read(&mut self, folder: impl AsFd) -> Result<()> {
+        self.names.clear();
+        self.entries.clear();
+        self.buffer.reserve(LISTED);
+        let mut entries = RawDir::new(folder, self.buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(entry) => {
+                    let start = self.names.len();
+                    self.names.extend_from_slice(entry.file_name().to_bytes());
+                    self.entries
+                        .push((start..self.names.len(), entry.file_type()));
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries: in the order of the folder, or of their names once they are sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        let entry = |(name, kind): &(Range<usize>, FileType)| (self.name(name), *kind);
+        self.entries.iter().map(entry)
+    }
+
+    /// Sorts the entries by the bytes of their names.
+    pub fn sort(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_by(|(a, _), (b, _)| self.name(a).cmp(self.name(b)));
+        self.entries = entries;
+    }
+
+    fn name(&self, name: &Range<usize>) -> &[u8] {
+        self.names.get(name.clone()).unwrap_or_default()
+    }
 }
 
 pub(in crate::effect) fn openat2(

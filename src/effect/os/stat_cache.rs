@@ -17,6 +17,8 @@ const SETTLED: i128 = 2_500_000_000;
 /// The most files that are remembered.
 const MOST: usize = 1_000_000;
 const MAGIC: &[u8; 16] = b"vplan stats 2\n\0\0";
+/// The length of what precedes the records: [`MAGIC`] and their digest, in bytes.
+const HEAD: usize = MAGIC.len() + 32;
 /// The encoded length of device, inode, size and two times, in bytes.
 const STAMP: usize = 8 + 8 + 8 + 12 + 12;
 /// The length of what follows a path: a stamp and a digest, in bytes.
@@ -121,8 +123,8 @@ pub fn now() -> i128 {
 /// The known digests.
 #[derive(Debug, Default)]
 pub struct Stats {
-    /// The records that were read, in byte order of their paths.
-    body: Vec<u8>,
+    /// The file that was read: [`HEAD`] bytes, then the records in byte order of their paths.
+    bytes: Vec<u8>,
     /// The position of each record.
     starts: Vec<usize>,
     /// Whether each of them was requested and valid.
@@ -164,12 +166,12 @@ impl Stats {
             return Some(near);
         }
         let begins_before =
-            |start: &usize| read_record(&self.body, *start).is_some_and(|(known, _)| known < path);
+            |start: &usize| read_record(&self.bytes, *start).is_some_and(|(known, _)| known < path);
         Some(self.starts.partition_point(begins_before)).filter(is)
     }
 
     fn record(&self, at: usize) -> Option<(&[u8], &[u8; FIXED])> {
-        read_record(&self.body, *self.starts.get(at)?)
+        read_record(&self.bytes, *self.starts.get(at)?)
     }
 
     /// Remembers the digest of a file that had this stamp before and after it was read; `since` is
@@ -223,7 +225,7 @@ impl Stats {
     }
 
     fn encode_those(&self, wanted: impl Fn(usize) -> bool) -> Vec<u8> {
-        let mut body = Vec::with_capacity(self.body.len() + self.learned.len() * (FIXED + 48));
+        let mut body = Vec::with_capacity(self.bytes.len() + self.learned.len() * (FIXED + 48));
         let mut write = |path: &[u8], stamp: &[u8], digest: &[u8]| {
             let Ok(length) = u32::try_from(path.len()) else {
                 return;
@@ -257,15 +259,14 @@ impl Stats {
         Self::parse(bytes).unwrap_or_default()
     }
 
-    fn parse(mut bytes: Vec<u8>) -> Option<Self> {
+    fn parse(bytes: Vec<u8>) -> Option<Self> {
         let (digest, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
         let mut hasher = Hasher::default();
         hasher.write_all(body).ok()?;
         if hasher.finish() != Digest::from_bytes(*digest) {
             return None;
         }
-        bytes.drain(..MAGIC.len() + 32);
-        let (mut starts, mut at) = (Vec::with_capacity(bytes.len() / (FIXED + 48)), 0);
+        let (mut starts, mut at) = (Vec::with_capacity(bytes.len() / (FIXED + 48)), HEAD);
         while at < bytes.len() {
             let (path, _) = read_record(&bytes, at)?;
             starts.push(at);
@@ -273,7 +274,7 @@ impl Stats {
         }
         let used = starts.iter().map(|_| AtomicBool::new(false)).collect();
         Some(Self {
-            body: bytes,
+            bytes,
             starts,
             used,
             learned: BTreeMap::new(),

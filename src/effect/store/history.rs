@@ -174,6 +174,15 @@ impl History {
         Ok(ids)
     }
 
+    /// Returns the names of all runs, newest first, and of the folders that a collection has renamed.
+    fn ids_and_gone(&self) -> Result<(Vec<String>, Vec<String>), HistoryError> {
+        let is_gone = |name: &str| name.strip_prefix(GONE).is_some_and(is_run_id);
+        let names = self.names(|name| is_run_id(name) || is_gone(name))?;
+        let (gone, mut ids): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_gone(name));
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok((ids, gone))
+    }
+
     fn names(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, HistoryError> {
         let Some(runs) = &self.runs else {
             return Ok(Vec::new());
@@ -404,11 +413,12 @@ impl History {
         let Some(runs) = &self.runs else {
             return Ok(Collected::default());
         };
-        let ids = self.ids()?;
+        let (ids, gone) = self.ids_and_gone()?;
         // To look into hundreds of folders costs more than a small run: one run in sixteen does,
         // by the last digit of its name, which is random.
         let newest = ids.first().map_or("", String::as_str);
         if ids.len() > FEW && !newest.ends_with('0') {
+            self.remove_renamed(&gone)?;
             return self.remove_old(ids, keep.runs.max(1), AT_ONCE, false);
         }
         let (mut bytes, mut stay) = (0_u64, 0);
@@ -421,6 +431,7 @@ impl History {
             }
             stay += 1;
         }
+        self.remove_renamed(&gone)?;
         self.remove_old(ids, stay, AT_ONCE, false)
     }
 
@@ -430,7 +441,19 @@ impl History {
     /// # Errors
     /// Errors of the system; what was removed before stays removed.
     pub fn collect(&self, keep: usize, dry: bool) -> Result<Collected, HistoryError> {
-        self.remove_old(self.ids()?, keep, usize::MAX, dry)
+        let (ids, gone) = self.ids_and_gone()?;
+        if !dry {
+            self.remove_renamed(&gone)?;
+        }
+        self.remove_old(ids, keep, usize::MAX, dry)
+    }
+
+    /// Removes folders that an earlier collection renamed and was killed before it removed them.
+    fn remove_renamed(&self, gone: &[String]) -> Result<(), HistoryError> {
+        let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
+        let runs = self.runs.iter();
+        runs.flat_map(|runs| gone.iter().map(move |name| remove(runs.as_fd(), name)))
+            .try_for_each(|removed| removed.map(drop).map_err(io))
     }
 
     /// Removes at most so many of the oldest runs, and none of the newest ones. `ids`: all of them,
@@ -447,12 +470,6 @@ impl History {
             return Ok(collected);
         };
         let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
-        if !dry {
-            // Folders that an earlier collection renamed and was killed before it removed them.
-            for name in self.names(|name| name.strip_prefix(GONE).is_some_and(is_run_id))? {
-                remove(runs.as_fd(), &name).map_err(io)?;
-            }
-        }
         let old = ids.get(keep..).unwrap_or_default();
         let old = old.get(old.len().saturating_sub(most)..);
         let old = old.unwrap_or_default();

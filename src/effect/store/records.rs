@@ -12,7 +12,7 @@ use crate::effect::os::atomic_file::{
 };
 use crate::effect::os::files::make_folders;
 use crate::effect::os::process::program::{Root, message_of};
-use crate::effect::os::retry_eintr::{fallocate, flock, fsync, openat, read_dir};
+use crate::effect::os::retry_eintr::{FolderEntries, fallocate, flock, fsync, openat};
 use crate::run::past::is_run_id;
 use data_encoding::HEXLOWER;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -426,8 +426,10 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     File::open("/dev/urandom")?.read_exact(&mut random)?;
     let hex = HEXLOWER.encode(&random);
     let mut newest = String::new();
-    for entry in read_dir(runs)? {
-        match entry?.file_name().to_str() {
+    let mut entries = FolderEntries::default();
+    entries.read(runs)?;
+    for (name, _) in entries.iter() {
+        match std::str::from_utf8(name) {
             Ok(name) if is_run_id(name) && *name > *newest => name.clone_into(&mut newest),
             _ => {}
         }

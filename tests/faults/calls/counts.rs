@@ -6,6 +6,7 @@ use crate::faults::storage::orders_names;
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
 use crate::support::process::Bounded as _;
+use crate::support::tree::have;
 use serde_json::Value;
 
 /// What a run made of its system.
@@ -161,4 +162,63 @@ fn of_many_steps() {
         case.held();
     }
     assert!(sweep.seen("syncs") > 0);
+}
+
+/// The bytes that a run writes, and its page faults, in a repository of so many files that are known
+/// from earlier runs.
+fn written_and_faults(files: usize) -> (u64, u64) {
+    let contract = "vplan 1\ncheck a {\n  run true\n  inputs \"src/**\"\n}\n";
+    let mut all = vec![("contracts/verify.vplan".to_owned(), contract.to_owned())];
+    all.extend((0..files).map(|i| (format!("src/{}/file{i}", i % 30), i.to_string())));
+    let all: Vec<(&str, &str)> = all.iter().map(|(p, t)| (&**p, &**t)).collect();
+    let place = Place::new(Project::git_with(&all));
+    // A digest is remembered of files that were at rest for some seconds: it is the clock itself
+    // that is waited for.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let run = [&RUN[..], &["--no-cache"]].concat();
+    let ran = |launcher: &[&str]| {
+        let ran = place.command(launcher, &run).spawn().unwrap().ended();
+        assert_eq!(ran.code(), Some(0), "{}", place.said("err"));
+    };
+    ran(&[]);
+    ran(&[]);
+    let (trace, count) = (place.beside("trace"), place.beside("count"));
+    let strace = ["strace", "-f", "-qq", "-s", "0", "-e", "signal=none"];
+    let writes = [
+        "-e",
+        "trace=write,pwrite64,writev",
+        "-o",
+        trace.to_str().unwrap(),
+    ];
+    ran(&[&strace[..], &writes].concat());
+    let trace = place.said("trace");
+    let result = |line: &str| line.rsplit_once(" = ")?.1.parse::<u64>().ok();
+    let written = trace.lines().filter_map(result).sum();
+    let counting = "import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+open(sys.argv[1], 'w').write(str(faults))
+sys.exit(code)";
+    ran(&["python3", "-c", counting, count.to_str().unwrap()]);
+    (written, place.said("count").parse().unwrap())
+}
+
+/// What a run writes does not depend on how many files there are, and a file costs a fraction of a
+/// page of memory.
+#[test]
+fn of_many_files() {
+    let name = "faults::calls::counts::of_many_files";
+    if !able(name) || !have(&["python3"]) {
+        return;
+    }
+    let (few, many) = (300, 6_300);
+    let (few_written, few_faults) = written_and_faults(few);
+    let (many_written, many_faults) = written_and_faults(many);
+    assert!(
+        few_written > 0 && many_written <= few_written + 2048,
+        "{few_written} {many_written}"
+    );
+    let more = many_faults.saturating_sub(few_faults);
+    let each = more as f64 / (many - few) as f64;
+    assert!(each < 0.7, "{few_faults} {many_faults}: {each} for a file");
 }

@@ -9,7 +9,7 @@ use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
-use crate::effect::os::retry_eintr::read_dir;
+use crate::effect::os::retry_eintr::FolderEntries;
 use crate::effect::os::stat_cache::{Stamp, Stats, now};
 use crate::effect::os::watches::ToldChange;
 use crate::reuse::key::{FileSet, Print};
@@ -233,6 +233,11 @@ pub struct ToldFiles {
 }
 
 impl ToldFiles {
+    /// Whether a folder is watched, and nothing told that it may list others.
+    fn lists_the_same(&self, folder: &RepoPath) -> bool {
+        self.folders.contains(folder) && !self.listings.contains(folder)
+    }
+
     /// Adds a change.
     pub fn add(&mut self, change: &ToldChange) {
         let above = change.path.ancestors().into_iter().rev().nth(1);
@@ -263,18 +268,32 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         is_believed: false,
         near: (0, 0),
         folders: BTreeMap::new(),
+        listed: FolderEntries::default(),
     };
     let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
     // Folders, and whether all in them counts.
-    let mut open = vec![(RepoPath::root(), false)];
-    while let Some((folder, all)) = open.pop() {
-        walk.folder(&folder, all, &mut open)?;
+    let mut open = match place.tree {
+        Some(tree) => walk.snapshot(tree)?,
+        None => vec![(RepoPath::root(), false)],
+    };
+    let in_tree: BTreeSet<RepoPath> = open.iter().map(|(folder, _)| folder.clone()).collect();
+    loop {
         let behind = std::mem::take(&mut walk.behind);
+        let behind = behind
+            .into_iter()
+            .filter(|real| entered.insert(real.clone()));
+        open.extend(behind.map(|real| (real, true)));
+        let Some((folder, all)) = open.pop() else {
+            break;
+        };
+        let mut below = Vec::new();
+        walk.folder(&folder, all, &mut below)?;
+        let is_open =
+            |below: &RepoPath| in_tree.contains(below) || walk.folders.contains_key(below);
         open.extend(
-            behind
+            below
                 .into_iter()
-                .filter(|real| entered.insert(real.clone()))
-                .map(|real| (real, true)),
+                .filter(|(below, all)| *all || !is_open(below)),
         );
     }
     let Walk {
@@ -311,9 +330,73 @@ struct Walk<'w> {
     near: (usize, usize),
     /// The folders that were listed.
     folders: BTreeMap<RepoPath, Stamp>,
+    listed: FolderEntries,
 }
 
 impl Walk<'_> {
+    /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
+    /// others, to be listed: what is ignored is no part of it.
+    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, String> {
+        let mut open = Vec::new();
+        for (folder, stamp) in tree.whole_folders() {
+            if !folder.is_root() && !self.wanted.iter().any(|s| s.may_hold(&folder)) {
+                continue;
+            }
+            let is_same = match self.place.same {
+                Same::All => true,
+                Same::Watched(heard) => heard.lists_the_same(&folder),
+            };
+            match stamp.filter(|_| is_same) {
+                Some(stamp) => drop(self.folders.insert(folder, stamp)),
+                None => open.push((folder, false)),
+            }
+        }
+        let mut last = (
+            RepoPath::root(),
+            self.folders.contains_key(&RepoPath::root()),
+        );
+        for (path, status) in tree.files() {
+            let folder = path.folder();
+            if folder != last.0.as_bytes() {
+                let folder = RepoPath::from_exact(folder).unwrap_or_default();
+                let is_whole = self.folders.contains_key(&folder);
+                last = (folder, is_whole);
+            }
+            if !last.1 {
+                continue;
+            }
+            let counts = self.wanted.iter().any(|s| s.selects(&path));
+            let status = match self.place.same {
+                Same::Watched(heard) => status.filter(|_| !heard.told.contains(&path)),
+                Same::All => status,
+            };
+            match status {
+                Some(status) if counts => self.file(path, &status, counts)?,
+                None if counts || self.wanted.iter().any(|s| s.may_hold(&path)) => {
+                    self.look(path, counts)?;
+                }
+                _ => {}
+            }
+        }
+        let believes = matches!(self.place.same, Same::Watched(_));
+        self.is_believed |= believes && !self.folders.is_empty();
+        Ok(open)
+    }
+
+    /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
+    /// written.
+    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
+        match self.place.beneath.status(&path) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
+            Ok(stat) => {
+                self.is_later = true;
+                self.file(path, &FileStatus::from(&stat), counts)
+            }
+            Err(e) if e == Errno::NOENT => Ok(()),
+            Err(e) => Err(cannot_look(&path, e)),
+        }
+    }
+
     fn folder(
         &mut self,
         folder: &RepoPath,
@@ -326,12 +409,11 @@ impl Walk<'_> {
         let same = |tree: &Snapshot| tree.lists_the_same(folder, &stamp);
         self.is_later |= !self.place.tree.is_some_and(same);
         self.folders.insert(folder.clone(), stamp);
-        let entries = read_dir(&dir).map_err(failed)?;
-        let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        entries.sort_by(|a, b| a.file_name().cmp(b.file_name()));
-        for entry in entries {
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b".." | b".git") || (folder.is_root() && name == b".vplan") {
+        let mut listed = std::mem::take(&mut self.listed);
+        listed.read(&dir).map_err(failed)?;
+        listed.sort();
+        for (name, kind) in listed.iter() {
+            if name == b".git" || (folder.is_root() && name == b".vplan") {
                 continue;
             }
             let path = folder
@@ -339,17 +421,16 @@ impl Walk<'_> {
                 .map_err(|_| format!("`{folder}` holds a name that is none"))?;
             let counts = all || self.wanted.iter().any(|s| s.selects(&path));
             let leads = all
-                || (entry.file_type() != FileType::RegularFile
-                    && self.wanted.iter().any(|s| s.may_hold(&path)));
+                || (kind != FileType::RegularFile && self.wanted.iter().any(|s| s.may_hold(&path)));
             // Files that are neither selected nor on the way to a selected one are skipped.
             if counts || leads {
-                if entry.file_type() == FileType::RegularFile
+                if kind == FileType::RegularFile
                     && let Some(status) = self.known(folder, &path)
                 {
                     self.file(path, &status, counts)?;
                     continue;
                 }
-                match rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
                         open.extend(leads.then_some((path, all)));
                     }
@@ -359,15 +440,11 @@ impl Walk<'_> {
                     }
                     // Another process is removing files; the next scan finds out.
                     Err(Errno::NOENT) => {}
-                    Err(e) => {
-                        return Err(format!(
-                            "`{path}` cannot be looked at: {}",
-                            message_of(&e.into())
-                        ));
-                    }
+                    Err(e) => return Err(cannot_look(&path, e)),
                 }
             }
         }
+        self.listed = listed;
         if self.files.len() + self.unread.len() > MOST {
             return Err(format!("more than {MOST} files are selected"));
         }
@@ -470,6 +547,11 @@ impl Walk<'_> {
             RepoPath::from_exact(inside)
         }
     }
+}
+
+fn cannot_look(path: &RepoPath, error: Errno) -> String {
+    let why = message_of(&error.into());
+    format!("`{path}` cannot be looked at: {why}")
 }
 
 /// Reads the files whose digest is not known, on several threads when there are many.
