@@ -55,7 +55,8 @@ impl FileSet {
     /// Computes the set's digest.
     #[must_use]
     pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
-        let (mut hasher, mut count) = (BufWriter::new(Hasher::default()), 0);
+        // Room for some files: most sets that are digested have one.
+        let (mut hasher, mut count) = (BufWriter::with_capacity(512, Hasher::default()), 0);
         // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher
         // cannot fail.
         let mut add = |bytes: &[u8]| {

@@ -6,7 +6,6 @@ use super::own_output::TouchedFile;
 use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::check::difference::FileChange;
-use std::collections::BTreeMap;
 
 /// The most files of a list; with more, none is kept.
 pub const MOST_LISTED: usize = 100_000;
@@ -25,27 +24,41 @@ pub struct ListedFile {
 
 /// The files that a step depends on, as a pass left them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing(pub BTreeMap<RepoPath, ListedFile>);
+pub struct Listing {
+    /// In byte order of the paths, each once.
+    files: Vec<(RepoPath, ListedFile)>,
+}
 
 impl Listing {
     /// Makes the list of files that are there now, of which passes are not known to have written
-    /// any.
+    /// any. Each path is given once.
     #[must_use]
     pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
         let listed = |(path, print)| (path, ListedFile { own: false, print });
-        Self(files.into_iter().map(listed).collect())
+        let mut files: Vec<_> = files.into_iter().map(listed).collect();
+        files.sort_by(|(a, _), (b, _)| a.cmp(b));
+        files.dedup_by(|(later, _), (first, _)| later == first);
+        Self { files }
+    }
+
+    fn place(&self, path: &RepoPath) -> Option<usize> {
+        let found = self.files.binary_search_by(|(known, _)| known.cmp(path));
+        found.ok()
     }
 
     /// Marks what passes of the step wrote: the files that this pass touched, and those that an
     /// earlier pass wrote (`then`) and that are as it left them.
     #[must_use]
     pub fn with_output(mut self, touched: &[TouchedFile], then: Option<&Listing>) -> Self {
-        for (path, file) in &mut self.0 {
-            let earlier = then.and_then(|then| then.0.get(path));
-            file.own = earlier.is_some_and(|e| e.own && e.print == file.print);
+        let mut then = then.into_iter().flat_map(|then| &then.files).peekable();
+        for (path, file) in &mut self.files {
+            while then.next_if(|(earlier, _)| earlier < path).is_some() {}
+            let earlier = then.next_if(|(earlier, _)| earlier == path);
+            file.own = earlier.is_some_and(|(_, e)| e.own && e.print == file.print);
         }
         for TouchedFile { path, .. } in touched {
-            if let Some(file) = self.0.get_mut(path) {
+            let at = self.place(path);
+            if let Some((_, file)) = at.and_then(|at| self.files.get_mut(at)) {
                 file.own = true;
             }
         }
@@ -55,35 +68,39 @@ impl Listing {
     /// Whether passes of the step wrote this file, and left it like this.
     #[must_use]
     pub fn has_left(&self, path: &RepoPath, print: &Print) -> bool {
-        let listed = self.0.get(path);
-        listed.is_some_and(|file| file.own && file.print == print.digest())
+        let listed = self.place(path).and_then(|at| self.files.get(at));
+        listed.is_some_and(|(_, file)| file.own && file.print == print.digest())
     }
 
     /// Returns what became of these files since, in byte order of the paths. `now`: the same files,
     /// as they are.
     #[must_use]
     pub fn changes(&self, now: &Listing) -> Vec<(RepoPath, FileChange)> {
-        let gone = self.0.keys().filter(|path| !now.0.contains_key(*path));
-        let mut list: Vec<(RepoPath, FileChange)> =
-            gone.map(|path| (path.clone(), FileChange::Gone)).collect();
-        for (path, file) in &now.0 {
-            match self.0.get(path) {
+        let (mut list, mut then) = (Vec::new(), self.files.iter().peekable());
+        for (path, file) in &now.files {
+            while let Some((gone, _)) = then.next_if(|(earlier, _)| earlier < path) {
+                list.push((gone.clone(), FileChange::Gone));
+            }
+            match then.next_if(|(earlier, _)| earlier == path) {
                 None => list.push((path.clone(), FileChange::New)),
-                Some(then) if then.print != file.print => {
+                Some((_, then)) if then.print != file.print => {
                     list.push((path.clone(), FileChange::Changed));
                 }
                 Some(_) => {}
             }
         }
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.extend(then.map(|(path, _)| (path.clone(), FileChange::Gone)));
         list
     }
 
     /// Returns the bytes of its file, whose name is their digest.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        for (path, file) in &self.0 {
+        let each = |(path, _): &(RepoPath, ListedFile)| 8 + path.as_bytes().len() + FIXED;
+        let length = MAGIC.len() + self.files.iter().map(each).sum::<usize>();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend(MAGIC);
+        for (path, file) in &self.files {
             let path = path.as_bytes();
             bytes.extend((path.len() as u64).to_le_bytes());
             bytes.extend(path);
@@ -100,7 +117,7 @@ impl Listing {
             return None;
         }
         let mut rest = bytes.strip_prefix(MAGIC)?;
-        let mut files = BTreeMap::new();
+        let mut files: Vec<(RepoPath, ListedFile)> = Vec::new();
         while !rest.is_empty() {
             let (length, more) = rest.split_first_chunk::<8>()?;
             let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -113,10 +130,16 @@ impl Listing {
                 _ => return None,
             };
             let print = Digest::from_bytes(*print);
-            files.insert(RepoPath::from_exact(path)?, ListedFile { own, print });
+            if files
+                .last()
+                .is_some_and(|(last, _)| last.as_bytes() >= path)
+            {
+                return None;
+            }
+            files.push((RepoPath::from_exact(path)?, ListedFile { own, print }));
             rest = more.get(end..)?;
         }
-        Some(Self(files))
+        Some(Self { files })
     }
 }
 
@@ -156,7 +179,7 @@ mod tests {
             assert_eq!(Listing::decode(&digest, torn), None, "torn at {end}");
             // Also where its name fits: no bytes make it panic.
             let read = Listing::decode(&Digest::of(torn), torn);
-            assert!(read.is_none_or(|l| l.0.len() < 2), "torn at {end}");
+            assert!(read.is_none_or(|l| l.files.len() < 2), "torn at {end}");
         }
     }
 

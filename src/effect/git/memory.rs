@@ -10,7 +10,7 @@ use super::unseen::Unseen;
 use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED, replace};
 use crate::effect::os::retry_eintr::read_dir;
-use crate::effect::os::stat_cache::{Stamp, Stats};
+use crate::effect::os::stat_cache::{OPENING, Stamp, Stats, is_worth_writing};
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
 use rustix::fd::OwnedFd;
@@ -29,8 +29,6 @@ const LISTING: &str = "tree-";
 const MAGIC: &[u8; 16] = b"vplan listing 2\n";
 /// The most listings that are kept.
 const LISTINGS: usize = 16;
-/// The cost of opening a file, in bytes that could be read meanwhile.
-const OPENING: u64 = 8 << 10;
 
 /// A content that was read, with the file's metadata that shows that it is unchanged.
 #[derive(Debug)]
@@ -170,7 +168,7 @@ impl Memory {
     }
 
     fn save(&self, table: &Stats, unsaved: &mut u64) {
-        if *unsaved == 0 || *unsaved / 32 < table.len() as u64 {
+        if !is_worth_writing(*unsaved, table.len()) {
             return;
         }
         let (learned, used) = table.news();

@@ -16,6 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SETTLED: i128 = 2_500_000_000;
 /// The most files that are remembered.
 const MOST: usize = 1_000_000;
+/// The cost of opening a file, in bytes that could be read meanwhile.
+pub const OPENING: u64 = 8 << 10;
 const MAGIC: &[u8; 16] = b"vplan stats 2\n\0\0";
 /// The length of what precedes the records: [`MAGIC`] and their digest, in bytes.
 const HEAD: usize = MAGIC.len() + 32;
@@ -201,6 +203,13 @@ impl Stats {
         )
     }
 
+    /// Whether reading again what was learned would cost more than writing the table.
+    #[must_use]
+    pub fn is_worth_writing(&self) -> bool {
+        let news = self.learned.values().map(|(stamp, _)| stamp.size + OPENING);
+        self.grown && is_worth_writing(news.sum(), self.len())
+    }
+
     /// Whether none is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -281,6 +290,13 @@ impl Stats {
             grown: false,
         })
     }
+}
+
+/// Whether reading so many bytes, for those of opening files see [`OPENING`], costs more than
+/// writing a table of so many files.
+#[must_use]
+pub fn is_worth_writing(bytes: u64, files: usize) -> bool {
+    bytes > 0 && bytes / 32 >= files as u64
 }
 
 fn read_record(body: &[u8], start: usize) -> Option<(&[u8], &[u8; FIXED])> {

@@ -103,10 +103,30 @@ fn best(from: u32, to: u32) -> Option<char> {
     let ascii = (from..to.min(0x80))
         .filter_map(char::from_u32)
         .min_by_key(|c| (cost(*c), *c));
-    ascii.or_else(|| {
-        (from..to)
-            .take(0x400)
-            .filter_map(char::from_u32)
-            .min_by_key(|c| (cost(*c), *c))
-    })
+    // All others are letters, or equally hard to read. The many for private use are no letters.
+    let mut others = (from..to).take(0x400).filter_map(char::from_u32);
+    let is_letter = |c: &char| !('\u{e000}'..='\u{f8ff}').contains(c) && c.is_alphanumeric();
+    ascii.or_else(|| others.clone().find(is_letter).or(others.next()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_a_range_costs_least() {
+        let cuts = [
+            0x21, 0x2f, 0x61, 0x7f, 0x80, 0xaa, 0xab, 0xff, 0x2028, 0xd7ff, 0xe000, 0xf8ff, 0xf900,
+            0x1_0000, 0x10_ffff,
+        ];
+        for (at, from) in cuts.iter().enumerate() {
+            for to in cuts.get(at + 1..).unwrap_or_default() {
+                let all = (*from..*to).filter_map(char::from_u32);
+                let few = all.clone().take_while(|c| u32::from(*c) < from + 0x400);
+                let ascii = all.filter(char::is_ascii).min_by_key(|c| (cost(*c), *c));
+                let wanted = ascii.or_else(|| few.min_by_key(|c| (cost(*c), *c)));
+                assert_eq!(best(*from, *to), wanted, "{from:x} {to:x}");
+            }
+        }
+    }
 }

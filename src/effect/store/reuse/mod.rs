@@ -22,6 +22,7 @@ use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::program::{Root, message_of};
+use crate::effect::os::stat_cache::Stats;
 use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
@@ -639,7 +640,7 @@ impl<'a> Recall<'a> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let mut notes = state.notes;
-        if let Some(stats) = eyes.stats.filter(|s| s.grown)
+        if let Some(stats) = eyes.stats.filter(Stats::is_worth_writing)
             && let Err(error) = self.results.write_stats(&stats)
         {
             notes.push(format!(
