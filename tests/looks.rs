@@ -10,7 +10,7 @@ use vplan::base::glob::Glob;
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::os::files::beneath::Beneath;
-use vplan::effect::os::stat_cache::Stats;
+use vplan::effect::os::stat_cache::{Stamp, Stats};
 use vplan::effect::os::watches::ToldChange;
 use vplan::effect::store::reuse::scan::{Place, Same, ToldFiles, scan};
 use vplan::reuse::key::all_of;
@@ -325,7 +325,7 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
         "e/f/**",
         "d/out/z.log",
     ];
-    let (mut taken, mut watched) = (0, 0);
+    let (mut taken, mut watched, mut whole) = (0, 0, 0);
     for project in random_trees(60) {
         let root = project.root().canonicalize().unwrap();
         let beneath = Beneath::open(&root).unwrap();
@@ -343,6 +343,8 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
             let folders: Vec<RepoPath> = scanned.folders.keys().cloned().collect();
             Ok::<_, String>((scanned.scan, folders))
         };
+        let is_whole = |(_, stamp): &(RepoPath, Option<Stamp>)| stamp.is_some();
+        whole += tree.whole_folders().filter(is_whole).count();
         for glob in globs {
             let listed = scanned(glob, None, Same::All);
             assert_eq!(scanned(glob, Some(&tree), Same::All), listed, "{glob}");
@@ -373,5 +375,36 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
             assert_eq!(believed, listed, "{glob}, {root:?}");
         }
     }
-    assert!(taken > 200 && watched > 60, "{taken} {watched}");
+    let counts = (taken, watched, whole);
+    assert!(taken > 200 && watched > 60 && whole > 60, "{counts:?}");
+}
+
+/// A folder that has to be listed, the root among them, says when it is not the snapshot's any more.
+#[test]
+fn a_folder_that_lists_others_is_later_than_the_snapshot() {
+    let project = Project::git_with(&[(".gitignore", "*.log\n"), ("a/x", "1"), ("x", "1")]);
+    project.write("a/i.log", "1").write("i.log", "1");
+    rest();
+    let root = project.root().canonicalize().unwrap();
+    let beneath = Beneath::open(&root).unwrap();
+    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let tree = git.snapshot().unwrap();
+    let is_later = |glob: &str| {
+        let place = Place {
+            root: &root,
+            beneath: &beneath,
+            tree: Some(&tree),
+            same: Same::All,
+        };
+        let wanted = [all_of(&[Glob::parse(glob).unwrap()])];
+        // The digests of all files are known after the first scan.
+        let mut stats = Stats::default();
+        scan(place, &wanted, &mut stats).unwrap();
+        scan(place, &wanted, &mut stats).unwrap().is_later
+    };
+    assert_eq!((is_later("*"), is_later("a/*")), (false, false));
+    project.write("a/new.log", "1");
+    assert_eq!((is_later("*"), is_later("a/*")), (false, true));
+    project.write("new.log", "1");
+    assert_eq!((is_later("*"), is_later("a/*")), (true, true));
 }

@@ -125,9 +125,10 @@ impl RepoPath {
 
     /// Returns the directory that contains it, `.` for the root.
     #[must_use]
-    pub fn folder(&self) -> &[u8] {
+    pub fn folder(&self) -> RepoPath {
         let slash = self.0.iter().rposition(|b| *b == b'/');
-        slash.and_then(|end| self.0.get(..end)).unwrap_or(b".")
+        let above = slash.and_then(|end| self.0.get(..end));
+        above.and_then(Self::from_exact).unwrap_or_default()
     }
 
     /// Returns the directories that contain it, the outermost first, and itself last; none of the

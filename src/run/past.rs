@@ -108,6 +108,13 @@ impl Summary {
     }
 }
 
+/// Whether a run is one in sixteen, by the last digit of its name, which is random: what costs more
+/// than a small run, and need not be done each time, is done by these.
+#[must_use]
+pub fn is_one_in_sixteen(id: &str) -> bool {
+    id.ends_with('0')
+}
+
 /// Whether a name is one that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal
 /// digits.
 #[must_use]

@@ -207,7 +207,7 @@ impl Stats {
     #[must_use]
     pub fn is_worth_writing(&self) -> bool {
         let news = self.learned.values().map(|(stamp, _)| stamp.size + OPENING);
-        self.grown && is_worth_writing(news.sum(), self.len())
+        is_worth_writing(news.sum(), self.len())
     }
 
     /// Whether none is known.
@@ -292,8 +292,8 @@ impl Stats {
     }
 }
 
-/// Whether reading so many bytes, for those of opening files see [`OPENING`], costs more than
-/// writing a table of so many files.
+/// Whether reading so many bytes, [`OPENING`] for each file among them, costs more than writing a
+/// table of so many files.
 #[must_use]
 pub fn is_worth_writing(bytes: u64, files: usize) -> bool {
     bytes > 0 && bytes / 32 >= files as u64

@@ -17,7 +17,7 @@ use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
 use crate::run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
 use crate::run::merge;
-use crate::run::past::{Summary, Tally, is_run_id};
+use crate::run::past::{Summary, Tally, is_one_in_sixteen, is_run_id};
 use crate::run::report::Report;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -414,10 +414,9 @@ impl History {
             return Ok(Collected::default());
         };
         let (ids, gone) = self.ids_and_gone()?;
-        // To look into hundreds of folders costs more than a small run: one run in sixteen does,
-        // by the last digit of its name, which is random.
+        // To look into hundreds of folders costs more than a small run.
         let newest = ids.first().map_or("", String::as_str);
-        if ids.len() > FEW && !newest.ends_with('0') {
+        if ids.len() > FEW && !is_one_in_sixteen(newest) {
             self.remove_renamed(&gone)?;
             return self.remove_old(ids, keep.runs.max(1), AT_ONCE, false);
         }

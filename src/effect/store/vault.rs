@@ -12,7 +12,7 @@ use crate::effect::os::retry_eintr::read_dir;
 use crate::effect::os::state_dir::StateDir;
 use crate::effect::os::state_files;
 use crate::run::ended::EndedRun;
-use crate::run::past::is_run_id;
+use crate::run::past::{is_one_in_sixteen, is_run_id};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -53,8 +53,8 @@ impl Vault {
         }
     }
 
-    /// Remembers a run. To list thousands of them costs more than a small run: one run in sixteen, by
-    /// the last digit of its name, which is random, forgets the oldest ones beyond the bound.
+    /// Remembers a run. One run in sixteen forgets the oldest ones beyond the bound: to list thousands
+    /// costs more than a small run.
     ///
     /// # Errors
     /// Errors of the system; the run is not remembered then.
@@ -64,7 +64,7 @@ impl Vault {
         }
         let text = to_canonical(ended);
         replace(&self.folder, &ended.run_id, text.as_bytes(), CACHED)?;
-        if ended.run_id.ends_with('0') {
+        if is_one_in_sixteen(&ended.run_id) {
             self.forget_the_oldest(MOST);
         }
         Ok(())

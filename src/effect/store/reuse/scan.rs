@@ -240,8 +240,7 @@ impl ToldFiles {
 
     /// Adds a change.
     pub fn add(&mut self, change: &ToldChange) {
-        let above = change.path.ancestors().into_iter().rev().nth(1);
-        self.listings.insert(above.unwrap_or_else(RepoPath::root));
+        self.listings.insert(change.path.folder());
         if change.is_folder {
             self.listings.insert(change.path.clone());
         }
@@ -356,9 +355,9 @@ impl Walk<'_> {
             self.folders.contains_key(&RepoPath::root()),
         );
         for (path, status) in tree.files() {
-            let folder = path.folder();
-            if folder != last.0.as_bytes() {
-                let folder = RepoPath::from_exact(folder).unwrap_or_default();
+            let in_last = path.below(&last.0);
+            if in_last.is_none_or(|name| name.contains(&b'/')) {
+                let folder = path.folder();
                 let is_whole = self.folders.contains_key(&folder);
                 last = (folder, is_whole);
             }
