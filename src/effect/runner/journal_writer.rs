@@ -231,10 +231,11 @@ impl<'e> JournalWriter<'e> {
                 .write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
         let text = to_canonical(report);
-        if self.has_started || !report.is_good() {
+        if self.has_started || self.events.is_some() || !report.is_good() {
             self.record.write(REPORT, text.as_bytes())?;
         } else {
-            // Nothing was done that is not on record elsewhere: the end in the events is enough.
+            // Nothing was done that is not on record elsewhere, and nobody is told of an end whose
+            // report he then reads: the end in the events is enough.
             self.record.write_later(REPORT, text.as_bytes())?;
         }
         self.report = Some(Digest::of(text.as_bytes()));
