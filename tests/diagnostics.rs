@@ -498,6 +498,20 @@ const EXAMPLES: &[Example] = &[
         labels: &[("aaab", "did you mean `aaaa`?")],
     },
     Example {
+        text: "check a {\n  run true\n  needs *\n}\n",
+        code: "contract::pattern_all",
+        message: "`*` alone names no check",
+        help: Some("name them, or a part of their names, as in `build-*`"),
+        labels: &[("*", "all checks are meant by `*` in a `sequence` only")],
+    },
+    Example {
+        text: "check build-a: true\ncheck b {\n  run true\n  needs bild-*\n}\n",
+        code: "contract::pattern_empty",
+        message: "no check is called `bild-*`",
+        help: Some("replace `bild-*` by `build-*`"),
+        labels: &[("bild-*", "did you mean `build-*`?")],
+    },
+    Example {
         text: "whenChangedAny apj {\n  check a: true\n}\n",
         code: "contract::unknown_paths",
         message: "unknown named selection `apj`",
@@ -1037,6 +1051,34 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         &[("lang::unexpected_argument", "\"b\"")],
     ),
     ("check 1a: true\n", &[("lang::bad_name", "1a")]),
+    ("check unit.: true\n", &[("lang::bad_name", "unit.")]),
+    ("check tag:x: true\n", &[("lang::bad_name", "tag:x")]),
+    ("check test-*: true\n", &[("lang::bad_name", "test-*")]),
+    ("check lint:pnpm lint\n", &[("lang::check_colon", ":")]),
+    (
+        "check a: true\nsequence b-* -> a\n",
+        &[("contract::pattern_empty", "b-*")],
+    ),
+    (
+        "check a: true\nbyRole tester {\n  use *\n}\n",
+        &[("contract::pattern_all", "*")],
+    ),
+    (
+        "check a-1: true\nsequence a-1 -> a-*\n",
+        &[("contract::sequence_repeats", "a-*")],
+    ),
+    (
+        "check a: true\nexpect \"t\" {\n  runs b*\n}\n",
+        &[("contract::pattern_empty", "b*")],
+    ),
+    (
+        "check a: true\npaths a* = \"x\"\nwhenChangedAny !a* {\n  check b: true\n}\n",
+        &[("lang::bad_name", "a*"), ("lang::bad_name", "a*")],
+    ),
+    (
+        "check a {\n  run true\n  timeout 1m90s\n}\n",
+        &[("lang::bad_duration", "1m90s")],
+    ),
     ("check a true\n", &[("lang::unexpected_argument", "true")]),
     ("check a:true\n", &[("lang::check_colon", ":")]),
     ("check a : true\n", &[("lang::check_colon", ":")]),

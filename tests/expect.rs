@@ -69,6 +69,105 @@ expect "nothing for a writer" {
 "#;
 
 #[test]
+fn names_with_dots_and_patterns_of_them() {
+    let project = Project::contract(
+        r#"vplan 1
+check build-core: true
+check build-web: true
+check test:unit {
+  run true
+  timeout 1m30s
+  needs build-*
+}
+check py3.14 {
+  run true
+  tags test:fast
+}
+check build-all {
+  run true
+  needs build-*
+}
+tier 2 {
+  check late: true
+}
+byRole tester {
+  use la*
+}
+sequence build-* -> test:*
+expect "all of them, in this order" {
+  plan build-* test:* py3.14
+}
+expect "some of them" {
+  runs py* test:unit
+  skips l*e
+}
+"#,
+    );
+    let text = std::fs::read_to_string(project.path("contracts/verify.vplan")).unwrap();
+    project.run(&["fmt", "--check"]).exits(0);
+    project.run(&["test"]).exits(0);
+    let plan = |args: &[&str]| {
+        let plan = project
+            .run(&[&["plan", "--changed-none"][..], args].concat())
+            .exits(0)
+            .json();
+        let ids = plan["steps"].as_array().unwrap().iter();
+        ids.map(|s| s["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(plan(&["--only", "*web"]), ["build-web"]);
+    assert_eq!(plan(&["--only", "tag:test:fast"]), ["py3.14"]);
+    assert_eq!(
+        plan(&["--only", "test:*"]),
+        ["build-core", "build-web", "build-all", "test:unit"]
+    );
+    project
+        .run(&["plan", "--changed-none", "--only", "web*"])
+        .exits(2);
+    // What a pattern means, by hand.
+    let names = [
+        (
+            "needs build-*\n}\ncheck py",
+            "needs build-core build-web build-all\n}\ncheck py",
+        ),
+        (
+            "needs build-*\n}\ntier",
+            "needs build-core build-web\n}\ntier",
+        ),
+        ("use la*", "use late"),
+        (
+            "build-* -> test:*",
+            "build-core, build-web, build-all -> test:unit",
+        ),
+    ];
+    let by_hand = names.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    let digest = |project: &Project| {
+        project
+            .run(&["plan", "--changed-none", "--run-end"])
+            .exits(0)
+            .json()["steps"]
+            .clone()
+    };
+    assert_eq!(digest(&project), digest(&Project::contract(&by_hand)));
+    let record = project.run(&["run", "--changed-none", "--progress", "none"]);
+    record.exits(0);
+    let runs = std::fs::read_dir(project.path(".vplan/runs")).unwrap();
+    let logs = runs.last().unwrap().unwrap().path().join("logs");
+    let logs: BTreeSet<String> = std::fs::read_dir(logs)
+        .unwrap()
+        .map(|log| log.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(logs.iter().all(|log| !log.contains(':')), "{logs:?}");
+    assert!(
+        logs.iter().any(|log| log.starts_with("test%3aunit")),
+        "{logs:?}"
+    );
+}
+
+#[test]
 fn tests_that_pass() {
     let project = shop(PASSES);
     let ran = project.run(&["test"]);

@@ -12,6 +12,7 @@ pub mod index;
 pub mod inert;
 pub mod markup;
 pub mod matching;
+pub mod name;
 pub mod nearest;
 pub mod origin;
 pub mod path;

@@ -19,6 +19,10 @@ codes! {
     NAME_LENGTH = "name_length";
     /// `use`, `needs` or `sequence` names a check that is not defined.
     UNKNOWN_CHECK = "unknown_check";
+    /// A lone `*` where a pattern of names is expected.
+    PATTERN_ALL = "pattern_all";
+    /// A pattern of names that no check has.
+    PATTERN_EMPTY = "pattern_empty";
     /// A selection names a `paths` definition that is not there.
     UNKNOWN_PATHS = "unknown_paths";
     /// `byRole` names a role that the contract does not know.

@@ -110,15 +110,19 @@ impl Checker<'_> {
                 }
             };
             let mut known = Vec::with_capacity(names.len());
-            for name in names {
-                let Some(index) = self.names.check(name, self.sink) else {
-                    continue;
-                };
+            let named = names.iter().flat_map(|name| {
+                let found = self.names.checks(name, None, self.sink);
+                found
+                    .into_iter()
+                    .map(|index| Reference::new(index, name.place))
+            });
+            for name in named.collect::<Vec<_>>() {
+                let index = name.value;
                 match seen.get(&index) {
                     Some(first) => self.sink.push(
                         Diagnostic::error(
                             SEQUENCE_REPEATS,
-                            format!("`{}` stands twice in a sequence", name.value),
+                            format!("`{}` stands twice in a sequence", self.ids[index]),
                         )
                         .label(name.place, "again here")
                         .label(*first, "first here")
@@ -126,7 +130,7 @@ impl Checker<'_> {
                     ),
                     None => {
                         seen.insert(index, name.place);
-                        known.push(Reference::new(index, name.place));
+                        known.push(name);
                     }
                 }
             }

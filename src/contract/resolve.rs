@@ -2,16 +2,18 @@
 
 use super::caps::Caps;
 use super::draft::{At, Check, CheckEntry, Draft, Inclusion, PathsIndex};
-use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
+use super::error::{DUPLICATE_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK};
 use super::{BUILT_IN_ROLES, CheckIndex, InclusionIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::index::{Dense, numbered};
+use crate::base::name::{is_pattern, matches};
 use crate::base::nearest::nearest_within;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// All names that a contract defines.
 #[derive(Debug)]
@@ -120,14 +122,68 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// The check with this name; reports a name that no check has.
-    pub(super) fn check(&self, name: &At<String>, sink: &mut Diagnostics) -> Option<CheckIndex> {
-        let found = self.checks.get(name.value.as_str()).copied();
-        if found.is_none() && !self.is_absent(&name.value) {
-            let known = self.checks.keys().copied();
-            sink.push(self.unknown(UNKNOWN_CHECK, "check", name.as_ref(), known));
+    /// The check with this name, or the checks that a pattern matches, in file order, without the
+    /// one that `own` names; reports what no check has.
+    pub(super) fn checks(
+        &self,
+        name: &At<String>,
+        own: Option<&str>,
+        sink: &mut Diagnostics,
+    ) -> Vec<CheckIndex> {
+        let all = self.checks.iter().map(|(name, index)| (*name, *index));
+        let found: Vec<CheckIndex> = if is_pattern(&name.value) {
+            let found = matched(&name.value, &self.checks).into_iter();
+            let found = found.filter(|(_, name)| Some(*name) != own);
+            found.map(|(index, _)| index).collect()
+        } else {
+            let found = self.checks.get(name.value.as_str());
+            found.copied().into_iter().collect()
+        };
+        if found.is_empty() && !self.is_absent(&name.value) {
+            sink.push(self.unknown_check(name.as_ref(), all.map(|(name, _)| name)));
         }
         found
+    }
+
+    /// A message about a name that no check has, or a pattern that matches none.
+    pub(super) fn unknown_check<'a>(
+        &self,
+        name: At<&str>,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Diagnostic {
+        if !is_pattern(name.value) {
+            return self.unknown(UNKNOWN_CHECK, "check", name, known);
+        }
+        let namespace = self.namespace(name.value, name.place);
+        let written = name.value.strip_prefix(namespace).unwrap_or(name.value);
+        let shown = visible(written.as_bytes());
+        if written == "*" {
+            return Diagnostic::error(PATTERN_ALL, "`*` alone names no check")
+                .label(
+                    name.place,
+                    "all checks are meant by `*` in a `sequence` only",
+                )
+                .help("name them, or a part of their names, as in `build-*`");
+        }
+        let error = Diagnostic::error(PATTERN_EMPTY, format!("no check is called `{shown}`"));
+        // `bild-*` where there is `build-core`: what the names begin with, as far as a separator.
+        let (head, tail) = written.split_once('*').unwrap_or((written, ""));
+        let heads: BTreeSet<&str> = known
+            .filter_map(|known| known.strip_prefix(namespace))
+            .flat_map(|known| {
+                known
+                    .match_indices(['-', '_', '.', ':', '/'])
+                    .filter_map(|(at, _)| known.get(..=at))
+            })
+            .collect();
+        match self.nearest(head, heads.into_iter()) {
+            Some(near) => error
+                .label(name.place, format!("did you mean `{near}*{tail}`?"))
+                .help(format!("replace `{shown}` by `{near}*{tail}`")),
+            None => error
+                .label(name.place, "a pattern matches one check at least")
+                .help("`*` stands for any characters but `/`"),
+        }
     }
 
     /// Whether a file that could not be read may well have defined this name.
@@ -142,6 +198,11 @@ impl<'d> Names<'d> {
             .map(|i| i.namespace.as_str())
             .filter(|n| name.starts_with(n));
         fits.max_by_key(|n| n.len()).unwrap_or_default()
+    }
+
+    /// The checks that have names.
+    pub(super) fn named(&self) -> &BTreeMap<&'d str, CheckIndex> {
+        &self.checks
     }
 
     /// Whether a check has this name.
@@ -177,6 +238,26 @@ impl<'d> Names<'d> {
     ) -> Option<&'a str> {
         nearest_within(word, known, &self.comparisons)
     }
+}
+
+/// The checks whose names a pattern matches, in file order.
+pub(super) fn matched<'n>(
+    pattern: &str,
+    named: &BTreeMap<&'n str, CheckIndex>,
+) -> Vec<(CheckIndex, &'n str)> {
+    let literal = pattern.split('*').next().unwrap_or_default();
+    let mut found = Vec::new();
+    let begins = (Bound::Included(literal), Bound::Unbounded);
+    for (name, index) in named.range::<str, _>(begins) {
+        if !name.starts_with(literal) {
+            break;
+        }
+        if matches(pattern, name) {
+            found.push((*index, *name));
+        }
+    }
+    found.sort();
+    found
 }
 
 impl At<String> {

@@ -145,7 +145,7 @@ impl Checker<'_> {
             .iter()
             .filter(|s| known.contains(&s.value.keyword()))
         {
-            self.read(setting, &mut values);
+            self.read(setting, None, &mut values);
         }
         values
     }
@@ -158,9 +158,10 @@ impl Checker<'_> {
             .filter(|v| !self.is_broken(v))
             .map(|v| v.value.kind());
         self.report_duplicates(&check.settings);
+        let own = check.name.as_ref().map(|name| name.value.as_str());
         let mut values = Values::default();
         for setting in &check.settings {
-            self.read(setting, &mut values);
+            self.read(setting, own, &mut values);
             let (row, keyword) = (setting.value.row, setting.value.keyword());
             if let Some(kind) = kind.filter(|kind| !known_by(row).contains(kind)) {
                 self.sink.push(
@@ -296,7 +297,7 @@ impl Checker<'_> {
 
     /// Reads one value. After an error the value stays away; the error keeps the contract from
     /// being used.
-    fn read(&mut self, setting: &At<Setting>, into: &mut Values) {
+    fn read(&mut self, setting: &At<Setting>, own: Option<&str>, into: &mut Values) {
         let (row, place) = (setting.value.row, setting.place);
         match (&setting.value.value, row) {
             (Written::Text(text), Row::Dir) => {
@@ -327,11 +328,9 @@ impl Checker<'_> {
             }
             (Written::Texts(names), Row::Needs) => {
                 for name in names {
-                    into.needs.extend(
-                        self.names
-                            .check(name, self.sink)
-                            .map(|index| At::new(index, name.place)),
-                    );
+                    let found = self.names.checks(name, own, self.sink);
+                    let found = found.into_iter().map(|index| At::new(index, name.place));
+                    into.needs.extend(found);
                 }
             }
             (Written::Texts(tags), _) => {

@@ -307,10 +307,11 @@ impl Checker<'_> {
                         .help("move the `use` out of the block, or give the check its `tier`"),
                 );
             }
-            for name in names {
-                let Some(index) = self.names.check(name, self.sink) else {
-                    continue;
-                };
+            let named = names.iter().flat_map(|name| {
+                let found = self.names.checks(name, None, self.sink);
+                found.into_iter().map(move |index| (name, index))
+            });
+            for (name, index) in named.collect::<Vec<_>>() {
                 let check = self.names.defined[index];
                 self.report_changed_in_none(check, conditions, Some(name.place));
                 all[index].push(Placement {

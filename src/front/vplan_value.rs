@@ -5,7 +5,7 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
 use crate::base::setting::Takes;
 use crate::base::span::{Place, SourceId, Span};
-use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
+use crate::base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, parse_size};
 use crate::base::vocabulary::ReportKind;
 use crate::check::request::{Assertion, FileType};
 use crate::contract::draft::{At, Sel, SelKind, Setting, Written};
@@ -161,10 +161,13 @@ impl Values<'_> {
         parse_duration(word)
             .map_err(|e| {
                 let message = format!("{} is no duration", shown(word));
-                let help = (e == UnitError::NoUnit).then(|| format!("did you mean `{word}s`?"));
-                let help = help.unwrap_or_else(|| {
-                    "a duration is written `500ms`, `30s`, `10m` or `2h`".to_owned()
-                });
+                let whole = word.bytes().all(|b| b.is_ascii_digit());
+                let meant = meant_duration(word);
+                let meant = meant.or_else(|| whole.then(|| format!("{word}s")));
+                let help = meant.map_or_else(
+                    || "a duration is written `500ms`, `30s`, `10m`, `2h` or `1h30m`".to_owned(),
+                    |meant| format!("did you mean `{meant}`?"),
+                );
                 self.fault(error::BAD_DURATION, arg, message, unit_fault(e), Some(help));
             })
             .ok()
@@ -352,6 +355,9 @@ fn unit_fault(error: UnitError) -> &'static str {
         UnitError::Number => "a number is expected at its beginning",
         UnitError::NoUnit => "the unit is missing",
         UnitError::UnknownUnit => "the unit is unknown",
+        UnitError::Parts => {
+            "hours, minutes, seconds, milliseconds: each once, each less than one of the unit before it"
+        }
         UnitError::Zero => "it must be more than zero",
         UnitError::Overflow => "it is too large",
     }

@@ -136,11 +136,11 @@ impl<'a> Input<'a> {
         let known_tags: BTreeSet<&str> = tags().collect();
         for selector in names.iter().chain(only) {
             match selector {
-                Selector::Name(name) if !known.contains(name.as_str()) => {
+                Selector::Name(_) if !known.iter().any(|id| selector.selects(id, &[])) => {
                     return Err(PlanError::unknown(
                         error::UNKNOWN_CHECK,
                         "check",
-                        name,
+                        &selector_text(selector),
                         ids(),
                     ));
                 }

@@ -3,6 +3,7 @@
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
+use crate::base::name::{is_pattern, matches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ pub enum Mode {
 /// A selector of `--only`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selector {
-    /// A check.
+    /// A check, or a pattern of names.
     Name(String),
     /// `tag:NAME`
     Tag(String),
@@ -67,7 +68,7 @@ impl Selector {
     #[must_use]
     pub fn selects(&self, id: &str, tags: &[String]) -> bool {
         match self {
-            Selector::Name(name) => name == id,
+            Selector::Name(name) => name == id || is_pattern(name) && matches(name, id),
             Selector::Tag(tag) => tags.contains(tag),
         }
     }

@@ -232,7 +232,7 @@ fn is_id(id: &str) -> bool {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part
                 .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '#'))
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '#'))
     };
     id.len() <= LONGEST_ID && id.split('/').all(name)
 }

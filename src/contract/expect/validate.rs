@@ -3,6 +3,7 @@
 use super::{Assertion, AssertionKind, Expect};
 use crate::base::change::{ChangeSet, ChangedFile, split_status};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::name::is_pattern;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -10,11 +11,11 @@ use crate::contract::checker::Checker;
 use crate::contract::draft::{self, At, ExpectLine};
 use crate::contract::error::{
     DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE, PATH,
-    TESTS_MISPLACED, UNKNOWN_CHECK, UNKNOWN_ROLE,
+    TESTS_MISPLACED, UNKNOWN_ROLE,
 };
-use crate::contract::resolve::{Names, line};
+use crate::contract::resolve::{Names, line, matched};
 use crate::contract::selection::{repo_path, warn_of_glob};
-use crate::contract::{BUILT_IN_ROLES, Contract};
+use crate::contract::{BUILT_IN_ROLES, CheckIndex, Contract};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks the tests of a file of tests, against the contract that they are about.
@@ -26,8 +27,13 @@ pub fn validate_tests(
     sources: &Sources,
     sink: &mut Diagnostics,
 ) -> Vec<Expect> {
+    let checks = || contract.checks.numbered();
     let known = KnownNames {
-        checks: contract.checks.iter().map(|c| c.id.as_str()).collect(),
+        checks: checks().map(|(_, c)| c.id.as_str()).collect(),
+        named: checks()
+            .filter(|(_, c)| c.named)
+            .map(|(index, c)| (c.id.as_str(), index))
+            .collect(),
         roles: contract.roles.keys().map(String::as_str).collect(),
         names: &Names::none(),
     };
@@ -44,29 +50,23 @@ impl Checker<'_> {
                     .help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"),
             );
         }
+        let named = self.names.named();
+        let ids = self.ids.iter().map(String::as_str);
         let known = KnownNames {
-            checks: self
-                .names
-                .defined
-                .iter()
-                .filter_map(|c| Some(c.name.as_ref()?.value.as_str()))
-                .collect(),
+            checks: named.keys().copied().chain(ids).collect(),
+            named: named.clone(),
             roles: self.names.roles.clone(),
             names: &self.names,
         };
-        let checks = known
-            .checks
-            .iter()
-            .copied()
-            .chain(self.ids.iter().map(String::as_str))
-            .collect();
-        KnownNames { checks, ..known }.expects(&self.draft.expects, self.sources, self.sink)
+        known.expects(&self.draft.expects, self.sources, self.sink)
     }
 }
 
 /// The names that a test may use.
 struct KnownNames<'k> {
     checks: BTreeSet<&'k str>,
+    /// Those that a pattern can match.
+    named: BTreeMap<&'k str, CheckIndex>,
     roles: BTreeSet<&'k str>,
     /// For suggestions.
     names: &'k Names<'k>,
@@ -255,18 +255,28 @@ impl KnownNames<'_> {
         closed: bool,
         sink: &mut Diagnostics,
     ) -> Option<Assertion> {
-        let known = |name: &str| self.checks.contains(name) || self.names.is_absent(name);
-        for name in names.iter().filter(|n| closed && !known(&n.value)) {
-            sink.push(self.names.unknown(
-                UNKNOWN_CHECK,
-                "check",
-                name.as_ref(),
-                self.checks.iter().copied(),
-            ));
+        let mut meant = Vec::with_capacity(names.len());
+        for name in names {
+            let is_pattern = is_pattern(&name.value);
+            let found = if is_pattern {
+                let found = matched(&name.value, &self.named).into_iter();
+                found
+                    .map(|(_, id)| At::new(id.to_owned(), name.place))
+                    .collect()
+            } else if !closed || self.checks.contains(name.value.as_str()) {
+                vec![name.clone()]
+            } else {
+                Vec::new()
+            };
+            if found.is_empty() && !self.names.is_absent(&name.value) {
+                let known = self.checks.iter().copied();
+                sink.push(self.names.unknown_check(name.as_ref(), known));
+            }
+            meant.extend(found);
         }
         Some(Assertion {
             kind,
-            names: names.to_vec(),
+            names: meant,
             place,
         })
     }

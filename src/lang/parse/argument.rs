@@ -3,6 +3,7 @@
 use super::Parser;
 use super::token::{self, Kind, Token};
 use crate::base::diagnostic::Diagnostic;
+use crate::base::name::{is_name, is_pattern, is_reference};
 use crate::base::span::Span;
 use crate::lang::ast::{Arg, Value};
 use crate::lang::error::{self, shown};
@@ -223,7 +224,7 @@ impl<'a> Parser<'a> {
                 });
             }
             (Item::Reference, Kind::Word(word)) => {
-                parts.broken |= !self.name(word, token.span, true);
+                parts.broken |= !is_pattern(word) && !self.name(word, token.span, true);
                 parts.args.push(Arg {
                     span: token.span,
                     value: Value::Word(word),
@@ -241,7 +242,7 @@ impl<'a> Parser<'a> {
                     value: Value::Str { text, verbatim },
                 });
             }
-            (Item::Sel, Kind::Word(word)) if word.split('/').all(token::is_name) => {
+            (Item::Sel, Kind::Word(word)) if is_reference(word) => {
                 parts.broken |= !self.name(word, token.span, true);
                 parts.args.push(Arg {
                     span: token.span,
@@ -273,7 +274,7 @@ impl<'a> Parser<'a> {
                 let help = format!("write {} without quotes", shown(&text));
                 // The name is known all the same.
                 if let (Item::Name, Cow::Borrowed(name)) = (item, &text)
-                    && token::is_name(name)
+                    && is_name(name)
                 {
                     parts.args.push(Arg {
                         span: token.span,
@@ -512,17 +513,16 @@ impl<'a> Parser<'a> {
     /// Reports an invalid name. Returns `true` for a valid one.
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
-        let mut parts = text.split('/');
         let ok = if reference {
-            parts.all(token::is_name)
+            is_reference(text)
         } else {
-            token::is_name(text)
+            is_name(text)
         };
         if !ok {
             let help = if !reference && text.contains('/') {
                 "a `/` only stands in the name of something imported"
             } else {
-                "a name begins with a letter or `_`, and has letters, digits, `_` and `-`"
+                "a name begins with a letter or `_`, has letters, digits, `_`, `-`, and inside `.` and `:`"
             };
             self.report(
                 Diagnostic::error(error::BAD_NAME, format!("{} is no name", shown(text)))

@@ -6,6 +6,7 @@ use super::line::{self, Line};
 use super::meant::meant;
 use super::{Parser, token};
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
+use crate::base::name::is_name;
 use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::{Arg, Node, Value};
@@ -395,9 +396,9 @@ impl<'a> Parser<'a> {
         let context = self.context();
         let (brace, colon) = (rest.trim() == "{", rest.trim() == ":");
         let is_outer = matches!(context, Context::Top | Context::Group);
-        let Some(statement) = statement::find("check", context).filter(|_| {
-            is_outer && (brace || colon) && token::is_name(word) && !self.is_answered(word)
-        }) else {
+        let Some(statement) = statement::find("check", context)
+            .filter(|_| is_outer && (brace || colon) && is_name(word) && !self.is_answered(word))
+        else {
             return false;
         };
         let (first, text) = self.first_below(line);

@@ -1,10 +1,10 @@
 //! Writes a faulty line as its author may have meant it: the same words in the form that the
 //! statement's slots ask for. Only a line that reads without an error is offered.
 
-use super::token::{is_name, is_reference};
 use super::{Caps, Parser};
 use crate::base::command::{is_env_name, quote};
 use crate::base::diagnostic::Severity;
+use crate::base::name::{is_name, is_reference};
 use crate::base::span::{SourceId, Span};
 use crate::base::unit::parse_duration;
 use crate::base::word::{Word, is_unsafe_to_show};
@@ -148,9 +148,12 @@ fn assignment(rest: &str) -> Option<String> {
     Some(format!("{name}={value}"))
 }
 
-/// Writes a name as one that a check may have: `test:unit` is `test-unit`.
+/// Writes a name as one that a check may have: `test@unit` is `test-unit`.
 fn check_name(text: &str) -> Option<String> {
     let text = unquoted(text).unwrap_or(text);
+    if is_name(text) {
+        return Some(text.to_owned());
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut name = String::new();
     for c in text.trim().chars() {
@@ -286,7 +289,10 @@ fn one(item: Item, bits: &mut Bits) -> Option<String> {
     let bit = bits.next()?;
     Some(match (item, bit) {
         (Item::Str | Item::Sel | Item::Glob, Bit::Str(text)) => text,
-        (Item::Sel, Bit::Word(word)) if is_reference(word.strip_prefix('!').unwrap_or(&word)) => {
+        // What has a dot may be a name, but is a file more often.
+        (Item::Sel, Bit::Word(word))
+            if is_reference(word.strip_prefix('!').unwrap_or(&word)) && !word.contains('.') =>
+        {
             word
         }
         (Item::Str | Item::Sel | Item::Glob, Bit::Word(word)) if !word.contains('\\') => {
@@ -296,7 +302,11 @@ fn one(item: Item, bits: &mut Bits) -> Option<String> {
         (Item::Reference, Bit::Word(word)) if is_reference(&word) => word,
         (Item::Name | Item::Reference, Bit::Str(text) | Bit::Word(text)) => {
             let name = unquoted(&text).unwrap_or(&text);
-            let name = name.replace([':', '.', ' '], "-");
+            let name = if is_reference(name) {
+                name.to_owned()
+            } else {
+                name.replace([':', '.', ' '], "-")
+            };
             is_reference(&name).then_some(name)?
         }
         (Item::Word(what), Bit::Str(text) | Bit::Word(text)) => {
@@ -538,7 +548,7 @@ mod tests {
             (Context::Top, "sequence a b before c", "sequence a, b -> c"),
             (
                 Context::Top,
-                "check test:unit: npm t",
+                "check test@unit: npm t",
                 "check test-unit: npm t",
             ),
             (

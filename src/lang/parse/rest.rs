@@ -51,20 +51,12 @@ impl<'a> Parser<'a> {
                     || command.starts_with([' ', '\t'])
                     || command.starts_with("\\\n"))
             {
-                parts.broken = true;
                 let label = if spaced {
                     "a blank before it"
                 } else {
                     "no blank behind it"
                 };
-                self.report(
-                    Diagnostic::error(
-                        error::CHECK_COLON,
-                        "the `:` of a check stands directly behind its name",
-                    )
-                    .label(self.place(colon), label)
-                    .help(format!("write `check {name}: {}`", command.trim())),
-                );
+                self.bad_colon(colon, label, name, command, parts);
             }
             parts.args.push(Arg {
                 span: colon,
@@ -90,6 +82,22 @@ impl<'a> Parser<'a> {
                 return;
             }
             return self.command(":", command, at(command), parts);
+        }
+        if let Some((short, command)) = name.split_once(':')
+            && !next.starts_with('{')
+            && !parts.broken
+        {
+            // `check lint:pnpm lint`
+            let colon = span.start + short.len();
+            let command = format!("{command}{behind}");
+            self.bad_colon(
+                Span::new(colon, colon + 1),
+                "no blank behind it",
+                short,
+                &command,
+                parts,
+            );
+            return;
         }
         let reported = self.out.len();
         let mut tokens = self.tokens(next, at(next), parts);
@@ -132,6 +140,25 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+    }
+
+    fn bad_colon(
+        &mut self,
+        colon: Span,
+        label: &str,
+        name: &str,
+        command: &str,
+        parts: &mut Parts<'a>,
+    ) {
+        parts.broken = true;
+        self.report(
+            Diagnostic::error(
+                error::CHECK_COLON,
+                "the `:` of a check stands directly behind its name",
+            )
+            .label(self.place(colon), label)
+            .help(format!("write `check {name}: {}`", command.trim())),
+        );
     }
 
     pub(super) fn command(

@@ -202,15 +202,14 @@ fn mark(input: &str) -> Parsed<'_, &'static str> {
     .parse(input)
 }
 
-/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`.
+/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`. A `:` is part of it
+/// where more of the word follows.
 pub(super) fn word(input: &str) -> Parsed<'_, &str> {
-    let plain = |c: char| {
-        !matches!(
-            c,
-            ' ' | '\t' | '\n' | '"' | '\'' | '{' | '}' | '=' | ',' | ':' | '\\'
-        )
-    };
-    let (_, run) = take_while1(plain).parse(input)?;
+    let mut run = recognize((
+        take_while1(is_plain),
+        many0_count((tag(":"), take_while1(is_plain))),
+    ));
+    let (_, run) = run.parse(input)?;
     let end = run.find("->").filter(|i| *i > 0).unwrap_or(run.len());
     Ok((
         input.get(end..).unwrap_or_default(),
@@ -218,23 +217,16 @@ pub(super) fn word(input: &str) -> Parsed<'_, &str> {
     ))
 }
 
+fn is_plain(c: char) -> bool {
+    !matches!(
+        c,
+        ' ' | '\t' | '\n' | '"' | '\'' | '{' | '}' | '=' | ',' | ':' | '\\'
+    )
+}
+
 /// Reads blanks, and backslashes that join lines.
 pub(super) fn blanks(input: &str) -> Parsed<'_, usize> {
     many0_count(alt((take_while1(|c| matches!(c, ' ' | '\t')), tag("\\\n")))).parse(input)
-}
-
-/// Whether a word is a name: `[A-Za-z_][A-Za-z0-9_-]*`.
-pub(super) fn is_name(text: &str) -> bool {
-    let head = take_while_m_n::<_, &str, ()>(1, 1, |c: char| c.is_ascii_alphabetic() || c == '_');
-    let tail = take_while(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    (head, tail)
-        .parse(text)
-        .is_ok_and(|(rest, _)| rest.is_empty())
-}
-
-/// Whether a word is a name, perhaps in namespaces: `web/unit`.
-pub(super) fn is_reference(text: &str) -> bool {
-    text.split('/').all(is_name)
 }
 
 #[cfg(test)]
@@ -280,24 +272,15 @@ mod tests {
             ("'a", vec!["<>e"], 1),
             ("it's", vec!["it", "<>e"], 1),
             ("a: b", vec!["a", "`:", "b"], 0),
+            (
+                "a:b a::b :c d:",
+                vec!["a:b", "a", "`:", "`:", "b", "`:", "c", "d", "`:"],
+                0,
+            ),
             ("\\x", vec!["\\", "x"], 0),
         ] {
             let want: Vec<String> = want.into_iter().map(str::to_owned).collect();
             assert_eq!(read(line), (want, faults), "{line}");
-        }
-    }
-
-    #[test]
-    fn names() {
-        for (text, want) in [
-            ("a", true),
-            ("_a-9", true),
-            ("9a", false),
-            ("-a", false),
-            ("", false),
-            ("ä", false),
-        ] {
-            assert_eq!(is_name(text), want, "{text}");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::settings::{About, Finding, compare, finding, shown};
 use super::shared::budget;
 use super::{At, Class};
 use crate::base::change::Status;
+use crate::base::name::is_pattern;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
@@ -83,6 +84,12 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let mut asked = request.clone();
     let known = |list: &[Selector]| -> Vec<Selector> {
         let known = |selector: &Selector| match selector {
+            Selector::Name(name) if is_pattern(name) => {
+                let mut checks = old.contract.checks.iter();
+                checks
+                    .any(|c| selector.selects(&c.id, &c.tags))
+                    .then(|| selector.clone())
+            }
             Selector::Name(name) => then(name).map(Selector::Name),
             Selector::Tag(tag) => tags.contains(tag.as_str()).then(|| selector.clone()),
         };
