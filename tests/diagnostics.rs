@@ -498,6 +498,111 @@ const EXAMPLES: &[Example] = &[
         labels: &[("aaab", "did you mean `aaaa`?")],
     },
     Example {
+        text: "each p in a b {\n  check x-{p}: y\n  check z-{p} {\n    run y\n    timeout {p}\n  }\n}\n",
+        code: "lang::hole_place",
+        message: "the value of `{p}` cannot stand here",
+        help: Some(
+            "values stand in names, in \"…\", in the words of a command and in the value of an `env`",
+        ),
+        labels: &[("{p}", "no hole here")],
+    },
+    Example {
+        text: "each py: 3.12 3.13 {\n  check unit-{py}: x\n}\n",
+        code: "lang::each_head",
+        message: "an `each` is written `each NAME in VALUE … {`",
+        help: Some("write `each py in 3.12 3.13 {`"),
+        labels: &[(
+            "py: 3.12 3.13",
+            "names, `in`, and what they stand for, are expected",
+        )],
+    },
+    Example {
+        text: "each a b in x, y z {\n  check {a}-{b}: x\n}\n",
+        code: "lang::each_row",
+        message: "row 1 has 1 value, the `each` has 2 names, `a` and `b`",
+        help: Some(
+            "a `,` stands between rows, blanks between the values of a row; quote a value with blanks",
+        ),
+        labels: &[("x", "another number")],
+    },
+    Example {
+        text: "each p in packages/* {\n  check x-{p}: y\n}\n",
+        code: "lang::each_glob",
+        message: "`packages/*` is a value here, not a glob",
+        help: Some("write the values out, or `'packages/*'` for this one"),
+        labels: &[("packages/*", "nothing is looked up")],
+    },
+    Example {
+        text: "each changed in a b {\n  check x-{changed}: y\n}\n",
+        code: "lang::each_reserved",
+        message: "`{changed}` means the changed files",
+        help: Some("give it another name"),
+        labels: &[("changed", "a reserved name")],
+    },
+    Example {
+        text: "each p in a b {\n  each p in c {\n    check x-{p}: y\n  }\n}\n",
+        code: "lang::each_shadows",
+        message: "`p` is a name of an `each` already",
+        help: Some("give one of them another name"),
+        labels: &[("p", "again here"), ("each", "a name of this one")],
+    },
+    Example {
+        text: "each p in a b {\n  check x-{p}: y\n  limits {\n    jobs 2\n  }\n}\n",
+        code: "lang::each_holds",
+        message: "`limits` cannot stand in an `each`",
+        help: Some("it stands at the top level"),
+        labels: &[("limits", "not here")],
+    },
+    Example {
+        text: "each a in 1 {\neach b in 1 {\neach c in 1 {\neach d in 1 {\neach e in 1 {\n\
+               run x {a}{b}{c}{d}{e}\n}\n}\n}\n}\n}\n",
+        code: "lang::each_depth",
+        message: "more than 4 `each` blocks inside each other",
+        help: Some(
+            "one `each` may have several names: `each NAME NAME in VALUE VALUE, VALUE VALUE {`",
+        ),
+        labels: &[("each", "one too many")],
+    },
+    Example {
+        text: "each p in 3.12 3.13 3.12 {\n  check x-{p}: y\n}\n",
+        code: "contract::each_twice",
+        message: "the row `3.12` is there twice",
+        help: Some("keep one of them"),
+        labels: &[("3.12", "again here"), ("3.12", "first here")],
+    },
+    Example {
+        text: "each a b in 1 x, 2 y {\n  check x-{a}: y\n}\n",
+        code: "contract::each_unused",
+        message: "`{b}` is used nowhere in the block",
+        help: Some("write `{b}` where the value stands, or leave it out"),
+        labels: &[("b", "a name without a use")],
+    },
+    Example {
+        text: "each py in 3.12 3.13 {\n  check unit: tox -e {py}\n}\n",
+        code: "contract::each_same_name",
+        message: "several rows make the check `unit`",
+        help: Some("put the value into the name: `unit-{py}`"),
+        labels: &[("unit", "the same in each row, in the row py = 3.13")],
+    },
+    Example {
+        text: "each py in 3.12 3.13 {\n  check {py}-tests: tox -e {py}\n}\n",
+        code: "contract::each_name",
+        message: "`3.12-tests` is no name",
+        help: Some("write `tests-{py}`"),
+        labels: &[("{py}-tests", "made here, in the row py = 3.12")],
+    },
+    Example {
+        text: "each a in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 {\n\
+               each b in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 {\n\
+               each c in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 {\n\
+               each d in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 {\n\
+               check x-{a}-{b}-{c}-{d}: y\n}\n}\n}\n}\n",
+        code: "contract::each_too_many",
+        message: "38416 checks with all rows, 30000 are the most",
+        help: Some("an `each` inside another multiplies the rows"),
+        labels: &[("each", "nothing was written out")],
+    },
+    Example {
         text: "check a {\n  run true\n  needs *\n}\n",
         code: "contract::pattern_all",
         message: "`*` alone names no check",
@@ -1052,6 +1157,83 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     ("check 1a: true\n", &[("lang::bad_name", "1a")]),
     ("check unit.: true\n", &[("lang::bad_name", "unit.")]),
+    ("each {\n  check a: b\n}\n", &[("lang::each_head", "each")]),
+    (
+        "each p in {\n  check a-{p}: b\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "for p in 1 2 {\n  check a-{p}: b\n}\nmatrix {\n  check c: d\n}\n",
+        &[("lang::each_head", "for"), ("lang::each_head", "matrix")],
+    ),
+    (
+        "each p in 1, 2 {\n  check a-{p}: b\n}\n",
+        &[("lang::each_row", ",")],
+    ),
+    (
+        "each p in $x a|b \"$(y)\" {\n  check a-{p}: b\n}\n",
+        &[
+            ("lang::each_row", "$x"),
+            ("lang::each_row", "a|b"),
+            ("lang::each_row", "\"$(y)\""),
+        ],
+    ),
+    (
+        "each p in \"a*\" 'b*' {\n  check a: b {p}\n}\n",
+        &[("lang::each_glob", "\"a*\"")],
+    ),
+    (
+        "each p p in a b {\n  check a-{p}: b\n}\n",
+        &[("lang::each_shadows", "p")],
+    ),
+    (
+        "each p in a b {\n  check a-{q}: b {r} x{s} \"{t}\" '{u}' {{p}}\n}\n",
+        &[
+            ("lang::unknown_hole", "a-{q}"),
+            ("lang::unknown_hole", "{r}"),
+            ("lang::unknown_hole", "{{p}}"),
+            ("lang::unknown_hole", "x{s}"),
+            ("lang::unknown_hole", "\"{t}\""),
+        ],
+    ),
+    (
+        "each p in a b {\n  whenChangedAny \"{q}/**\" '{r}/**' {\n    check a-{p}: b\n  }\n}\n",
+        &[("lang::unknown_hole", "\"{q}/**\"")],
+    ),
+    (
+        "each p in a b {\n  check a-{p} {\n    {p} x\n  }\n  check b-{p} {\n    shell x {p} | y\n  }\n}\n",
+        &[
+            ("lang::hole_place", "{p}"),
+            ("lang::hole_place", "x {p} | y"),
+        ],
+    ),
+    (
+        "each p in a b {\n  import \"{p}.vplan\" as {p}\n}\n",
+        &[("contract::import_source", "\"{p}.vplan\"")],
+    ),
+    (
+        "whenChangedAny \"{x}/**\" '{y}/**' {\n  check a-{z}: b {v}\n}\n",
+        &[
+            ("lang::unknown_hole", "\"{x}/**\""),
+            ("lang::unknown_hole", "a-{z}"),
+            ("lang::unknown_hole", "{v}"),
+        ],
+    ),
+    (
+        "whenChangedAny \"a\" {\n  each p in a b {\n    expect \"x\" {\n      plan\n    }\n    check a-{p}: b\n  }\n}\n",
+        &[("lang::each_holds", "expect")],
+    ),
+    (
+        "each p in a b {\n  check a-{p}: b\n  expect \"same\" {\n    plan\n  }\n}\n",
+        &[("contract::each_same_name", "\"same\"")],
+    ),
+    (
+        "each p in c++ a/b {\n  check a-{p}: b\n  byRole tester {\n    use a-{p}\n  }\n}\n",
+        &[
+            ("contract::each_name", "a-{p}"),
+            ("contract::each_name", "a-{p}"),
+        ],
+    ),
     ("check tag:x: true\n", &[("lang::bad_name", "tag:x")]),
     ("check test-*: true\n", &[("lang::bad_name", "test-*")]),
     ("check lint:pnpm lint\n", &[("lang::check_colon", ":")]),

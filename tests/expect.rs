@@ -95,7 +95,7 @@ byRole tester {
 }
 sequence build-* -> test:*
 expect "all of them, in this order" {
-  plan build-* test:* py3.14
+  plan build-core build-web py* build-all test:*
 }
 expect "some of them" {
   runs py* test:unit
@@ -108,7 +108,7 @@ expect "some of them" {
     project.run(&["test"]).exits(0);
     let plan = |args: &[&str]| {
         let plan = project
-            .run(&[&["plan", "--changed-none"][..], args].concat())
+            .run(&[&["plan", "--changed-none", "--format", "json"][..], args].concat())
             .exits(0)
             .json();
         let ids = plan["steps"].as_array().unwrap().iter();
@@ -146,7 +146,7 @@ expect "some of them" {
     });
     let digest = |project: &Project| {
         project
-            .run(&["plan", "--changed-none", "--run-end"])
+            .run(&["plan", "--changed-none", "--run-end", "--format", "json"])
             .exits(0)
             .json()["steps"]
             .clone()

@@ -103,9 +103,11 @@ fn every_word_of_the_grammar_is_known() {
     let mut known: BTreeSet<String> = STATEMENTS.iter().map(|s| s.word.to_owned()).collect();
     for statement in STATEMENTS.iter() {
         for slot in statement.slots {
-            if let Slot::Literal(word) | Slot::Optional(word, _) = slot {
-                known.insert((*word).to_owned());
-            }
+            match slot {
+                Slot::Literal(word) | Slot::Optional(word, _) => known.insert((*word).to_owned()),
+                Slot::Each => known.insert("in".to_owned()),
+                _ => false,
+            };
         }
     }
     // The values of settings that are one of a few words: each of them is taken, and no other.
@@ -129,6 +131,11 @@ fn every_word_of_the_grammar_is_known() {
             "check a {\n  run x\n  severity ",
             "\n}",
             &["blocking", "warning"],
+        ),
+        (
+            "check a {\n  run x\n  timeout 1",
+            "\n}",
+            &["h", "m", "s", "ms"],
         ),
         (
             "gate {\n  on-exhausted ",

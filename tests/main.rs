@@ -21,6 +21,7 @@ mod convert;
 mod default_base;
 mod diagnostics;
 mod diff;
+mod each;
 mod engine;
 mod examples;
 mod execution;

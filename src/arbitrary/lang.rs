@@ -4,7 +4,7 @@
 use crate::base::command::{Env, quote};
 use crate::base::setting::{Row, Takes};
 use crate::base::word::Word;
-use proptest::collection::{btree_map, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::Union;
@@ -280,7 +280,8 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
 
 /// A name.
 pub fn name() -> impl Strategy<Value = String> {
-    "[A-Za-z_][A-Za-z0-9_-]{0,7}"
+    "[A-Za-z_]([A-Za-z0-9_.:-]{0,6}[A-Za-z0-9_-])?"
+        .prop_filter("a tag", |name| !name.starts_with("tag:"))
 }
 
 /// The text of a string or an argument: words with everything in them that means something
@@ -476,6 +477,34 @@ fn check() -> impl Strategy<Value = Line> {
     prop_oneof![block, short, anonymous]
 }
 
+/// An `each` with a check, whose name, words and globs have its hole.
+fn each() -> impl Strategy<Value = Line> {
+    let values = btree_set("[a-z0-9.]{1,3}", 1..4);
+    (name(), values, command()).prop_map(|(name, values, command)| {
+        let values = values.into_iter().map(Piece::Arg);
+        let hole = || ["'{x}'", "\"{x}.y\"", "{x}", "a{x}"].map(bare);
+        let check = [
+            bare("check"),
+            bare(format!("a{{x}}{name}")),
+            Piece::Glued(":"),
+        ];
+        let check = line(check.into_iter().chain(command).chain(hole()).collect());
+        let inside = Line {
+            pieces: vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")],
+            body: Some(vec![check]),
+            free: false,
+        };
+        Line {
+            pieces: [bare("each"), bare("x"), bare("in")]
+                .into_iter()
+                .chain(values)
+                .collect(),
+            body: Some(vec![inside]),
+            free: false,
+        }
+    })
+}
+
 fn entry() -> impl Strategy<Value = Line> {
     check().prop_recursive(4, 24, 4, |inner| {
         let head = prop_oneof![
@@ -490,7 +519,7 @@ fn entry() -> impl Strategy<Value = Line> {
             body: Some(body),
             free: false,
         });
-        prop_oneof![check(), group]
+        prop_oneof![4 => check(), 4 => group, 1 => each()]
     })
 }
 

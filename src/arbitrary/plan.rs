@@ -164,7 +164,7 @@ pub fn condition() -> impl Strategy<Value = Condition> {
     ];
     (test, 1_usize..100).prop_map(|(test, line)| Condition {
         line,
-        source: SourceId::default(),
+        place: Place::default(),
         test,
     })
 }
@@ -368,7 +368,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                     tier,
                     selection,
                     line: 80 + i,
-                    source: SourceId::default(),
+                    place: Place::default(),
                 });
             let (max_checks, jobs, restricted) = limits;
             let mut contract = Contract {

@@ -134,8 +134,8 @@ impl Diagnostics {
     }
 
     /// Keeps the messages for which `keep` returns true.
-    pub fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {
-        self.0.retain(keep);
+    pub fn retain(&mut self, keep: impl FnMut(&mut Diagnostic) -> bool) {
+        self.0.retain_mut(keep);
     }
 
     /// Returns all messages in the order in which they were found.

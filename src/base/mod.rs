@@ -8,6 +8,7 @@ pub mod command;
 pub mod diagnostic;
 pub mod glob;
 pub mod graph;
+pub mod hole;
 pub mod index;
 pub mod inert;
 pub mod markup;

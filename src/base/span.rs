@@ -66,12 +66,18 @@ pub struct Place {
     pub source: SourceId,
     /// The range in it.
     pub span: Span,
+    /// The row of the `each` blocks around it: the number in the rows of its file, from 1. None is 0.
+    pub row: u32,
 }
 
 impl Place {
-    /// Makes a place.
+    /// Makes a place that no `each` is around.
     #[must_use]
     pub fn new(source: SourceId, span: Span) -> Self {
-        Self { source, span }
+        Self {
+            source,
+            span,
+            row: 0,
+        }
     }
 }

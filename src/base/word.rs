@@ -1,5 +1,6 @@
 //! Byte strings: how they are kept, written as JSON, and shown to people.
 
+use super::hole::has_hole;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -252,11 +253,25 @@ pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str)
 #[must_use]
 pub fn quote_string(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);
-    let escapes = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
-    if !hidden && escapes > 0 && !text.contains('\'') {
+    if !hidden && text.contains(['"', '\\']) && !text.contains('\'') {
         return Cow::Owned(format!("'{text}'"));
     }
-    let mut out = String::with_capacity(text.len() + escapes + 2);
+    Cow::Owned(quote_with_holes(text))
+}
+
+/// Quotes a string so that no hole in it is filled, where it may have some: in `'…'`, if it can be.
+#[must_use]
+pub fn quote_literal(text: &str) -> Cow<'_, str> {
+    if has_hole(text) && !text.contains('\'') && !text.chars().any(is_unsafe_to_show) {
+        return Cow::Owned(format!("'{text}'"));
+    }
+    quote_string(text)
+}
+
+/// Writes a string of the language in which holes are to be filled.
+#[must_use]
+pub fn quote_with_holes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
         match c {
@@ -269,7 +284,7 @@ pub fn quote_string(text: &str) -> Cow<'_, str> {
         }
     }
     out.push('"');
-    Cow::Owned(out)
+    out
 }
 
 #[cfg(test)]

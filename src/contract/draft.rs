@@ -6,6 +6,8 @@
 
 use crate::base::canon::Digest;
 use crate::base::command::Command;
+use crate::base::diagnostic::Diagnostics;
+use crate::base::hole::Values;
 use crate::base::index::{Dense, Index as _, at};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
@@ -13,6 +15,7 @@ use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::request::Assertion;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value and the place it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +85,57 @@ pub struct Draft {
     pub expects: Vec<Expect>,
     /// `tests` statements, which only files of tests have.
     pub tests: Vec<At<String>>,
+    /// The rows of `each` blocks, of each file.
+    pub rows: Rows,
+}
+
+/// The rows of the `each` blocks of some files; a [`Place`] has the number of its row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows(BTreeMap<SourceId, Vec<Values>>);
+
+impl Rows {
+    /// Adds a row of a file: the values of all `each` blocks around. Returns its number.
+    pub fn add(&mut self, source: SourceId, values: Values) -> u32 {
+        let rows = self.0.entry(source).or_default();
+        rows.push(values);
+        u32::try_from(rows.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Adds the rows of other files.
+    pub fn append(&mut self, other: &Self) {
+        let other = other.0.iter().map(|(source, rows)| (*source, rows.clone()));
+        self.0.extend(other);
+    }
+
+    /// Returns the values of the row that a place is in, if it is in one.
+    #[must_use]
+    pub fn of(&self, place: Place) -> Option<&Values> {
+        let number = usize::try_from(place.row).ok()?.checked_sub(1)?;
+        self.0.get(&place.source)?.get(number)
+    }
+
+    /// Names the row in each message about a text in one. Of messages that say the same of several
+    /// rows, the first is kept.
+    pub fn name_in(&self, messages: &mut Diagnostics) {
+        let mut said = BTreeSet::new();
+        messages.retain(|message| {
+            let Some(first) = message.labels.first().filter(|label| label.place.row > 0) else {
+                return true;
+            };
+            let Place { source, span, .. } = first.place;
+            if !said.insert((message.code, source, span)) {
+                return false;
+            }
+            for label in &mut message.labels {
+                if let Some(values) = self.of(label.place) {
+                    label.text.push_str(&format!(", in the row {values}"));
+                }
+                // So that it is named once.
+                label.place.row = 0;
+            }
+            true
+        });
+    }
 }
 
 crate::index!(

@@ -42,6 +42,18 @@ codes! {
     /// A number outside the range of its setting.
     NUMBER = "number";
 
+    // `each`.
+    /// A row of an `each` that is there twice.
+    EACH_TWICE = "each_twice";
+    /// A name of an `each` that nothing in its block uses.
+    EACH_UNUSED = "each_unused";
+    /// Rows of an `each` that give several checks, or tests, the same name.
+    EACH_SAME_NAME = "each_same_name";
+    /// A value that makes something that is no name.
+    EACH_NAME = "each_name";
+    /// More rows, checks or statements than the cap.
+    EACH_TOO_MANY = "each_too_many";
+
     // Checks.
     /// A check that does nothing.
     NO_VERB = "no_verb";

@@ -20,6 +20,7 @@ pub use draft::{ConditionIndex, InclusionIndex};
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
 use crate::base::glob::Selection;
+use crate::base::hole::Values;
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::setting::Settings;
@@ -27,7 +28,7 @@ use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::RewriteRule;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report};
-use draft::Imported;
+use draft::{Imported, Rows};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,9 +72,19 @@ pub struct Contract {
     pub judge_with: Option<Command>,
     /// The contract's own tests, in file order. No plan depends on them.
     pub expects: Vec<expect::Expect>,
+    /// The rows of `each` blocks, by the place of what stands in them.
+    pub rows: Rows,
 }
 
 impl Contract {
+    /// The values of the row that a place is in, by name; none outside of `each` blocks.
+    #[must_use]
+    pub fn row_of(&self, place: Place) -> BTreeMap<String, String> {
+        let row = self.rows.of(place).into_iter().flat_map(Values::iter);
+        row.map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
     /// The identity of the contract with all that it imports: its digest, or the digest of the
     /// digests of all files. What a person accepts.
     #[must_use]
@@ -210,8 +221,8 @@ pub struct Placement {
 pub struct Condition {
     /// Its line.
     pub line: usize,
-    /// The file of that line.
-    pub source: SourceId,
+    /// Its place.
+    pub place: Place,
     /// The assertion.
     pub test: Test,
 }
@@ -257,14 +268,14 @@ impl Test {
 pub struct Risk {
     /// Its name.
     pub name: String,
+    /// The place of its name.
+    pub place: Place,
     /// The tier it names; 2 counts as 1.
     pub tier: u8,
     /// The changed files that pull it.
     pub selection: Selection,
     /// Its line.
     pub line: usize,
-    /// The file of that line.
-    pub source: SourceId,
 }
 
 /// A `sequence`: every selected member of an earlier group runs before every one of a later group.

@@ -236,13 +236,12 @@ impl Checker<'_> {
             }
             if let Some(selection) = self.selection(&risk.items) {
                 let line = line(self.sources, risk.name.place);
-                let source = risk.name.place.source;
                 risks.push(Risk {
                     name: risk.name.value.clone(),
                     tier,
                     selection,
                     line,
-                    source,
+                    place: risk.name.place,
                 });
             }
         }

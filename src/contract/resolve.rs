@@ -1,10 +1,13 @@
 //! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
 use super::caps::Caps;
-use super::draft::{At, Check, CheckEntry, Draft, Inclusion, PathsIndex};
-use super::error::{DUPLICATE_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK};
+use super::draft::{At, Check, CheckEntry, Draft, Inclusion, PathsIndex, Rows};
+use super::error::{
+    DUPLICATE_NAME, EACH_SAME_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK,
+};
 use super::{BUILT_IN_ROLES, CheckIndex, InclusionIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::hole::Values;
 use crate::base::index::{Dense, numbered};
 use crate::base::name::{is_pattern, matches};
 use crate::base::nearest::nearest_within;
@@ -78,7 +81,7 @@ impl<'d> Names<'d> {
         } else {
             caps.name_bytes
         };
-        let chains = draft.inclusions.as_slice();
+        let chains = (draft.inclusions.as_slice(), &draft.rows);
         let named = defined
             .numbered()
             .filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
@@ -116,7 +119,7 @@ impl<'d> Names<'d> {
             checks,
             paths,
             roles,
-            inclusions: chains,
+            inclusions: chains.0,
             absent: &draft.absent,
             comparisons: Cell::new(COMPARISONS),
         }
@@ -131,7 +134,9 @@ impl<'d> Names<'d> {
         sink: &mut Diagnostics,
     ) -> Vec<CheckIndex> {
         let all = self.checks.iter().map(|(name, index)| (*name, *index));
-        let found: Vec<CheckIndex> = if is_pattern(&name.value) {
+        let found: Vec<CheckIndex> = if self.is_lone(&name.value, name.place) {
+            Vec::new()
+        } else if is_pattern(&name.value) {
             let found = matched(&name.value, &self.checks).into_iter();
             let found = found.filter(|(_, name)| Some(*name) != own);
             found.map(|(index, _)| index).collect()
@@ -143,6 +148,12 @@ impl<'d> Names<'d> {
             sink.push(self.unknown_check(name.as_ref(), all.map(|(name, _)| name)));
         }
         found
+    }
+
+    /// Whether a name is a lone `*`.
+    fn is_lone(&self, name: &str, place: Place) -> bool {
+        let own = name.strip_suffix('*');
+        own.is_some_and(|own| own.is_empty() || own == self.namespace(name, place))
     }
 
     /// A message about a name that no check has, or a pattern that matches none.
@@ -157,7 +168,7 @@ impl<'d> Names<'d> {
         let namespace = self.namespace(name.value, name.place);
         let written = name.value.strip_prefix(namespace).unwrap_or(name.value);
         let shown = visible(written.as_bytes());
-        if written == "*" {
+        if self.is_lone(name.value, name.place) {
             return Diagnostic::error(PATTERN_ALL, "`*` alone names no check")
                 .label(
                     name.place,
@@ -272,7 +283,7 @@ fn unique<'d, I>(
     what: &str,
     names: impl Iterator<Item = (&'d At<String>, I, InclusionIndex)>,
     name_bytes: usize,
-    inclusions: &[Inclusion],
+    (inclusions, rows): (&[Inclusion], &Rows),
     sink: &mut Diagnostics,
 ) -> BTreeMap<&'d str, I> {
     let mut seen: BTreeMap<&str, (I, Place, InclusionIndex)> = BTreeMap::new();
@@ -286,6 +297,17 @@ fn unique<'d, I>(
             sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
         }
         match seen.get(name.value.as_str()) {
+            Some((_, first, _)) if first.span == name.place.span && name.place.row > 0 => {
+                let shown = visible(name.value.as_bytes());
+                let error = format!("several rows make the {what} `{shown}`");
+                let error = Diagnostic::error(EACH_SAME_NAME, error)
+                    .label(name.place, "the same in each row")
+                    .help(match rows.of(name.place).and_then(Values::innermost) {
+                        Some(hole) => format!("put the value into the name: `{shown}-{{{hole}}}`"),
+                        None => "put the value into the name".to_owned(),
+                    });
+                sink.push(error);
+            }
             Some((_, first, before)) => {
                 let message = format!(
                     "{what} `{}` is defined twice",

@@ -87,6 +87,7 @@ pub fn validate_within(
     if !draft.inclusions.is_empty() {
         import::each_once(&mut own, draft);
     }
+    draft.rows.name_in(&mut own);
     sink.append(own);
     if sink.has_errors() { None } else { contract }
 }
@@ -138,6 +139,7 @@ impl Checker<'_> {
             gate: self.gate(),
             judge_with: self.judge_with(),
             expects: self.expects(),
+            rows: self.draft.rows.clone(),
             checks: checks
                 .into_iter()
                 .collect::<Option<_>>()
@@ -240,7 +242,7 @@ impl Checker<'_> {
         };
         Some(Condition {
             line: line(self.sources, head.place),
-            source: head.place.source,
+            place: head.place,
             test,
         })
     }

@@ -7,7 +7,7 @@ use super::tree::Tree;
 use crate::base::command::{Command, Env, Piece, is_env_name};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::base::word::{Word, quote_string, visible};
+use crate::base::word::{Word, quote_literal, quote_string, visible};
 use crate::check::Kind;
 use crate::lang::command::{is_shell_line, parse_command};
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,7 +227,7 @@ pub fn write_under(head: &str, title: &str, found: &Declarations, checks: &[Chec
 }
 
 fn glob_text(glob: &str) -> String {
-    quote_string(glob).into_owned()
+    quote_literal(glob).into_owned()
 }
 
 /// The variables that all checks have in common.
@@ -365,7 +365,7 @@ fn text_of_one(
         settings.push(env_text(name, value));
     }
     let list = |items: &[String]| {
-        let list: Vec<_> = items.iter().map(|item| quote_string(item)).collect();
+        let list: Vec<_> = items.iter().map(|item| quote_literal(item)).collect();
         list.join(" ")
     };
     let is_glob =

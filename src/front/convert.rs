@@ -406,13 +406,16 @@ fn essence(contract: &Contract) -> Contract {
                 let condition = contract.conditions[*index].clone();
                 *index = plain.conditions.push(Condition {
                     line: 0,
+                    place: Place::default(),
                     ..condition
                 });
             }
             placement.line = 0;
         }
     }
-    plain.risks.iter_mut().for_each(|r| r.line = 0);
+    for risk in &mut plain.risks {
+        (risk.line, risk.place) = (0, Place::default());
+    }
     plain.sequences.iter_mut().for_each(|s| s.line = 0);
     plain
         .roles

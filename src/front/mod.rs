@@ -2,6 +2,7 @@
 
 mod acode_yaml;
 pub mod convert;
+mod each;
 pub(crate) mod picomatch;
 pub mod print;
 mod ralph_tui;

@@ -5,7 +5,7 @@
 use crate::base::command::{Env, to_text};
 use crate::base::setting::Takes;
 use crate::base::unit::show_duration;
-use crate::base::word::quote_string as quote;
+use crate::base::word::quote_literal as quote;
 use crate::base::word::visible;
 use crate::check::file::show;
 use crate::contract::ConditionIndex;

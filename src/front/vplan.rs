@@ -2,7 +2,8 @@
 
 use super::vplan_test::expect;
 use super::vplan_value::Values;
-use crate::base::diagnostic::Diagnostics;
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::hole::Escape;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
@@ -10,6 +11,7 @@ use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
     Risk, Role, Scope, Sel, Sequence, Setting, Verb,
 };
+use crate::contract::import::source::IMPORT_SOURCE;
 use crate::contract::{ConditionIndex, InclusionIndex};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::format::digest;
@@ -28,17 +30,23 @@ pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostic
         digest: sound.then(|| digest(&ast)),
         ..Draft::default()
     };
+    let mut found = Diagnostics::default();
     let mut lowering = Lowering {
         draft,
-        values: Values { id, sink },
+        values: Values::new(id, &mut found),
     };
-    lowering.entries(&ast.nodes, &mut Vec::new(), None);
-    lowering.draft
+    if !lowering.is_too_much(&ast.nodes) {
+        lowering.entries(&ast.nodes, &mut Vec::new(), None);
+    }
+    let draft = lowering.draft;
+    draft.rows.name_in(&mut found);
+    sink.append(found);
+    draft
 }
 
-struct Lowering<'s> {
-    draft: Draft,
-    values: Values<'s>,
+pub(super) struct Lowering<'s> {
+    pub(super) draft: Draft,
+    pub(super) values: Values<'s>,
 }
 
 impl Lowering<'_> {
@@ -46,13 +54,13 @@ impl Lowering<'_> {
         At::new(value, self.values.place(span))
     }
 
-    fn place(&self, span: Span) -> Place {
+    pub(super) fn place(&self, span: Span) -> Place {
         self.values.place(span)
     }
 
     /// Lowers the statements of the top level or of a group. Recursion is bounded by the cap on
     /// nesting.
-    fn entries(
+    pub(super) fn entries(
         &mut self,
         nodes: &[Node<'_>],
         around: &mut Vec<ConditionIndex>,
@@ -66,6 +74,7 @@ impl Lowering<'_> {
     fn entry(&mut self, node: &Node<'_>, around: &mut Vec<ConditionIndex>, tier: Option<At<u8>>) {
         match node.statement.keyword {
             Keyword::Check | Keyword::RunAnonymous => return self.check(node, around, tier),
+            Keyword::Each => return self.each(node, around, tier),
             Keyword::Use => {
                 let names = self.values.words(node);
                 if !names.is_empty() {
@@ -111,7 +120,7 @@ impl Lowering<'_> {
         self.top(node);
     }
 
-    fn condition(&self, node: &Node<'_>) -> Option<Condition> {
+    fn condition(&mut self, node: &Node<'_>) -> Option<Condition> {
         Some(match node.statement.keyword {
             Keyword::ByRole => Condition::Role(self.values.words(node)),
             Keyword::WhenChangedAny => Condition::ChangedAny(self.sels(node)),
@@ -170,7 +179,7 @@ impl Lowering<'_> {
                     span,
                 }) = node.args.first()
                 {
-                    let command = self.at((**command).clone(), *span);
+                    let command = self.at(command.fill(&self.values.holes), *span);
                     self.draft.judge_with.push(command);
                 }
             }
@@ -256,7 +265,8 @@ impl Lowering<'_> {
         for arg in &node.args {
             if let Value::Command(command) = &arg.value {
                 let span = if named { arg.span } else { node.span };
-                verbs.push(self.at(Verb::Command(Kind::Run, (**command).clone()), span));
+                let command = command.fill(&self.values.holes);
+                verbs.push(self.at(Verb::Command(Kind::Run, command), span));
             }
         }
         let mut settings: Vec<At<Setting>> = Vec::new();
@@ -317,7 +327,9 @@ impl Lowering<'_> {
         let first = node.values().next();
         Some(match (kind, first.map(|a| &a.value)) {
             (Kind::Shell, Some(Value::Shell(text))) => Verb::Shell(text.clone()),
-            (Kind::Judge, Some(Value::Str { text, .. })) => Verb::Judge(text.to_string()),
+            (Kind::Judge, Some(Value::Str { .. })) => {
+                Verb::Judge(self.values.text(first?, Escape::Nothing)?)
+            }
             (Kind::File, Some(Value::Str { .. })) => {
                 let path = self.values.strings(node).into_iter().next()?;
                 let mut assertions = Vec::new();
@@ -342,7 +354,9 @@ impl Lowering<'_> {
                 }
                 Verb::File { path, assertions }
             }
-            (kind, Some(Value::Command(command))) => Verb::Command(kind, (**command).clone()),
+            (kind, Some(Value::Command(command))) => {
+                Verb::Command(kind, command.fill(&self.values.holes))
+            }
             (kind, _) => Verb::Command(kind, crate::lang::command::parse_command("")),
         })
     }
@@ -350,6 +364,20 @@ impl Lowering<'_> {
     fn import(&mut self, node: &Node<'_>) {
         let mut strings = self.values.strings(node).into_iter();
         let Some(source) = strings.next() else { return };
+        if let Some(Value::Str { holes: true, .. }) = node.values().next().map(|arg| &arg.value)
+            && self.values.row > 0
+        {
+            let error = Diagnostic::error(
+                IMPORT_SOURCE,
+                "the file that an import names has no holes",
+            )
+            .label(source.place, "a hole is in it")
+            .help(
+                "write one `import` for each file: which files a contract is made of is said in it",
+            );
+            self.values.sink.push(error);
+            return;
+        }
         let (alias, below) = (
             node.values().find_map(|a| self.values.as_word(a)),
             strings.next(),
@@ -396,11 +424,11 @@ impl Lowering<'_> {
     }
 
     /// Splits a `sequence` into groups, at its arrows.
-    fn groups(&self, node: &Node<'_>) -> Vec<At<Group>> {
+    fn groups(&mut self, node: &Node<'_>) -> Vec<At<Group>> {
         let names = |args: &[Arg<'_>]| -> Option<At<Group>> {
             let span = args.first()?.span.to(args.last()?.span);
-            let words: Vec<At<String>> =
-                args.iter().filter_map(|a| self.values.as_word(a)).collect();
+            let words = args.iter().filter_map(|a| self.values.as_word(a));
+            let words: Vec<At<String>> = words.collect();
             let rest = matches!(words.as_slice(), [one] if one.value == "*");
             Some(self.at(
                 if rest {
@@ -433,7 +461,10 @@ impl Lowering<'_> {
             .filter(|n| !n.broken)
         {
             match line.statement.keyword {
-                Keyword::RoleOnly => role.only.push(self.at(self.values.words(line), line.span)),
+                Keyword::RoleOnly => {
+                    let tags = self.values.words(line);
+                    role.only.push(self.at(tags, line.span));
+                }
                 Keyword::RoleMaxChecks => {
                     let most = line
                         .values()
@@ -447,7 +478,7 @@ impl Lowering<'_> {
         self.draft.roles.push(role);
     }
 
-    fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
+    fn sels(&mut self, node: &Node<'_>) -> Vec<Sel> {
         node.values().filter_map(|a| self.values.sel(a)).collect()
     }
 }

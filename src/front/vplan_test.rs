@@ -2,6 +2,7 @@
 
 use super::vplan_value::Values;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::hole::Escape;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::contract::draft::{At, End, Expect, ExpectLine, RiskLevel};
@@ -42,7 +43,7 @@ pub fn lower_tests(
     );
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);
-    let mut values = Values { id, sink };
+    let mut values = Values::new(id, sink);
     let mut tests = Tests::default();
     let mut named = false;
     for node in &ast.nodes {
@@ -139,7 +140,10 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
             ExpectLine::At(ends)
         }
         Keyword::ExpectCommand => match &first?.value {
-            Value::Str { text, .. } => ExpectLine::Command(parse_command(text)),
+            Value::Str { .. } => {
+                let text = values.text(first?, Escape::Nothing)?;
+                ExpectLine::Command(parse_command(&text))
+            }
             _ => return None,
         },
         Keyword::ExpectExists => ExpectLine::Exists(values.strings(node)),

@@ -1,7 +1,10 @@
 //! Reads the arguments of the language's statements as values: numbers, durations, sizes, settings.
 
+use super::each::{better_name, is_part_of_name};
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::hole::{Escape, Values as Holes, has_hole, holes};
+use crate::base::name::{is_pattern, is_reference};
 use crate::base::nearest::nearest;
 use crate::base::setting::Takes;
 use crate::base::span::{Place, SourceId, Span};
@@ -9,6 +12,7 @@ use crate::base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, 
 use crate::base::vocabulary::ReportKind;
 use crate::check::request::{Assertion, FileType};
 use crate::contract::draft::{At, Sel, SelKind, Setting, Written};
+use crate::contract::error::EACH_NAME;
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::Keyword;
@@ -17,11 +21,62 @@ use crate::lang::statement::Keyword;
 pub(super) struct Values<'s> {
     pub(super) id: SourceId,
     pub(super) sink: &'s mut Diagnostics,
+    /// What the `each` blocks around put into holes.
+    pub(super) holes: Holes,
+    /// The number of their row.
+    pub(super) row: u32,
+}
+
+impl<'s> Values<'s> {
+    pub(super) fn new(id: SourceId, sink: &'s mut Diagnostics) -> Self {
+        Self {
+            id,
+            sink,
+            holes: Holes::default(),
+            row: 0,
+        }
+    }
 }
 
 impl Values<'_> {
     pub(super) fn place(&self, span: Span) -> Place {
-        Place::new(self.id, span)
+        Place {
+            row: self.row,
+            ..Place::new(self.id, span)
+        }
+    }
+
+    /// Reads a string.
+    pub(super) fn text(&self, arg: &Arg<'_>, escape: Escape) -> Option<String> {
+        match &arg.value {
+            Value::Str {
+                text, holes: true, ..
+            } => Some(self.holes.fill(text, escape).into_owned()),
+            Value::Str { text, .. } => Some(text.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Reads a name, with its holes filled; reports what is none then.
+    fn name(&mut self, text: &str, arg: &Arg<'_>) -> Option<String> {
+        if holes(text).any(|(_, name)| self.holes.of(name).is_none()) {
+            // That it is unknown was reported.
+            return None;
+        }
+        let filled = self.holes.fill(text, Escape::Nothing).into_owned();
+        let is_part = |name: &str| self.holes.of(name).is_some_and(is_part_of_name);
+        let is_sound = holes(text).all(|(_, name)| is_part(name))
+            && (is_reference(&filled) || is_pattern(&filled));
+        if is_sound {
+            return Some(filled);
+        }
+        let help = better_name(text).map_or_else(
+            || "a name begins with a letter or `_`, has letters, digits, `_`, `-`, and inside `.` and `:`".to_owned(),
+            |better| format!("write `{better}`"),
+        );
+        let message = format!("{} is no name", shown(&filled));
+        self.fault(EACH_NAME, arg, message, "made here", Some(help));
+        None
     }
 
     fn fault(
@@ -38,62 +93,72 @@ impl Values<'_> {
     }
 
     /// Reads a bare word.
-    pub(super) fn as_word(&self, arg: &Arg<'_>) -> Option<At<String>> {
-        match &arg.value {
-            Value::Word(word) => Some(At::new((*word).to_owned(), self.place(arg.span))),
-            _ => None,
-        }
+    pub(super) fn as_word(&mut self, arg: &Arg<'_>) -> Option<At<String>> {
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
+        let word = if has_hole(word) {
+            self.name(word, arg)?
+        } else {
+            word.to_owned()
+        };
+        Some(At::new(word, self.place(arg.span)))
     }
 
     /// Reads the first argument, as a bare word.
-    pub(super) fn word(&self, node: &Node<'_>) -> Option<At<String>> {
+    pub(super) fn word(&mut self, node: &Node<'_>) -> Option<At<String>> {
         node.values().next().and_then(|a| self.as_word(a))
     }
 
     /// Reads all arguments that are bare words.
-    pub(super) fn words(&self, node: &Node<'_>) -> Vec<At<String>> {
+    pub(super) fn words(&mut self, node: &Node<'_>) -> Vec<At<String>> {
         node.values().filter_map(|a| self.as_word(a)).collect()
     }
 
     /// Reads all arguments that are strings.
     pub(super) fn strings(&self, node: &Node<'_>) -> Vec<At<String>> {
-        let string = |a: &Arg<'_>| match &a.value {
-            Value::Str { text, .. } => Some(At::new(text.to_string(), self.place(a.span))),
-            _ => None,
+        let string = |a: &Arg<'_>| {
+            let text = self.text(a, Escape::Nothing)?;
+            Some(At::new(text, self.place(a.span)))
         };
         node.values().filter_map(string).collect()
     }
 
     /// Reads an item of a selection.
-    pub(super) fn sel(&self, arg: &Arg<'_>) -> Option<Sel> {
+    pub(super) fn sel(&mut self, arg: &Arg<'_>) -> Option<Sel> {
         let place = self.place(arg.span);
-        Some(match &arg.value {
-            Value::Str { text, verbatim } => {
+        let (not, name) = match &arg.value {
+            Value::Str {
+                verbatim, holes, ..
+            } => {
+                let text = self.text(arg, Escape::Glob)?;
                 let (not, glob) = text
                     .strip_prefix('!')
-                    .map_or((false, text.as_ref()), |glob| (true, glob));
-                let inner = verbatim.then_some(arg.span.start + 1 + usize::from(not));
-                Sel {
+                    .map_or((false, text.as_str()), |glob| (true, glob));
+                let inner = (*verbatim && !holes).then_some(arg.span.start + 1 + usize::from(not));
+                return Some(Sel {
                     not,
                     what: At::new(SelKind::Glob(glob.to_owned()), place),
                     inner,
-                }
+                });
             }
-            Value::Word(name) => Sel {
-                not: false,
-                what: At::new(SelKind::Name((*name).to_owned()), place),
-                inner: None,
-            },
-            Value::Not(name) => Sel {
-                not: true,
-                what: At::new(SelKind::Name((*name).to_owned()), place),
-                inner: None,
-            },
+            Value::Word(name) => (false, *name),
+            Value::Not(name) => (true, *name),
             _ => return None,
+        };
+        let name = if has_hole(name) {
+            self.name(name, arg)?
+        } else {
+            name.to_owned()
+        };
+        Some(Sel {
+            not,
+            what: At::new(SelKind::Name(name), place),
+            inner: None,
         })
     }
 
-    pub(super) fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
+    pub(super) fn sels(&mut self, node: &Node<'_>) -> Vec<Sel> {
         node.values().filter_map(|a| self.sel(a)).collect()
     }
 
@@ -283,17 +348,14 @@ impl Values<'_> {
     /// Reads a line of a `file` block.
     pub(super) fn assertion(&mut self, node: &Node<'_>) -> Option<Assertion> {
         let first = node.values().next();
-        let text = || match first.map(|a| &a.value) {
-            Some(Value::Str { text, .. }) => Some(text.to_string()),
-            _ => None,
-        };
+        let text = |escape| first.and_then(|a| self.text(a, escape));
         Some(match node.statement.keyword {
             Keyword::Exists => Assertion::Exists,
             Keyword::Absent => Assertion::Absent,
             Keyword::NotEmpty => Assertion::NotEmpty,
-            Keyword::Contains => Assertion::Contains(text()?),
-            Keyword::Lacks => Assertion::Lacks(text()?),
-            Keyword::Matches => Assertion::Matches(text()?),
+            Keyword::Contains => Assertion::Contains(text(Escape::Nothing)?),
+            Keyword::Lacks => Assertion::Lacks(text(Escape::Nothing)?),
+            Keyword::Matches => Assertion::Matches(text(Escape::Regex)?),
             Keyword::Size => self.size_range(first?)?,
             Keyword::Type => Assertion::Type(
                 match self.one_of(first?, &["file", "dir", "symlink", "executable", "utf8"])? {
@@ -318,16 +380,19 @@ impl Values<'_> {
         let value = match takes {
             Takes::Flag => Written::Flag,
             Takes::Assignment => match node.args.first().map(|a| &a.value) {
-                Some(Value::Assignment(pair)) => Written::Variable(pair.0.clone(), pair.1.clone()),
+                Some(Value::Assignment(pair)) => {
+                    let (name, value) = pair.fill(&self.holes);
+                    Written::Variable(name, value)
+                }
                 _ => return None,
             },
             Takes::Number { most, .. } => Written::Number(self.number(first()?, 0, most)?),
             Takes::Duration => Written::Number(self.duration(first()?)?),
-            Takes::Text | Takes::Path | Takes::Name => match &first()?.value {
-                Value::Str { text, .. } => Written::Text(text.to_string()),
-                Value::Word(word) => Written::Text((*word).to_owned()),
-                _ => return None,
-            },
+            Takes::Text | Takes::Path | Takes::Name => {
+                let text = self.text(first()?, Escape::Nothing);
+                let text = text.or_else(|| Some(self.as_word(first()?)?.value));
+                Written::Text(text?)
+            }
             Takes::Word { known, .. } => Written::Text(self.one_of(first()?, known)?.to_owned()),
             Takes::Paths => Written::Texts(self.strings(node)),
             Takes::Names | Takes::References => Written::Texts(self.words(node)),

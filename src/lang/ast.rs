@@ -4,10 +4,12 @@
 //! keyword takes is defined by the table in `statement`; what they mean, by the front end.
 
 use super::statement::{Context, Statement};
-use crate::base::command::Command;
+use crate::base::command::{Command, Piece};
+use crate::base::hole::Values;
 use crate::base::span::{SourceId, Span};
 use crate::base::word::Word;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,17 +91,134 @@ pub enum Value<'a> {
         text: Cow<'a, str>,
         /// Whether it is in the source just as it is, so that spans inside it can be computed.
         verbatim: bool,
+        /// Whether there are holes in it that an `each` may fill: it is in double quotes.
+        holes: bool,
     },
     /// `!name`; the span covers the `!`.
     Not(&'a str),
     /// The words after `NAME:` or a verb.
-    Command(Box<Command>),
+    Command(Box<Holed<Command>>),
     /// The text after `shell`.
     Shell(String),
     /// `NAME=VALUE`
-    Assignment(Box<(String, Word)>),
+    Assignment(Box<Holed<(String, Word)>>),
+    /// A value in the row of an `each`.
+    Item(String),
     /// Punctuation, and words that are part of the statement (`tier` in `risk`).
     Mark(&'static str),
+}
+
+/// A command, or a variable with its value, in which an `each` may fill holes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Holed<T> {
+    /// It, as if there were no `each`: `{NAME}` stands where the hole is.
+    pub value: T,
+    /// The holes, in the order of the text.
+    pub holes: Vec<Hole>,
+}
+
+/// A hole in a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The word.
+    pub word: HoledWord,
+    /// Where it is in the word, in bytes, braces included.
+    pub range: Range<usize>,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HoledWord {
+    /// The piece with this number.
+    Piece(usize),
+    /// The value of this variable.
+    Variable(String),
+}
+
+impl<T> Holed<T> {
+    /// Takes what has no holes.
+    pub fn whole(value: T) -> Self {
+        Self {
+            value,
+            holes: Vec::new(),
+        }
+    }
+
+    /// Fills the holes of a word. What is put in is not read again.
+    fn filled(&self, word: &HoledWord, own: &Word, values: &Values) -> Word {
+        let bytes = own.as_bytes();
+        let (mut filled, mut behind) = (Vec::new(), 0);
+        for hole in self.holes.iter().filter(|hole| hole.word == *word) {
+            let name = bytes.get(hole.range.start + 1..hole.range.end.saturating_sub(1));
+            let name = name.and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(value) = name.and_then(|name| values.of(name)) {
+                filled.extend_from_slice(bytes.get(behind..hole.range.start).unwrap_or_default());
+                filled.extend_from_slice(value.as_bytes());
+                behind = hole.range.end;
+            }
+        }
+        filled.extend_from_slice(bytes.get(behind..).unwrap_or_default());
+        Word::new(filled)
+    }
+}
+
+impl Holed<Command> {
+    /// Whether a hole, written `{NAME}`, is in it.
+    #[must_use]
+    pub fn names_hole(&self, text: &str) -> bool {
+        let Command::Argv { env, pieces } = &self.value else {
+            return false;
+        };
+        self.holes.iter().any(|hole| {
+            let word = match &hole.word {
+                HoledWord::Piece(n) => match pieces.get(*n) {
+                    Some(Piece::Word(word)) => Some(word),
+                    _ => None,
+                },
+                HoledWord::Variable(name) => env.get(name),
+            };
+            word.is_some_and(|word| {
+                word.as_bytes().get(hole.range.clone()) == Some(text.as_bytes())
+            })
+        })
+    }
+
+    /// Returns the command with its holes filled.
+    #[must_use]
+    pub fn fill(&self, values: &Values) -> Command {
+        let mut command = self.value.clone();
+        if let Command::Argv { env, pieces } = &mut command
+            && !self.holes.is_empty()
+        {
+            for (n, piece) in pieces.iter_mut().enumerate() {
+                if let Piece::Word(word) = piece {
+                    *word = self.filled(&HoledWord::Piece(n), word, values);
+                }
+            }
+            for (name, value) in env {
+                *value = self.filled(&HoledWord::Variable(name.clone()), value, values);
+            }
+        }
+        command
+    }
+}
+
+impl Holed<(String, Word)> {
+    /// Whether a hole, written `{NAME}`, is in it.
+    #[must_use]
+    pub fn names_hole(&self, text: &str) -> bool {
+        let value = self.value.1.as_bytes();
+        let mut holes = self.holes.iter();
+        holes.any(|hole| value.get(hole.range.clone()) == Some(text.as_bytes()))
+    }
+
+    /// Returns the variable with the holes of its value filled.
+    #[must_use]
+    pub fn fill(&self, values: &Values) -> (String, Word) {
+        let (name, value) = &self.value;
+        let filled = self.filled(&HoledWord::Variable(name.clone()), value, values);
+        (name.clone(), filled)
+    }
 }
 
 impl Node<'_> {
@@ -139,7 +258,18 @@ fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
 /// Whether two arguments have the same value.
 pub(super) fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
-        (Value::Str { text: a, .. }, Value::Str { text: b, .. }) => a == b,
+        (
+            Value::Str {
+                text: a,
+                holes: in_a,
+                ..
+            },
+            Value::Str {
+                text: b,
+                holes: in_b,
+                ..
+            },
+        ) => a == b && in_a == in_b,
         _ => a == b,
     }
 }

@@ -98,7 +98,7 @@ fn env(words: &Scan<'_>) -> Env {
     words
         .env
         .iter()
-        .map(|(name, value)| ((*name).to_owned(), Word::new(value.clone())))
+        .map(|(name, value)| ((*name).to_owned(), Word::new(value.bytes.clone())))
         .collect()
 }
 

@@ -85,8 +85,24 @@ codes! {
     CHANGED_IN_WORD = "changed_in_word";
     /// `{changed}` after `shell`.
     CHANGED_IN_SHELL = "changed_in_shell";
-    /// An unquoted `{name}` in a command that stands for nothing.
+    /// A `{name}` that stands for nothing; a warning where it is a part of a word.
     UNKNOWN_HOLE = "unknown_hole";
+    /// A hole where no value can stand.
+    HOLE_PLACE = "hole_place";
+    /// The first line of an `each` that is not written as one.
+    EACH_HEAD = "each_head";
+    /// A row of an `each` with another number of values than it has names.
+    EACH_ROW = "each_row";
+    /// A glob in the place of a value.
+    EACH_GLOB = "each_glob";
+    /// A name of an `each` that means something else.
+    EACH_RESERVED = "each_reserved";
+    /// A name of an `each` that one around it has, too.
+    EACH_SHADOWS = "each_shadows";
+    /// A statement that cannot stand in an `each`.
+    EACH_HOLDS = "each_holds";
+    /// `each` blocks inside each other, more than the cap.
+    EACH_DEPTH = "each_depth";
     /// An unquoted glob in a command (a warning).
     COMMAND_GLOB = "command_glob";
     /// After `NAME:`, a verb in the place of the program (a warning).

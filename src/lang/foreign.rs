@@ -143,8 +143,9 @@ const INSTALLS: Advice =
     No("a check installs nothing: write a check with `setup` that runs the installer");
 const MACHINE: Advice = No("checks run on the machine on which vplan is started");
 const SECRET: Advice = Write("let it through from the environment: `pass-env NAME`");
-const MATRIX: Advice =
-    No("write one check for each combination: `check test-a: COMMAND`, `check test-b: COMMAND`");
+const MATRIX: Advice = Around(
+    "put the checks into a block: `each NAME in VALUE … {`; in it `{NAME}` stands for the value",
+);
 const SHOWN: Advice =
     No("`vplan run` shows the output of what failed, and keeps that of all checks in its record");
 const FETCHED: Advice =
@@ -222,7 +223,7 @@ pub const FOREIGN: &[Foreign] = &[
             "a check starts no container by itself: write the command that does, `run docker run …`",
         ),
     ),
-    row("strategy matrix parametrize foreach each for", MATRIX),
+    row("strategy matrix parametrize foreach for", MATRIX),
     row(
         "failfast",
         No("`vplan run` ends with the first failure; `--keep-going` goes on"),

@@ -4,18 +4,18 @@
 //! in normal quoting, and the settings of a block in the order of `lang::statement`: everything
 //! that may differ between two equivalent files. The digest of a contract is taken over this form.
 
-use super::ast::{Arg, Ast, Node, Value};
-use super::statement::{Context, Keyword};
+use super::ast::{Arg, Ast, Holed, HoledWord, Node, Value};
+use super::statement::{Context, Item, Keyword, Slot};
 use crate::base::canon::Digest;
-use crate::base::command::{Command, Env, to_text};
-use crate::base::word::quote_string;
+use crate::base::command::{Command, Piece, quote};
+use crate::base::word::{Word, quote_literal, quote_string, quote_with_holes};
 
 /// Writes a tree. For one that was read without errors, reading the result gives the same tree, up
 /// to spans, trivia and the order of settings; and writing it again gives the same text.
 #[must_use]
 pub fn format(ast: &Ast<'_>) -> String {
     let mut out = String::new();
-    write_nodes(&ast.nodes, 0, &mut out);
+    write_nodes(&ast.nodes, 0, false, &mut out);
     out
 }
 
@@ -26,7 +26,7 @@ pub fn digest(ast: &Ast<'_>) -> Digest {
     let mut text = String::new();
     let counts = |node: &&Node<'_>| node.statement.keyword != Keyword::Linked;
     for node in ast.nodes.iter().filter(counts) {
-        write_nodes(std::slice::from_ref(node), 0, &mut text);
+        write_nodes(std::slice::from_ref(node), 0, false, &mut text);
     }
     Digest::of(text.as_bytes())
 }
@@ -59,12 +59,12 @@ pub fn is_sorted_block(context: Context) -> bool {
 /// Returns the key for sorting. Repeated settings (`env`) are sorted by their text.
 fn sort_key(node: &Node<'_>) -> (Keyword, String) {
     let mut text = String::new();
-    write_nodes(std::slice::from_ref(node), 0, &mut text);
+    write_nodes(std::slice::from_ref(node), 0, false, &mut text);
     (node.statement.keyword, text)
 }
 
 /// Writes statements. Recursion is bounded by the cap on nesting.
-fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
+fn write_nodes(nodes: &[Node<'_>], depth: usize, in_each: bool, out: &mut String) {
     for node in nodes {
         indent(depth, out);
         out.push_str(node.statement.word);
@@ -72,9 +72,10 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
             if !matches!(arg.value, Value::Mark("," | ":")) {
                 out.push(' ');
             }
-            write_arg(arg, out);
+            write_arg(arg, in_each || takes_globs(node), out);
         }
         if let Some(body) = &node.body {
+            let in_each = in_each || node.statement.keyword == Keyword::Each;
             out.push_str(" {\n");
             // Most blocks are in order already, and without repetitions.
             let in_order =
@@ -84,9 +85,9 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
                 sorted.sort_by_cached_key(|n| sort_key(n));
                 sorted
                     .into_iter()
-                    .for_each(|n| write_nodes(std::slice::from_ref(n), depth + 1, out));
+                    .for_each(|n| write_nodes(std::slice::from_ref(n), depth + 1, in_each, out));
             } else {
-                write_nodes(&body.nodes, depth + 1, out);
+                write_nodes(&body.nodes, depth + 1, in_each, out);
             }
             indent(depth, out);
             out.push('}');
@@ -95,11 +96,22 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
     }
 }
 
+/// Whether the strings of a statement are globs, in which a hole is one wherever it stands.
+fn takes_globs(node: &Node<'_>) -> bool {
+    node.statement.slots.iter().any(|slot| {
+        matches!(
+            slot,
+            Slot::One(Item::Sel | Item::Glob) | Slot::Many(Item::Sel | Item::Glob)
+        )
+    })
+}
+
 fn indent(depth: usize, out: &mut String) {
     (0..depth).for_each(|_| out.push_str("  "));
 }
 
-fn write_arg(arg: &Arg<'_>, out: &mut String) {
+/// Writes an argument. `literal`: a hole in a string of `"…"` would be one.
+fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
     match &arg.value {
         Value::Word(word) => out.push_str(word),
         Value::Mark(mark) => out.push_str(mark),
@@ -107,15 +119,86 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
             out.push('!');
             out.push_str(name);
         }
+        Value::Str {
+            text, holes: true, ..
+        } => out.push_str(&quote_with_holes(text)),
+        Value::Str { text, .. } if literal => out.push_str(&quote_literal(text)),
         Value::Str { text, .. } => out.push_str(&quote_string(text)),
-        Value::Command(command) => match &**command {
-            Command::Argv { .. } => out.push_str(&command.to_text()),
-            Command::Unsupported { text, .. } => out.push_str(text.trim()),
-        },
+        Value::Command(command) => out.push_str(&command.to_text()),
         Value::Shell(text) => out.push_str(text),
-        Value::Assignment(pair) => {
-            out.push_str(&to_text(&Env::from([(**pair).clone()]), &[]));
+        Value::Assignment(pair) => out.push_str(&pair.to_text()),
+        Value::Item(value) => {
+            let quoted = quote(&Word::from(value.as_str()));
+            // A `,` would end the row.
+            out.push_str(&if quoted.contains(',') && quoted == *value {
+                format!("'{value}'")
+            } else {
+                quoted
+            });
         }
+    }
+}
+
+impl Holed<Command> {
+    /// Writes a command; one without holes in normal form, an unsupported one as it was written.
+    fn to_text(&self) -> String {
+        let Command::Argv { env, pieces } = &self.value else {
+            return self.value.to_text().trim().to_owned();
+        };
+        if self.holes.is_empty() {
+            return self.value.to_text();
+        }
+        let variables = env.iter().map(|(name, value)| {
+            format!(
+                "{name}={}",
+                self.word(&HoledWord::Variable(name.clone()), value, false)
+            )
+        });
+        let pieces = pieces.iter().enumerate().map(|(n, piece)| match piece {
+            Piece::Word(word) => self.word(&HoledWord::Piece(n), word, n == 0),
+            Piece::Changed => "{changed}".to_owned(),
+        });
+        variables.chain(pieces).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Holed<(String, Word)> {
+    fn to_text(&self) -> String {
+        let (name, value) = &self.value;
+        format!(
+            "{name}={}",
+            self.word(&HoledWord::Variable(name.clone()), value, false)
+        )
+    }
+}
+
+impl<T> Holed<T> {
+    /// Writes a word, each part between two holes by itself. `quoted`: a `=` in it must not read as
+    /// an assignment.
+    fn word(&self, of: &HoledWord, word: &Word, quoted: bool) -> String {
+        let bytes = word.as_bytes();
+        let (mut text, mut behind) = (String::new(), 0);
+        let add = |text: &mut String, from: usize, to: usize| {
+            let part = Word::new(bytes.get(from..to).unwrap_or_default());
+            match part.as_str() {
+                Some("") => {}
+                Some(part) if quoted && part.contains('=') && !part.contains('\'') => {
+                    text.push_str(&format!("'{part}'"));
+                }
+                _ => text.push_str(&quote(&part)),
+            }
+        };
+        for hole in self.holes.iter().filter(|hole| hole.word == *of) {
+            add(&mut text, behind, hole.range.start);
+            let hole_text = bytes.get(hole.range.clone()).unwrap_or_default();
+            text.push_str(&String::from_utf8_lossy(hole_text));
+            behind = hole.range.end;
+        }
+        if behind == 0 && matches!(of, HoledWord::Piece(_)) {
+            return quote(word);
+        }
+        add(&mut text, behind, bytes.len());
+        text
     }
 }
 

@@ -7,10 +7,12 @@
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::is_sorted_block;
 use super::parse::{Caps, parse};
+use super::statement::Keyword;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::hole::has_hole;
 use crate::base::source::Source;
 use crate::base::span::{SourceId, Span};
-use crate::base::word::quote_string;
+use crate::base::word::{quote_string, quote_with_holes};
 use std::borrow::Cow;
 
 /// The result of laying out a text.
@@ -118,6 +120,9 @@ pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
     writer.out
 }
 
+/// The most columns of the first line of an `each`; a longer one has a row a line.
+const COLUMNS: usize = 120;
+
 struct Writer<'a> {
     text: &'a str,
     out: String,
@@ -185,11 +190,18 @@ impl<'a> Writer<'a> {
     fn node(&mut self, node: &Node<'_>, before: &[Trivia], depth: usize) {
         self.trivia(before, depth);
         self.line(depth);
+        let start = self.out.len();
         self.out.push_str(node.statement.word);
         let mut behind = node.keyword.end;
         for arg in &node.args {
             self.arg(arg, behind, depth);
             behind = arg.span.end;
+        }
+        let written = self.out.get(start..).unwrap_or_default();
+        let is_wide = |line: &str| 2 * depth + line.chars().count() + " {".len() > COLUMNS;
+        if node.statement.keyword == Keyword::Each && written.lines().any(is_wide) {
+            self.out.truncate(start + node.statement.word.len());
+            self.rows(node, depth);
         }
         if let Some(body) = &node.body {
             self.out.push_str(" {");
@@ -254,11 +266,42 @@ impl<'a> Writer<'a> {
                 let written = self.slice(arg.span);
                 let piece = match value {
                     // A string that goes on in the next line does so where its author wanted it to.
-                    Value::Str { text, .. } if !written.contains('\n') => quote_string(text),
+                    Value::Str {
+                        text, holes: true, ..
+                    } if !written.contains('\n') => Cow::Owned(quote_with_holes(text)),
+                    // In `'…'` nothing is filled.
+                    Value::Str { text, .. } if !written.contains('\n') && !has_hole(text) => {
+                        quote_string(text)
+                    }
                     _ => Cow::Borrowed(written),
                 };
                 self.piece(gap, &piece, depth);
             }
+        }
+    }
+
+    /// Writes the names and values of an `each`, a row a line.
+    fn rows(&mut self, node: &Node<'_>, depth: usize) {
+        let names = node
+            .args
+            .iter()
+            .take_while(|arg| !matches!(arg.value, Value::Mark(_)));
+        let names = names.count().max(1);
+        let mut values = 0;
+        for arg in &node.args {
+            let gap = match &arg.value {
+                Value::Mark(",") => Gap::None,
+                Value::Item(_) => {
+                    values += 1;
+                    if values % names == 1 % names {
+                        Gap::Break
+                    } else {
+                        Gap::Blank
+                    }
+                }
+                _ => Gap::Blank,
+            };
+            self.piece(gap, self.slice(arg.span), depth);
         }
     }
 

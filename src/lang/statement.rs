@@ -11,6 +11,8 @@ pub enum Context {
     Top,
     /// A conditional block or a `tier` block.
     Group,
+    /// An `each` block that no other block is around.
+    Each,
     /// A `check` block.
     Check,
     /// A `file` block.
@@ -40,6 +42,7 @@ impl Context {
         match self {
             Context::Top => "at the top level",
             Context::Group => "in a conditional or `tier` block",
+            Context::Each => "in an `each` block",
             Context::Check => "in a `check` block",
             Context::File => "in a `file` block",
             Context::Role => "in a `role` block",
@@ -92,6 +95,8 @@ pub enum Slot {
     Command,
     /// `: COMMAND`, or a block.
     ColonOrBlock,
+    /// The names of an `each`, and what they stand for.
+    Each,
     /// The rest of the line is text for a shell.
     Shell,
     /// `NAME=VALUE`
@@ -151,7 +156,9 @@ macro_rules! statements {
 }
 
 const TOP: &[Context] = &[Context::Top];
-const ENTRY: &[Context] = &[Context::Top, Context::Group];
+/// At the top level, and as often as an `each` around says.
+const REPEATED: &[Context] = &[Context::Top, Context::Each];
+const ENTRY: &[Context] = &[Context::Top, Context::Each, Context::Group];
 const GROUP: &[Context] = &[Context::Group];
 const CHECK: &[Context] = &[Context::Check];
 const SHARED: &[Context] = &[Context::Check, Context::Defaults];
@@ -206,11 +213,12 @@ statements! {
     Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
     Base "base" in TOP, takes STR, opens None, "base \"BRANCH\"";
     Linked "linked" in TOP, takes STRS, opens None, "linked \"PATH\" …";
-    Import "import" in TOP,
+    Import "import" in REPEATED,
         takes &[Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str)],
         opens None, "import \"PATH\" as NAME at \"DIR\"";
-    Paths "paths" in TOP, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
+    Paths "paths" in REPEATED, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
         "paths NAME = \"GLOB\" …";
+    Each "each" in ENTRY, takes &[Slot::Each], opens Some(Context::Each), "each NAME in VALUE … {";
     Check "check" in ENTRY, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Check),
         "check NAME: COMMAND";
     RunAnonymous "run" in ENTRY, takes COMMAND, opens None, "run COMMAND";
@@ -223,12 +231,12 @@ statements! {
     WhenExists "whenExists" in ENTRY, takes STRS, opens Some(Context::Group), "whenExists \"PATH\" … {";
     WhenAbsent "whenAbsent" in ENTRY, takes STRS, opens Some(Context::Group), "whenAbsent \"PATH\" … {";
     TierBlock "tier" in ENTRY, takes TIER, opens Some(Context::Group), "tier N {";
-    Risk "risk" in TOP,
+    Risk "risk" in REPEATED,
         takes &[
             Slot::One(Item::Name), Slot::Literal("tier"), Slot::One(Item::Word("a tier")), Slot::Many(Item::Sel),
         ],
         opens None, "risk NAME tier N \"GLOB\" …";
-    Sequence "sequence" in TOP, takes &[Slot::Groups], opens None, "sequence NAME -> NAME …";
+    Sequence "sequence" in REPEATED, takes &[Slot::Groups], opens None, "sequence NAME -> NAME …";
     Role "role" in TOP, takes NAME, opens Some(Context::Role), "role NAME {";
     Limits "limits" in TOP, takes FLAG, opens Some(Context::Limits), "limits {";
     Defaults "defaults" in TOP, takes FLAG, opens Some(Context::Defaults), "defaults {";
@@ -237,7 +245,7 @@ statements! {
     Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
-    Expect "expect" in TOP, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
+    Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
 
     Run "run" in CHECK, takes COMMAND, opens None, "run COMMAND";
     Compile "compile" in CHECK, takes COMMAND, opens None, "compile COMMAND";

@@ -2,6 +2,7 @@
 //! command text inside and outside contract files.
 
 use crate::base::command::{UnsupportedReason, is_env_name};
+use crate::base::hole::holes;
 use crate::base::span::Span;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while_m_n, take_while1};
@@ -10,6 +11,7 @@ use nom::combinator::{map_opt, recognize, value};
 use nom::multi::many0_count;
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
+use std::ops::Range;
 
 /// A place where the text leaves the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +33,23 @@ pub(super) enum Remark {
     Hole(Span),
 }
 
+/// A `{name}` in a word, `{changed}` aside, that a backslash or `'…'` does not make literal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HoleInWord {
+    /// Where it is in the value, in bytes, braces included.
+    pub(super) range: Range<usize>,
+    pub(super) name: String,
+    /// Whether it is between double quotes.
+    pub(super) quoted: bool,
+}
+
 /// One word: its value, and whether it was written without any quoting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) span: Span,
     pub(super) bytes: Vec<u8>,
     pub(super) bare: bool,
+    pub(super) holes: Vec<HoleInWord>,
 }
 
 impl Scanned {
@@ -49,8 +62,8 @@ impl Scanned {
 /// All words of a text, and all faults in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan<'a> {
-    /// Assignments in front, in the order of the text.
-    pub(super) env: Vec<(&'a str, Vec<u8>)>,
+    /// Assignments in front, in the order of the text: the name, and the value as a word.
+    pub(super) env: Vec<(&'a str, Scanned)>,
     /// The words after them.
     pub(super) words: Vec<Scanned>,
     pub(super) faults: Vec<WordError>,
@@ -166,8 +179,10 @@ fn judge_program(text: &str, words: &[Scanned]) -> Option<WordError> {
 enum Part<'a> {
     /// Unquoted text without any meaning of its own.
     Bare(&'a str),
-    /// Text after a backslash or between quotes.
+    /// Text after a backslash or between single quotes.
     Literal(&'a str),
+    /// Text between double quotes.
+    Double(String),
     /// Bytes that are written otherwise in the text.
     Made(Vec<u8>),
 }
@@ -223,7 +238,8 @@ impl<'a> Scanner<'a> {
 
     /// Reads one word and adds it as an assignment, a word or a fault.
     fn word(&mut self, start: &'a str) -> &'a str {
-        let mut bytes = Vec::new();
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut found = Vec::new();
         let mut rest = start;
         let mut bare = true;
         let mut assigned: Option<&'a str> = None;
@@ -239,10 +255,16 @@ impl<'a> Scanner<'a> {
                             .filter(|name| is_env_name(name));
                     }
                     loose.see(text, first);
+                    found.extend(holes_in(text, bytes.len(), false));
                     bytes.extend_from_slice(text.as_bytes());
                 }
                 Part::Literal(text) => {
                     bare = false;
+                    bytes.extend_from_slice(text.as_bytes());
+                }
+                Part::Double(text) => {
+                    bare = false;
+                    found.extend(holes_in(&text, bytes.len(), true));
                     bytes.extend_from_slice(text.as_bytes());
                 }
                 Part::Made(made) => {
@@ -263,7 +285,12 @@ impl<'a> Scanner<'a> {
             });
             return rest;
         }
-        let word = Scanned { span, bytes, bare };
+        let mut word = Scanned {
+            span,
+            bytes,
+            bare,
+            holes: found,
+        };
         if loose.changed && !word.is_changed() {
             self.out.remarks.push(Remark::ChangedInWord(span));
         } else if loose.files || (bare && is_hole(&word.bytes) && !word.is_changed()) {
@@ -273,12 +300,12 @@ impl<'a> Scanner<'a> {
         }
         match assigned {
             Some(name) => {
-                let value = word
-                    .bytes
-                    .get(name.len() + 1..)
-                    .unwrap_or_default()
-                    .to_vec();
-                self.out.env.push((name, value));
+                let head = name.len() + 1;
+                word.bytes.drain(..head);
+                for hole in &mut word.holes {
+                    hole.range = hole.range.start - head..hole.range.end - head;
+                }
+                self.out.env.push((name, word));
             }
             None => self.out.words.push(word),
         }
@@ -329,25 +356,25 @@ impl<'a> Scanner<'a> {
 
     /// Reads `"…"`: `\"`, `\\`, `\$` and `` \` `` are escapes, every other backslash stays.
     fn double_quoted(&mut self, input: &'a str) -> (&'a str, Part<'a>) {
-        let mut made = Vec::new();
+        let mut made = String::new();
         let mut rest = after(tag::<_, _, Nothing>("\"").parse(input), input);
         loop {
             let (next, text) =
                 take_till::<_, &str, Nothing>(|c| matches!(c, '"' | '\\' | '$' | '`'))
                     .parse(rest)
                     .unwrap_or((rest, ""));
-            made.extend_from_slice(text.as_bytes());
+            made.push_str(text);
             rest = match next.as_bytes() {
                 [] => return self.unclosed(input, 1),
                 [b'"', ..] => {
                     return (
                         after(tag::<_, _, Nothing>("\"").parse(next), next),
-                        Part::Made(made),
+                        Part::Double(made),
                     );
                 }
                 [b'\\', ..] => match double_quoted_escape(next) {
                     Ok((rest, text)) => {
-                        made.extend_from_slice(text.as_bytes());
+                        made.push_str(text);
                         rest
                     }
                     Err(_) => return self.unclosed(input, 1),
@@ -355,7 +382,7 @@ impl<'a> Scanner<'a> {
                 _ => {
                     let (rest, part) = self.dollar(next);
                     if let Part::Bare(text) | Part::Literal(text) = part {
-                        made.extend_from_slice(text.as_bytes());
+                        made.push_str(text);
                     }
                     rest
                 }
@@ -398,6 +425,16 @@ impl<'a> Scanner<'a> {
             };
         }
     }
+}
+
+/// Returns the holes of a part of a word, whose value begins at an offset.
+fn holes_in(text: &str, offset: usize, quoted: bool) -> impl Iterator<Item = HoleInWord> {
+    let found = holes(text).filter(|(_, name)| *name != "changed");
+    found.map(move |(range, name)| HoleInWord {
+        range: offset + range.start..offset + range.end,
+        name: name.to_owned(),
+        quoted,
+    })
 }
 
 /// Names by which other tools put changed files into a command.

@@ -6,7 +6,7 @@
 //! | `request.base`, `request.changedIn` | there are none | in |
 //! | `request.changedFrom` | in | annotation |
 //! | `policy.jobs`, `policy.failFast` | in | annotations |
-//! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`), `describe` | annotations | annotations |
+//! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`), `describe`, `each` | annotations | annotations |
 //!
 //! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical
 //! form exactly when a struct below has it.
@@ -227,10 +227,12 @@ pub fn without_annotations(plan: &Plan) -> Plan {
 fn strip_step(step: &mut Step) {
     step.forget(|setting| setting.annotation);
     step.source = None;
+    step.each.clear();
     step.reasons.iter_mut().for_each(strip_reason);
 }
 
 fn strip_omitted(omitted: &mut Omitted) {
+    omitted.each.clear();
     omitted.file = None;
     omitted.line = None;
     omitted.reasons.iter_mut().for_each(strip_reason);

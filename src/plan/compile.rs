@@ -376,6 +376,7 @@ impl<'a> Input<'a> {
             .imported(check.place.source)
             .map(str::to_owned);
         Omitted {
+            each: self.contract.row_of(check.place),
             file,
             line: Some(check.line),
             ..omitted
@@ -518,6 +519,9 @@ impl<'a> Input<'a> {
             .imported(check.place.source)
             .unwrap_or(&self.contract.path);
         let mut steps = step::of_check(check, file, &chosen.files);
+        for step in &mut steps {
+            step.each = self.contract.row_of(check.place);
+        }
         if steps.len() > 1 && (check.report.is_some() || check.has(Row::MinTests)) {
             let message = format!(
                 "`{}` has {} changed files, too many for one run",
@@ -680,6 +684,7 @@ pub(super) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
         ..Reason::default()
     };
     Omitted {
+        each: BTreeMap::new(),
         file: None,
         id: id.to_owned(),
         line: None,

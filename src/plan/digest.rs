@@ -109,6 +109,7 @@ mod tests {
         let mut plan = plan_of_words(&["a", "b"]);
         for step in &mut plan.steps {
             step.describe = Some(format!("d{line}"));
+            step.each = std::collections::BTreeMap::from([("row".to_owned(), format!("e{line}"))]);
             step.source = Some(crate::plan::StepSource {
                 column: line,
                 file: format!("f{line}"),
@@ -117,6 +118,7 @@ mod tests {
             step.reasons = vec![reason(line)];
         }
         plan.omitted = vec![Omitted {
+            each: std::collections::BTreeMap::from([("row".to_owned(), format!("e{line}"))]),
             file: Some(format!("f{line}")),
             id: "o".into(),
             line: Some(line),
@@ -148,6 +150,7 @@ mod tests {
             "file",
             "line",
             "describe",
+            "each",
             "source",
             "digest",
             "changedFrom",

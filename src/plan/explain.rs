@@ -57,6 +57,8 @@ pub struct Options<'a> {
     pub width: usize,
     /// The most files that a reason names.
     pub files: usize,
+    /// Whether each row of an `each` that was left out has a line of its own.
+    pub rows: bool,
     /// What earlier runs say of the plan, if that is shown.
     pub outlook: Option<&'a outlook::Outlook>,
 }
@@ -67,6 +69,7 @@ impl Default for Options<'_> {
             style: &Plain,
             width: 100,
             files: 3,
+            rows: false,
             outlook: None,
         }
     }

@@ -12,7 +12,7 @@ use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Open;
 use crate::base::word::visible;
-use crate::contract::draft::Imported;
+use crate::contract::draft::{Imported, Rows};
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
@@ -339,5 +339,6 @@ pub fn without_contract() -> Contract {
         gate: Gate::default(),
         judge_with: None,
         expects: Vec::new(),
+        rows: Rows::default(),
     }
 }

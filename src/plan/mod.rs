@@ -297,6 +297,9 @@ pub struct Step {
     pub describe: Option<String>,
     /// The working directory.
     pub dir: RepoPath,
+    /// Annotation: the row of the `each` blocks that its check stands in, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub each: BTreeMap<String, String>,
     /// Environment variables that are added.
     pub env: Env,
     /// Never beside another step with the same name here.
@@ -507,6 +510,9 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
+    /// Annotation: the row of the `each` blocks that it stands in, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub each: BTreeMap<String, String>,
     /// Annotation: the file that defines it, if it is not the contract itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

@@ -80,7 +80,7 @@ pub(super) fn judge<'a>(
     let mut reasons = Dense::default();
     for ((index, condition), selected) in contract.conditions.numbered().zip(of_conditions) {
         let selected = selected.unwrap_or_default();
-        let file = contract.imported(condition.source);
+        let file = contract.imported(condition.place.source);
         let (holds, told) = judge_one(condition, file, role, changes, facts, &selected, &names);
         results.put(index, holds);
         reasons.push(told);
@@ -210,7 +210,7 @@ impl Judged<'_> {
         // A trigger has the test of `whenChangedAny`.
         let condition = |risk: &&Risk| Condition {
             line: risk.line,
-            source: risk.source,
+            place: risk.place,
             test: Test::ChangedAny(risk.selection.clone()),
         };
         let conditions: Vec<Condition> = risks.iter().map(condition).collect();
@@ -222,7 +222,7 @@ impl Judged<'_> {
                 .zip(selected)
                 .zip(risks)
                 .flat_map(|((condition, selected), risk)| {
-                    let file = self.contract.imported(condition.source);
+                    let file = self.contract.imported(condition.place.source);
                     let (_, told) = judge_one(
                         condition,
                         file,

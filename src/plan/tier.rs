@@ -84,7 +84,7 @@ mod tests {
             tier,
             selection: Selection::default(),
             line: 1,
-            source: Default::default(),
+            place: Default::default(),
         };
         let risks = [risk("b", 1), risk("a", 2), risk("docs", 0)];
         let both = vec![Boundary::MilestoneEnd, Boundary::RunEnd];

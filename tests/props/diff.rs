@@ -125,7 +125,7 @@ proptest! {
         let mut new = old.clone();
         if narrow {
             let added = new.conditions.push(vplan::contract::Condition {
-                source: Default::default(),
+                place: Default::default(),
                 line: 1,
                 test: Test::ChangedAny(alone(&Glob::parse("src/**").unwrap())),
             });
@@ -315,7 +315,7 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             tier: 1,
             selection: edit.selection.clone(),
             line: 9,
-            source: Default::default(),
+            place: Default::default(),
         }),
         12 => {
             let only = if edit.other.index(2) == 0 {

@@ -301,6 +301,7 @@ proptest! {
         }
         if narrows {
             plan.omitted.push(vplan::plan::Omitted {
+                each: Default::default(),
                 file: None, id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
             });
         }

@@ -215,7 +215,7 @@ proptest! {
         case.plan.steps.clear();
         case.plan.omitted.clear();
         if omitted {
-            case.plan.omitted.push(Omitted { file: None, id: "x".into(), line: None, narrows: false, reason: "no change".into(), reasons: Vec::new() });
+            case.plan.omitted.push(Omitted { each: Default::default(), file: None, id: "x".into(), line: None, narrows: false, reason: "no change".into(), reasons: Vec::new() });
         }
         let ending = played(&Case { plan: case.plan.clone(), script: Vec::new() }, &Incidents::default(), &[]).ending;
         let judgement = judge(&case.plan, &[], &ending, &RunFacts::default(), Require { full: false, some });

@@ -47,6 +47,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     let options = Options {
         style: &style,
         width: terminal.width,
+        rows: global.verbose > 0,
         ..Options::default()
     };
     let out = match (&args.name, format) {

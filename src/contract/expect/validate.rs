@@ -10,8 +10,8 @@ use crate::base::word::visible;
 use crate::contract::checker::Checker;
 use crate::contract::draft::{self, At, ExpectLine};
 use crate::contract::error::{
-    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE, PATH,
-    TESTS_MISPLACED, UNKNOWN_ROLE,
+    DUPLICATE_LINE, DUPLICATE_NAME, EACH_SAME_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE,
+    PATH, TESTS_MISPLACED, UNKNOWN_ROLE,
 };
 use crate::contract::resolve::{Names, line, matched};
 use crate::contract::selection::{repo_path, warn_of_glob};
@@ -87,6 +87,16 @@ impl KnownNames<'_> {
                 let error = Diagnostic::error(EXPECT_TITLE, "a test has no title")
                     .label(title.place, "nothing is said");
                 sink.push(error.help("say what is expected: it is what a failure shows"));
+            } else if let Some(first) = titles.get(title.value.as_str())
+                && first.span == title.place.span
+                && title.place.row > 0
+            {
+                let error = "several rows make a test with the same text".to_owned();
+                sink.push(
+                    Diagnostic::error(EACH_SAME_NAME, error)
+                        .label(title.place, "the same in each row")
+                        .help("put the value into the text: `{NAME}`"),
+                );
             } else if let Some(first) = titles.get(title.value.as_str()) {
                 let message = format!("two tests are called `{}`", visible(title.value.as_bytes()));
                 sink.push(
@@ -258,7 +268,9 @@ impl KnownNames<'_> {
         let mut meant = Vec::with_capacity(names.len());
         for name in names {
             let is_pattern = is_pattern(&name.value);
-            let found = if is_pattern {
+            let found = if name.value == "*" {
+                Vec::new()
+            } else if is_pattern {
                 let found = matched(&name.value, &self.named).into_iter();
                 found
                     .map(|(_, id)| At::new(id.to_owned(), name.place))

@@ -445,6 +445,9 @@ fn put_together(
         used.scope.inclusion(file.source, &file.draft, used.chain)
     };
     main.inclusions = uses.into_iter().skip(1).map(inclusion).collect();
+    for file in files.iter().skip(1) {
+        main.rows.append(&file.draft.rows);
+    }
     main
 }
 

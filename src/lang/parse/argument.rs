@@ -1,10 +1,11 @@
 //! Parses a statement's arguments by its slots in the table, and reports every fault.
 
-use super::Parser;
 use super::token::{self, Kind, Token};
+use super::{Parser, command, each};
 use crate::base::diagnostic::Diagnostic;
+use crate::base::hole::{has_hole, holes};
 use crate::base::name::{is_name, is_pattern, is_reference};
-use crate::base::span::Span;
+use crate::base::span::{Place, Span};
 use crate::lang::ast::{Arg, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Item, Keyword, Slot, Statement};
@@ -55,6 +56,7 @@ impl<'a> Parser<'a> {
             [Slot::Command] => self.command(statement.word, rest, offset, &mut parts),
             [Slot::Shell] => self.shell(keyword, rest, offset, &mut parts),
             [Slot::Assignment] => self.assignment(keyword, rest, offset, &mut parts),
+            [Slot::Each] => self.each(statement, keyword, rest, offset, &mut parts),
             [_, Slot::ColonOrBlock] => self.check(statement, keyword, rest, offset, &mut parts),
             slots => {
                 let mut tokens = self.tokens(rest, offset, &mut parts);
@@ -191,7 +193,15 @@ impl<'a> Parser<'a> {
                 while let Some(token) = tokens.next_if(|t| t.kind != Kind::Mark("{")) {
                     let value = match token.kind {
                         Kind::Word(word) => Value::Word(word),
-                        Kind::Str { text, verbatim } => Value::Str { text, verbatim },
+                        Kind::Str {
+                            text,
+                            verbatim,
+                            holes,
+                        } => Value::Str {
+                            text,
+                            verbatim,
+                            holes,
+                        },
                         Kind::Mark(mark) => Value::Mark(mark),
                     };
                     parts.args.push(Arg {
@@ -200,7 +210,7 @@ impl<'a> Parser<'a> {
                     });
                 }
             }
-            Slot::Command | Slot::ColonOrBlock | Slot::Shell | Slot::Assignment => {}
+            Slot::Command | Slot::ColonOrBlock | Slot::Each | Slot::Shell | Slot::Assignment => {}
         }
     }
 
@@ -224,25 +234,47 @@ impl<'a> Parser<'a> {
                 });
             }
             (Item::Reference, Kind::Word(word)) => {
-                parts.broken |= !is_pattern(word) && !self.name(word, token.span, true);
+                let is_sound = is_pattern(word) || self.name(word, token.span, true);
+                parts.broken |= !is_sound;
                 parts.args.push(Arg {
                     span: token.span,
                     value: Value::Word(word),
                 });
             }
             (Item::Word(_), Kind::Word(word)) => {
+                if let Some((_, name)) = holes(word).next() {
+                    parts.broken = true;
+                    let place = self.place(token.span);
+                    self.report(hole_place(name, place));
+                }
                 parts.args.push(Arg {
                     span: token.span,
                     value: Value::Word(word),
                 });
             }
-            (Item::Str | Item::Sel | Item::Glob, Kind::Str { text, verbatim }) => {
+            (
+                Item::Str | Item::Sel | Item::Glob,
+                Kind::Str {
+                    text,
+                    verbatim,
+                    holes,
+                },
+            ) => {
+                if holes {
+                    parts.broken |= !self.knows_holes(&text, token.span, item != Item::Str);
+                }
+                // Outside of an `each` a plain string has none.
+                let holes = holes && !self.known_holes().is_empty();
                 parts.args.push(Arg {
                     span: token.span,
-                    value: Value::Str { text, verbatim },
+                    value: Value::Str {
+                        text,
+                        verbatim,
+                        holes,
+                    },
                 });
             }
-            (Item::Sel, Kind::Word(word)) if is_reference(word) => {
+            (Item::Sel, Kind::Word(word)) if is_reference(&without_holes(word)) => {
                 parts.broken |= !self.name(word, token.span, true);
                 parts.args.push(Arg {
                     span: token.span,
@@ -513,10 +545,15 @@ impl<'a> Parser<'a> {
     /// Reports an invalid name. Returns `true` for a valid one.
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
+        if has_hole(text) && !self.knows_holes(text, span, true) {
+            return false;
+        }
+        // What the name becomes is looked at where it is filled.
+        let shape = without_holes(text);
         let ok = if reference {
-            is_reference(text)
+            is_reference(&shape) || is_pattern(&shape) && has_hole(text)
         } else {
-            is_name(text)
+            is_name(&shape)
         };
         if !ok {
             let help = if !reference && text.contains('/') {
@@ -540,6 +577,37 @@ impl<'a> Parser<'a> {
             return false;
         }
         ok
+    }
+
+    /// Returns the names of the `each` blocks around, outermost first.
+    pub(super) fn known_holes(&self) -> Vec<&'a str> {
+        let eaches = self.frames.iter().map(|frame| &frame.node);
+        let eaches = eaches.filter(|node| node.statement.keyword == Keyword::Each);
+        eaches.flat_map(each::names).collect()
+    }
+
+    /// Returns the first hole of a text that is filled here.
+    pub(super) fn known_hole_in(&self, text: &str) -> Option<&'a str> {
+        let known = self.known_holes();
+        holes(text).find_map(|(_, name)| known.iter().find(|known| **known == name).copied())
+    }
+
+    /// Whether all holes of a text are filled here; reports the first that is not. In a plain
+    /// string outside of an `each` they are text.
+    fn knows_holes(&mut self, text: &str, span: Span, strict: bool) -> bool {
+        let known = self.known_holes();
+        if known.is_empty() && !strict {
+            return true;
+        }
+        let unknown = holes(text).find(|(_, name)| !known.contains(name));
+        if let Some((_, name)) = unknown {
+            self.report(command::hole(
+                &format!("{{{name}}}"),
+                &known,
+                self.place(span),
+            ));
+        }
+        unknown.is_none()
     }
 
     pub(super) fn missing(
@@ -594,6 +662,26 @@ impl<'a> Parser<'a> {
             .help(help),
         );
     }
+}
+
+/// Puts a letter into the place of each hole.
+fn without_holes(text: &str) -> Cow<'_, str> {
+    let mut shape = Cow::Borrowed(text);
+    // From behind, so that the other ranges stay as they are.
+    for (range, _) in holes(text).collect::<Vec<_>>().into_iter().rev() {
+        shape.to_mut().replace_range(range, "x");
+    }
+    shape
+}
+
+/// Describes a hole where no value can stand.
+pub(super) fn hole_place(name: &str, place: Place) -> Diagnostic {
+    Diagnostic::error(
+        error::HOLE_PLACE,
+        format!("the value of `{{{name}}}` cannot stand here"),
+    )
+    .label(place, "no hole here")
+    .help("values stand in names, in \"…\", in the words of a command and in the value of an `env`")
 }
 
 fn expected(item: Item) -> &'static str {

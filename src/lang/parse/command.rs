@@ -4,20 +4,24 @@ use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::nearest::nearest;
 use crate::base::span::{Place, SourceId, Span};
+use crate::lang::ast::{Hole, Holed, HoledWord};
 use crate::lang::command::{argv, unsupported};
 use crate::lang::error::{self, shown};
-use crate::lang::word::{FILE_HOLES, Remark, Scan, WordError, scan};
+use crate::lang::word::{FILE_HOLES, HoleInWord, Remark, Scan, WordError, scan};
 use std::collections::BTreeSet;
 
 /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
 /// in front of it.
+///
+/// `known` are the holes that the `each` blocks around it fill.
 pub(super) fn read(
     text: &str,
     offset: usize,
     verb: &str,
     source: SourceId,
+    known: &[&str],
     report: &mut dyn FnMut(Diagnostic),
-) -> (Command, bool) {
+) -> (Holed<Command>, bool) {
     let words = scan(text);
     let place = |span: Span| Place::new(source, Span::new(offset + span.start, offset + span.end));
     let mut broken = false;
@@ -46,9 +50,11 @@ pub(super) fn read(
                 );
             }
             Remark::Hole(span) => {
-                broken = true;
                 let found = text.get(span.start..span.end).unwrap_or_default();
-                report(hole(found, place(span)));
+                if !is_known(found, known) {
+                    broken = true;
+                    report(hole(found, known, place(span)));
+                }
             }
             Remark::Glob(span) => {
                 let found = text.get(span.start..span.end).unwrap_or_default();
@@ -58,6 +64,34 @@ pub(super) fn read(
                         .help("quote it with '…' if the program expands it itself, or use the verb `shell`"),
                 );
             }
+        }
+    }
+    let scanned = words
+        .words
+        .iter()
+        .chain(words.env.iter().map(|(_, word)| word));
+    for word in scanned {
+        let said = words.remarks.contains(&Remark::Hole(word.span));
+        let is_unknown = |h: &&HoleInWord| !said && !known.contains(&h.name.as_str());
+        let Some(unknown) = word.holes.iter().find(is_unknown) else {
+            continue;
+        };
+        if !known.is_empty() {
+            broken = true;
+            report(hole(
+                &format!("{{{}}}", unknown.name),
+                known,
+                place(word.span),
+            ));
+        } else if word.holes.iter().any(|h| is_unknown(&h) && !h.quoted) {
+            let found = format!("{{{}}}", unknown.name);
+            report(
+                Diagnostic::warning(error::UNKNOWN_HOLE, format!("`{found}` stands for nothing"))
+                    .label(place(word.span), "passed on literally")
+                    .help(format!(
+                        "quote it with '…' to say that it is meant: `'{found}'`"
+                    )),
+            );
         }
     }
     // A comment of another language would be arguments.
@@ -89,19 +123,58 @@ pub(super) fn read(
         );
     }
     let command = match unsupported(text, &words) {
-        None if broken => none(text),
-        None => argv(words),
-        Some(fault) => Command::Unsupported {
+        None if broken => Holed::whole(none(text)),
+        None => {
+            let holes = holes_of(&words, known);
+            Holed {
+                value: argv(words),
+                holes,
+            }
+        }
+        Some(fault) => Holed::whole(Command::Unsupported {
             text: text.to_owned(),
             unsupported: fault,
-        },
+        }),
     };
     (command, broken)
 }
 
-/// Describes a `{name}` that stands for nothing.
-pub(super) fn hole(found: &str, place: Place) -> Diagnostic {
+/// Whether a text is `{name}` with the name of a hole that is filled.
+fn is_known(found: &str, known: &[&str]) -> bool {
+    let name = found
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'));
+    name.is_some_and(|name| known.contains(&name))
+}
+
+/// Returns the holes of a text that are filled. All of them are known.
+pub(super) fn holes_of(words: &Scan<'_>, known: &[&str]) -> Vec<Hole> {
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let variables = words
+        .env
+        .iter()
+        .map(|(name, word)| (HoledWord::Variable((*name).to_owned()), word));
+    let pieces = words.words.iter().enumerate();
+    let pieces = pieces.map(|(n, word)| (HoledWord::Piece(n), word));
+    let all = variables.chain(pieces).flat_map(|(of, word)| {
+        let hole = move |hole: &HoleInWord| Hole {
+            word: of.clone(),
+            range: hole.range.clone(),
+        };
+        word.holes.iter().map(hole)
+    });
+    all.collect()
+}
+
+/// Describes a `{name}` that stands for nothing. `known` are the holes that are filled here.
+pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
     let name = found.trim_start_matches('{').trim_end_matches('}');
+    if let Some(near) = known.iter().find(|known| **known == name) {
+        // `{{name}}`
+        return unknown_hole(found, place).help(format!("write `{{{near}}}`"));
+    }
     let holds = |name: &&&str| found.contains(&format!("{{{name}}}"));
     let files = FILE_HOLES.iter().find(holds);
     let help = if let Some(files) =
@@ -117,15 +190,23 @@ pub(super) fn hole(found: &str, place: Place) -> Diagnostic {
             .to_owned()
     } else if ARGUMENTS.contains(&name) {
         "vplan has none: arguments stand in the command".to_owned()
-    } else {
+    } else if let Some(near) = nearest(name, known.iter().copied()) {
+        format!("did you mean `{{{near}}}`?")
+    } else if known.is_empty() {
         "`{changed}` alone stands for something; quote it with '…' for the literal text".to_owned()
+    } else {
+        let known: Vec<String> = known.iter().map(|name| format!("`{{{name}}}`")).collect();
+        format!(
+            "here are {}; quote it with '…' for the literal text",
+            known.join(", ")
+        )
     };
-    Diagnostic::error(
-        error::UNKNOWN_HOLE,
-        format!("{} stands for nothing", shown(found)),
-    )
-    .label(place, "unknown here")
-    .help(help)
+    unknown_hole(found, place).help(help)
+}
+
+fn unknown_hole(found: &str, place: Place) -> Diagnostic {
+    let message = format!("{} stands for nothing", shown(found));
+    Diagnostic::error(error::UNKNOWN_HOLE, message).label(place, "unknown here")
 }
 
 /// Names in braces of other tools: for files, for the folder of a project, for arguments.

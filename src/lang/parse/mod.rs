@@ -7,6 +7,7 @@
 mod argument;
 mod block;
 mod command;
+mod each;
 mod foreign;
 mod line;
 mod meant;
@@ -330,10 +331,13 @@ impl<'a> Parser<'a> {
         }
         match parts.open {
             Some(open) => {
-                let context = statement.body.unwrap_or(match statement.keyword {
-                    Keyword::RunAnonymous | Keyword::Run => Context::Check,
-                    _ => Context::Unknown,
-                });
+                let context = match (statement.keyword, statement.body) {
+                    // Its block holds what the block around it holds.
+                    (Keyword::Each, _) if self.context() == Context::Group => Context::Group,
+                    (_, Some(context)) => context,
+                    (Keyword::RunAnonymous | Keyword::Run, None) => Context::Check,
+                    (_, None) => Context::Unknown,
+                };
                 self.push(
                     node,
                     context,

@@ -1,10 +1,13 @@
 //! Resolves the first word of a line to a statement of its context, and checks its requirements on
 //! the whole file.
 
+use super::argument::hole_place;
+use super::each::each_help;
 use super::foreign::noun;
 use super::line::Line;
 use super::{Parser, VERSIONS};
 use crate::base::diagnostic::Diagnostic;
+use crate::base::hole::holes;
 use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::Node;
@@ -71,6 +74,20 @@ impl<'a> Parser<'a> {
         if self.check_without_head(word, rest, span, line) {
             return Resolved::Answered;
         }
+        if let "for" | "foreach" | "matrix" = word
+            && let Some(each) = statement::find("each", context)
+        {
+            let place = self.place(span);
+            self.report(
+                Diagnostic::error(
+                    error::EACH_HEAD,
+                    format!("an `each` is written `{}`", each.usage),
+                )
+                .label(place, "a word of another language")
+                .help(each_help(rest)),
+            );
+            return Resolved::Statement(each, Reading::Foreign);
+        }
         let misplaced = outer && statement::find(word, Context::Top).is_some();
         if let Some(row) = foreign::find(word, context).filter(|_| !misplaced)
             && !matches!(row.advice, Advice::Word(known) if known == word)
@@ -82,6 +99,11 @@ impl<'a> Parser<'a> {
             };
         }
         let place = self.place(span);
+        if let Some((_, name)) = holes(word).next() {
+            self.report(hole_place(name, place));
+            self.break_frame();
+            return Resolved::Nothing;
+        }
         if !unheaded && let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
             let contexts: Vec<&str> = STATEMENTS
                 .iter()
@@ -97,14 +119,22 @@ impl<'a> Parser<'a> {
             } else if context != Context::Check && other.contexts == [Context::Check] {
                 help.push_str(": `check NAME {` … `}`");
             }
-            self.report(
+            // The block around it may be a condition's inside of the `each`.
+            let in_each = context == Context::Each
+                || self
+                    .frames
+                    .last()
+                    .is_some_and(|frame| frame.node.statement.keyword == Keyword::Each);
+            let diagnostic = if in_each {
                 Diagnostic::error(
-                    error::MISPLACED_STATEMENT,
-                    format!("`{word}` does not stand {}", context.name()),
+                    error::EACH_HOLDS,
+                    format!("`{word}` cannot stand in an `each`"),
                 )
-                .label(place, "not here")
-                .help(help),
-            );
+            } else {
+                let message = format!("`{word}` does not stand {}", context.name());
+                Diagnostic::error(error::MISPLACED_STATEMENT, message)
+            };
+            self.report(diagnostic.label(place, "not here").help(help));
             return Resolved::Statement(other, Reading::Misplaced);
         }
         let (noun, remark) = noun(context);

@@ -7,7 +7,7 @@ use crate::base::command::UnsupportedReason;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Span;
 use crate::base::word::Word;
-use crate::lang::ast::{Arg, Value};
+use crate::lang::ast::{Arg, Holed, Value};
 use crate::lang::error;
 use crate::lang::statement::{Item, Statement};
 use crate::lang::word;
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
                 );
                 parts.args.push(Arg {
                     span: Span::new(end, end),
-                    value: Value::Command(Box::new(command::none(""))),
+                    value: Value::Command(Box::new(Holed::whole(command::none("")))),
                 });
                 return;
             }
@@ -187,12 +187,20 @@ impl<'a> Parser<'a> {
             );
             parts.args.push(Arg {
                 span,
-                value: Value::Command(Box::new(command::none(trimmed))),
+                value: Value::Command(Box::new(Holed::whole(command::none(trimmed)))),
             });
             return;
         }
-        let (command, broken) =
-            command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
+        let (command, broken) = command::read(
+            trimmed,
+            offset,
+            verb,
+            source,
+            &self.known_holes(),
+            &mut |d| {
+                self.report(d);
+            },
+        );
         parts.broken |= broken;
         let end = trimmed.trim_end().len();
         parts.args.reserve_exact(1);
@@ -252,8 +260,21 @@ impl<'a> Parser<'a> {
             );
         } else if let Some(found) = file_hole(&joined) {
             parts.broken = true;
-            let hole = command::hole(&found, self.place(span));
+            let hole = command::hole(&found, &[], self.place(span));
             self.report(hole.help("write the verb `run` with `{changed}` as a word of its own"));
+        } else if let Some(name) = self.known_hole_in(&joined) {
+            parts.broken = true;
+            let variable = name.replace('-', "_").to_uppercase();
+            self.report(
+                Diagnostic::error(
+                    error::HOLE_PLACE,
+                    format!("the value of `{{{name}}}` cannot stand in text for a shell"),
+                )
+                .label(self.place(span), "a shell would read the value")
+                .help(format!(
+                    "write `env {variable}={{{name}}}` in the check, and `\"${variable}\"` here"
+                )),
+            );
         } else if joined.ends_with([' ', '\t']) {
             parts.broken = true;
             self.report(
@@ -282,18 +303,32 @@ impl<'a> Parser<'a> {
         let words = word::scan(trimmed);
         let source = self.id;
         let empty = trimmed.trim().is_empty();
-        let holes = words.remarks.iter().find_map(|remark| match remark {
+        let known = self.known_holes();
+        let of_files = words.remarks.iter().find_map(|remark| match remark {
             word::Remark::Hole(span) => Some(*span),
             _ => None,
         });
-        if let Some(span) = holes {
+        let value = words.env.iter().map(|(_, word)| word);
+        let mut found = value.flat_map(|word| word.holes.iter().map(|hole| (word.span, hole)));
+        // Outside of an `each` nothing is filled in.
+        let is_unknown = |name: &str| !known.is_empty() && !known.contains(&name);
+        let unknown = found.find(|(_, hole)| is_unknown(&hole.name));
+        let unknown = unknown.map(|(span, hole)| (span, format!("{{{}}}", hole.name)));
+        let unknown = unknown.or_else(|| {
+            let span = of_files?;
+            let text = trimmed.get(span.start..span.end).unwrap_or_default();
+            let value = text.split_once('=').map_or(text, |(_, value)| value);
+            Some((span, value.to_owned()))
+        });
+        if let Some((span, found)) = unknown {
             parts.broken = true;
             let span = Span::new(offset + span.start, offset + span.end);
-            let found = self.slice(span);
-            let found = found.split_once('=').map_or(found, |(_, value)| value);
-            let help = "quote it with '…' for the literal text: nothing is filled in here";
-            let hole = command::hole(found, self.place(span));
-            return self.report(hole.help(help));
+            let mut hole = command::hole(&found, &known, self.place(span));
+            if known.is_empty() {
+                let help = "quote it with '…' for the literal text: nothing is filled in here";
+                hole = hole.help(help);
+            }
+            return self.report(hole);
         }
         let faults = words
             .faults
@@ -308,8 +343,11 @@ impl<'a> Parser<'a> {
                         .any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
             {
                 let span = Span::new(offset, offset + trimmed.trim_end().len());
-                let value =
-                    Value::Assignment(Box::new(((*name).to_owned(), Word::new(value.clone()))));
+                let pair = ((*name).to_owned(), Word::new(value.bytes.clone()));
+                let value = Value::Assignment(Box::new(Holed {
+                    value: pair,
+                    holes: command::holes_of(&words, &known),
+                }));
                 parts.args.push(Arg { span, value });
             }
             _ if empty => {
@@ -333,7 +371,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 parts.broken = true;
-                command::read(trimmed, offset, "env", source, &mut |d| self.report(d));
+                command::read(trimmed, offset, "env", source, &[], &mut |d| self.report(d));
             }
         }
     }

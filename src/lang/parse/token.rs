@@ -1,12 +1,13 @@
 //! Splits a statement into words, strings and marks: the productions of src/lang/grammar.md,
 //! "Grammar".
 
+use crate::base::hole::{has_hole, is_hole_name};
 use crate::base::span::Span;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while_m_n, take_while1};
 use nom::character::complete::anychar;
-use nom::combinator::{map_opt, recognize, value};
-use nom::multi::many0_count;
+use nom::combinator::{map_opt, recognize, value, verify};
+use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 use std::borrow::Cow;
@@ -27,6 +28,8 @@ pub(super) enum Kind<'a> {
     Str {
         text: Cow<'a, str>,
         verbatim: bool,
+        /// Whether it has holes: in double quotes only.
+        holes: bool,
     },
     /// `{`, `}`, `=`, `,`, `:`, `!`, `->`
     Mark(&'static str),
@@ -69,6 +72,12 @@ fn token<'a>(
     start: usize,
     fault: &mut dyn FnMut(TokenError, Span),
 ) -> (&'a str, Kind<'a>) {
+    // A word may begin with a hole.
+    if input.starts_with('{')
+        && let Ok((rest, text)) = word(input)
+    {
+        return (rest, Kind::Word(text));
+    }
     if let Ok((rest, mark)) = mark(input) {
         return (rest, Kind::Mark(mark));
     }
@@ -78,6 +87,7 @@ fn token<'a>(
             Kind::Str {
                 text: Cow::Borrowed(text),
                 verbatim: true,
+                holes: input.starts_with('"') && has_hole(text),
             },
         );
     }
@@ -94,6 +104,7 @@ fn token<'a>(
             Kind::Str {
                 text: Cow::Borrowed(""),
                 verbatim: false,
+                holes: false,
             },
         );
     }
@@ -128,7 +139,15 @@ fn string<'a>(
             text.to_mut().push_str(part);
         }
         if let Some(rest) = next.strip_prefix('"') {
-            return (rest, Kind::Str { text, verbatim });
+            let holes = has_hole(&text);
+            return (
+                rest,
+                Kind::Str {
+                    text,
+                    verbatim,
+                    holes,
+                },
+            );
         }
         verbatim = false;
         rest = match escape(next) {
@@ -147,7 +166,15 @@ fn string<'a>(
                         TokenError::Unclosed,
                         Span::new(start, start + input.trim_end().len()),
                     );
-                    return ("", Kind::Str { text, verbatim });
+                    let holes = false;
+                    return (
+                        "",
+                        Kind::Str {
+                            text,
+                            verbatim,
+                            holes,
+                        },
+                    );
                 }
             },
         };
@@ -202,13 +229,18 @@ fn mark(input: &str) -> Parsed<'_, &'static str> {
     .parse(input)
 }
 
-/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`. A `:` is part of it
-/// where more of the word follows.
+/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`. A hole `{NAME}` is
+/// part of it, and a `:` where more of the word follows.
 pub(super) fn word(input: &str) -> Parsed<'_, &str> {
-    let mut run = recognize((
-        take_while1(is_plain),
-        many0_count((tag(":"), take_while1(is_plain))),
-    ));
+    let hole = || {
+        recognize((
+            tag("{"),
+            verify(take_while1(is_plain), is_hole_name),
+            tag("}"),
+        ))
+    };
+    let some = || recognize(many1_count(alt((take_while1(is_plain), hole()))));
+    let mut run = recognize((some(), many0_count((tag(":"), some()))));
     let (_, run) = run.parse(input)?;
     let end = run.find("->").filter(|i| *i > 0).unwrap_or(run.len());
     Ok((
@@ -238,7 +270,9 @@ mod tests {
         let tokens = tokens(line, 0, &mut |_, _| faults += 1);
         let show = |t: Token<'_>| match t.kind {
             Kind::Word(w) => w.to_owned(),
-            Kind::Str { text, verbatim } => format!("<{text}>{}", if verbatim { "" } else { "e" }),
+            Kind::Str { text, verbatim, .. } => {
+                format!("<{text}>{}", if verbatim { "" } else { "e" })
+            }
             Kind::Mark(m) => format!("`{m}"),
         };
         (tokens.into_iter().map(show).collect(), faults)

@@ -11,6 +11,7 @@
 use crate::base::bits::Bits;
 use crate::base::glob::{Item as SelItem, ItemContent, Selection};
 use crate::base::index::{Dense, numbered};
+use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
 use crate::plan::select::ConditionResults;
@@ -214,39 +215,45 @@ impl Coverage {
             uncovered: Vec::new(),
         };
         let file = |source| contract.imported(source).unwrap_or(&contract.path);
+        let mut definitions = Definitions::new(contract);
         for (i, check) in contract.checks.numbered() {
-            let place = (file(check.place.source), check.line);
-            coverage.add(
-                checks.contains(&i),
+            let never = "in no plan";
+            definitions.see(
+                check.place,
                 ItemKind::Check,
-                &check.id,
-                place,
-                "in no plan",
+                never,
+                checks.contains(&i),
+                || (check.id.clone(), check.line),
             );
         }
         for (i, condition) in contract.conditions.numbered() {
-            let (head, place) = (
-                head(&condition.test),
-                (file(condition.source), condition.line),
-            );
-            coverage.add(held.has(i), ItemKind::Condition, &head, place, "never true");
-            coverage.add(
-                failed.has(i),
-                ItemKind::Condition,
-                &head,
-                place,
-                "never false",
-            );
+            for (never, is_covered) in [("never true", held.has(i)), ("never false", failed.has(i))]
+            {
+                definitions.see(
+                    condition.place,
+                    ItemKind::Condition,
+                    never,
+                    is_covered,
+                    || (head(&condition.test), condition.line),
+                );
+            }
         }
         for (i, risk) in numbered(&contract.risks) {
-            let place = (file(risk.source), risk.line);
-            coverage.add(
-                pulled.contains(&i),
-                ItemKind::Trigger,
-                &risk.name,
-                place,
-                "never pulled",
-            );
+            let (never, is_pulled) = ("never pulled", pulled.contains(&i));
+            definitions.see(risk.place, ItemKind::Trigger, never, is_pulled, || {
+                (risk.name.clone(), risk.line)
+            });
+        }
+        for definition in definitions.all {
+            let Definition {
+                kind,
+                never,
+                is_covered,
+                name,
+                ..
+            } = definition;
+            let place = (file(definition.place.source), definition.line);
+            coverage.add(is_covered, kind, &name, place, never);
         }
         for (role, place) in roles_of(contract) {
             coverage.add(
@@ -297,6 +304,68 @@ impl Coverage {
     }
 }
 
+/// What the text of a contract defines, which is one thing whatever the number of its rows.
+struct Definitions<'c> {
+    contract: &'c Contract,
+    all: Vec<Definition>,
+    /// Of those in an `each`, where they are in `all`.
+    known: BTreeMap<(SourceId, Span, &'static str), usize>,
+}
+
+struct Definition {
+    kind: ItemKind,
+    name: String,
+    place: Place,
+    line: usize,
+    never: &'static str,
+    is_covered: bool,
+}
+
+impl<'c> Definitions<'c> {
+    fn new(contract: &'c Contract) -> Self {
+        Self {
+            contract,
+            all: Vec::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a definition, or another row of it.
+    fn see(
+        &mut self,
+        place: Place,
+        kind: ItemKind,
+        never: &'static str,
+        is_covered: bool,
+        named: impl Fn() -> (String, usize),
+    ) {
+        let row = self.contract.rows.of(place);
+        let key = (place.source, place.span, never);
+        if let Some(known) = row.and_then(|_| self.known.get(&key)) {
+            if let Some(definition) = self.all.get_mut(*known) {
+                definition.is_covered |= is_covered;
+            }
+            return;
+        }
+        let (name, line) = named();
+        let name = match row {
+            Some(values) => {
+                self.known.insert(key, self.all.len());
+                values.with_holes(&name)
+            }
+            None => name,
+        };
+        self.all.push(Definition {
+            kind,
+            name,
+            place,
+            line,
+            never,
+            is_covered,
+        });
+    }
+}
+
 /// Returns the roles that the contract names, each with the place of its block, or else of the
 /// first condition that names it.
 fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
@@ -310,7 +379,7 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
         let Test::Role(roles) = &condition.test else {
             continue;
         };
-        let file = contract.imported(condition.source).unwrap_or(own);
+        let file = contract.imported(condition.place.source).unwrap_or(own);
         for role in roles {
             places.entry(role).or_insert((file, condition.line));
         }

@@ -228,7 +228,7 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
         asks.push(format!(
             "{} {what} ({})",
             condition.test.keyword(),
-            place(contract.imported(condition.source), condition.line)
+            place(contract.imported(condition.place.source), condition.line)
         ));
     }
     if placement.is_use {
@@ -779,7 +779,7 @@ mod tests {
                 .into_iter()
                 .map(|test| Condition {
                     line: 1,
-                    source: Default::default(),
+                    place: Default::default(),
                     test,
                 })
                 .collect();
@@ -838,7 +838,7 @@ mod tests {
         contract.conditions = tests
             .map(|test| Condition {
                 line: 1,
-                source: Default::default(),
+                place: Default::default(),
                 test,
             })
             .into_iter()

@@ -3,6 +3,7 @@
 use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
+use crate::base::hole::with_holes;
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
@@ -11,6 +12,7 @@ use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::field::FieldValue;
 use crate::plan::select::items_text;
 use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most predecessors that a step names.
 const AFTER_SHOWN: usize = 8;
@@ -40,7 +42,7 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
             outlook.and_then(|outlook| outlook.steps.get(at)),
         );
     }
-    page.omitted(&plan.omitted);
+    page.omitted(plan);
     page.tiers(plan);
     page.rewrites(plan);
     page.out
@@ -319,26 +321,31 @@ impl Page<'_> {
         }
     }
 
-    fn omitted(&mut self, omitted: &[Omitted]) {
-        if omitted.is_empty() {
+    fn omitted(&mut self, plan: &Plan) {
+        if plan.omitted.is_empty() {
             return;
         }
         self.title("left out");
-        let ids: Vec<String> = omitted.iter().map(|o| visible(o.id.as_bytes())).collect();
+        let omitted = if self.options.rows {
+            let each = |out: &'_ Omitted| (visible(out.id.as_bytes()), omission(out), out.narrows);
+            plan.omitted.iter().map(each).collect()
+        } else {
+            by_definition(plan)
+        };
+        let ids: Vec<&String> = omitted.iter().map(|(id, ..)| id).collect();
         let widest = ids
             .iter()
             .map(|id| id.chars().count())
             .max()
             .unwrap_or(0)
             .min(WIDEST_ID);
-        for (out, id) in omitted.iter().zip(&ids) {
-            let text = omission(out);
+        for (id, text, narrows) in &omitted {
             let pad = widest.saturating_sub(id.chars().count());
             let id_columns = id.chars().count() + pad + 4;
             let id = self.paint(Mark::Id, id);
-            let mark = if out.narrows { Mark::Warn } else { Mark::Bad };
+            let mark = if *narrows { Mark::Warn } else { Mark::Bad };
             let width = self.options.width.saturating_sub(id_columns).max(20);
-            for (i, part) in wrap(&text, width).iter().enumerate() {
+            for (i, part) in wrap(text, width).iter().enumerate() {
                 let part = self.paint(mark, part);
                 let head = if i == 0 {
                     format!("  {id}{:pad$}", "")
@@ -399,6 +406,58 @@ impl Page<'_> {
             }
         }
     }
+}
+
+/// Returns a line for each check that was left out, and one for the rows of a definition that were
+/// left out for the same reason: the name, the reason, whether it narrows the coverage.
+fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
+    let named = |text: &str, each: &BTreeMap<String, String>| {
+        with_holes(text, each.iter().map(|(name, value)| (&**name, &**value)))
+    };
+    let own = plan.contract.as_ref().map_or("", |contract| &contract.path);
+    let definition = |out: &'_ Omitted| {
+        let line = out.line.filter(|_| !out.each.is_empty())?;
+        let file = out.file.clone().unwrap_or_else(|| own.to_owned());
+        Some((file, line, named(&out.id, &out.each)))
+    };
+    let planned = plan.steps.iter().filter_map(|step| {
+        let source = step.source.as_ref().filter(|_| !step.each.is_empty())?;
+        let name = named(step.check(), &step.each);
+        Some(((source.file.clone(), source.line, name), step.check()))
+    });
+    // The rows of each definition.
+    let mut rows: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for (definition, id) in planned {
+        rows.entry(definition).or_default().insert(id);
+    }
+    let mut groups: BTreeMap<_, usize> = BTreeMap::new();
+    for out in &plan.omitted {
+        if let Some(definition) = definition(out) {
+            rows.entry(definition.clone()).or_default().insert(&out.id);
+            let reason = named(&omission(out), &out.each);
+            *groups.entry((definition, reason)).or_default() += 1;
+        }
+    }
+    let mut lines = Vec::new();
+    for out in &plan.omitted {
+        let own = (visible(out.id.as_bytes()), omission(out), out.narrows);
+        let Some(definition) = definition(out) else {
+            lines.push(own);
+            continue;
+        };
+        let reason = named(&own.1, &out.each);
+        let all = rows.get(&definition).map_or(0, BTreeSet::len);
+        // The first of them stands for all.
+        match groups.remove(&(definition.clone(), reason.clone())) {
+            None => {}
+            Some(1) => lines.push(own),
+            Some(count) => {
+                let name = visible(definition.2.as_bytes());
+                lines.push((name, format!("{count} of {all}: {reason}"), out.narrows));
+            }
+        }
+    }
+    lines
 }
 
 /// Explains why a check was left out, with the lines of the contract that decided.

@@ -222,6 +222,7 @@ mod tests {
         plan.steps[1].id = "command-1-1".to_owned();
         plan.steps[2].batch_of = Some("command-1-2".to_owned());
         plan.omitted.push(crate::plan::Omitted {
+            each: Default::default(),
             file: None,
             id: "command-1-3".to_owned(),
             line: None,

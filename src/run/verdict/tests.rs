@@ -262,6 +262,7 @@ fn budgets_and_signals() {
 #[test]
 fn nothing_to_verify_and_what_is_required() {
     let omitted = |narrows| Omitted {
+        each: Default::default(),
         file: None,
         id: "a".into(),
         line: None,
@@ -536,6 +537,7 @@ fn a_share_and_a_mode_without_checks_say_so() {
     let ending = Ending::default();
     let mut off = plan(Vec::new());
     off.omitted = vec![Omitted {
+        each: Default::default(),
         file: None,
         id: "a".into(),
         line: None,

@@ -2,7 +2,7 @@
 
 use super::propose::{Part, Proposal, Proposed};
 use crate::base::command::Command;
-use crate::base::word::quote_string as quote;
+use crate::base::word::quote_literal as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
 

@@ -136,7 +136,7 @@ fn line(sources: &Sources, source: SourceId, line: usize) -> Place {
 fn used(contract: &Contract) -> Vec<Used<'_>> {
     let mut all = Vec::new();
     for condition in &contract.conditions {
-        let (source, line) = (condition.source, condition.line);
+        let (source, line) = (condition.place.source, condition.line);
         match &condition.test {
             // What excludes nothing makes these hold for more changes, not for fewer.
             Test::ChangedAny(selection)
@@ -156,7 +156,13 @@ fn used(contract: &Contract) -> Vec<Used<'_>> {
         }
     }
     for risk in &contract.risks {
-        add(&mut all, &risk.selection, false, risk.source, risk.line);
+        add(
+            &mut all,
+            &risk.selection,
+            false,
+            risk.place.source,
+            risk.line,
+        );
     }
     let scope = &contract.scope;
     for selection in scope.allow.iter().chain(&scope.deny) {

@@ -62,7 +62,7 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             format!(
                 "`{}` ({})",
                 c.test.keyword(),
-                place(contract.imported(c.source), c.line)
+                place(contract.imported(c.place.source), c.line)
             )
         };
         let why = match reason {

@@ -1,0 +1,186 @@
+//! Holes: `{NAME}` in a text, which an `each` of the language fills.
+
+use super::glob;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+/// Whether a text is the name of a hole: a letter or `_`, then letters, digits, `_` and `-`.
+#[must_use]
+pub fn is_hole_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+/// Finds the holes of a text: the range of each in bytes, braces included, and its name.
+pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    let opens = text.match_indices('{').map(|(at, _)| at);
+    opens.filter_map(|at| {
+        let (name, _) = text.get(at + 1..)?.split_once('}')?;
+        is_hole_name(name).then(|| (at..at + name.len() + 2, name))
+    })
+}
+
+/// Whether a text has a hole.
+#[must_use]
+pub fn has_hole(text: &str) -> bool {
+    holes(text).next().is_some()
+}
+
+/// Puts holes back into a text in which they were filled with these values, as far as that can be
+/// seen: for people.
+#[must_use]
+pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str)>) -> String {
+    let mut values: Vec<(&str, &str)> = values.filter(|(_, value)| !value.is_empty()).collect();
+    // A longer value may hold a shorter one.
+    values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let found = values.iter().find(|(_, value)| rest.starts_with(value));
+        let taken = match found {
+            Some((name, value)) => {
+                written.push_str(&format!("{{{name}}}"));
+                value.len()
+            }
+            None => {
+                written.push(c);
+                c.len_utf8()
+            }
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    written
+}
+
+/// The value of each hole of some `each` blocks inside each other, outermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values(Vec<(String, String)>);
+
+/// How a value is written into a text so that it means itself there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    /// As it is.
+    Nothing,
+    /// As a part of a glob.
+    Glob,
+    /// As a part of a regular expression.
+    Regex,
+}
+
+impl Values {
+    /// Adds the values of an `each` inside.
+    pub fn enter(&mut self, values: impl IntoIterator<Item = (String, String)>) {
+        self.0.extend(values);
+    }
+
+    /// Takes out those that were added last, so that this many are left.
+    pub fn leave(&mut self, left: usize) {
+        self.0.truncate(left);
+    }
+
+    /// Returns how many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// Returns the last name of the innermost `each`.
+    #[must_use]
+    pub fn innermost(&self) -> Option<&str> {
+        self.0.last().map(|(name, _)| name.as_str())
+    }
+
+    /// Puts the holes back into a text in which they were filled, as far as that can be seen.
+    #[must_use]
+    pub fn with_holes(&self, text: &str) -> String {
+        with_holes(text, self.iter())
+    }
+
+    /// Returns the value of a hole, if it is one of these.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Fills the holes of a text that have values. What is put in is not read again.
+    #[must_use]
+    pub fn fill<'t>(&self, text: &'t str, escape: Escape) -> Cow<'t, str> {
+        if self.0.is_empty() || !has_hole(text) {
+            return Cow::Borrowed(text);
+        }
+        let mut filled = String::with_capacity(text.len());
+        let mut behind = 0;
+        for (range, name) in holes(text) {
+            let Some(value) = self.of(name) else { continue };
+            filled.push_str(text.get(behind..range.start).unwrap_or_default());
+            match escape {
+                Escape::Nothing => filled.push_str(value),
+                Escape::Glob => filled.push_str(&glob::escape(value)),
+                Escape::Regex => filled.push_str(&regex::escape(value)),
+            }
+            behind = range.end;
+        }
+        filled.push_str(text.get(behind..).unwrap_or_default());
+        Cow::Owned(filled)
+    }
+}
+
+/// `pkg = core, py = 3.12`
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (name, value)) in self.0.iter().enumerate() {
+            let comma = if n > 0 { ", " } else { "" };
+            write!(f, "{comma}{name} = {value}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_of_a_text() {
+        let names = |text| holes(text).map(|(_, name)| name).collect::<Vec<_>>();
+        for (text, want) in [
+            ("unit-{py}", vec!["py"]),
+            ("{a}{b-c}x{_d9}", vec!["a", "b-c", "_d9"]),
+            ("{{a}}", vec!["a"]),
+            ("{}{ a}{9}{a,b}{a", vec![]),
+            ("{a{b}", vec!["b"]),
+            ("", vec![]),
+        ] {
+            assert_eq!(names(text), want, "{text}");
+            assert_eq!(has_hole(text), !want.is_empty());
+        }
+    }
+
+    #[test]
+    fn values_are_put_in_once() {
+        let mut values = Values::default();
+        values.enter([
+            ("a".to_owned(), "{b}*".to_owned()),
+            ("b".to_owned(), "x.y".to_owned()),
+        ]);
+        for (text, escape, want) in [
+            ("-{a}-{b}-{c}", Escape::Nothing, "-{b}*-x.y-{c}"),
+            ("{a}/*", Escape::Glob, "\\{b\\}\\*/*"),
+            ("^{b}$", Escape::Regex, "^x\\.y$"),
+            ("plain", Escape::Glob, "plain"),
+        ] {
+            assert_eq!(values.fill(text, escape), want, "{text}");
+        }
+        values.leave(1);
+        assert_eq!(values.fill("{a}{b}", Escape::Nothing), "{b}*{b}");
+    }
+}

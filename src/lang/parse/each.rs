@@ -1,0 +1,382 @@
+//! Parses the first line of an `each`: the production `each` of src/lang/grammar.md, "Grammar".
+
+use super::argument::Parts;
+use super::{Parser, token};
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::hole::is_hole_name;
+use crate::base::span::Span;
+use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::error::{self, shown};
+use crate::lang::statement::{Keyword, Statement};
+use crate::lang::word::{self, FILE_HOLES};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::character::complete::{anychar, char};
+use nom::combinator::{peek, recognize, verify};
+use nom::multi::{many1_count, separated_list1};
+use nom::sequence::{delimited, preceded};
+use nom::{IResult, Offset as _, Parser as _};
+
+/// The most `each` blocks inside each other.
+const DEPTH: usize = 4;
+
+/// The names that mean something in a command already, or will.
+const RESERVED: &[&str] = &["changed", "port", "tmp"];
+
+type Parsed<'a, T> = IResult<&'a str, T, ()>;
+
+/// The word between the names and the values.
+const IN: &str = "in";
+
+/// Returns the names of an `each`.
+pub(super) fn names<'a>(node: &Node<'a>) -> Vec<&'a str> {
+    let is_name = |arg: &&Arg<'a>| !matches!(arg.value, Value::Mark(_));
+    let names = node.args.iter().take_while(is_name);
+    let name = |arg: &Arg<'a>| match arg.value {
+        Value::Word(name) => Some(name),
+        _ => None,
+    };
+    names.filter_map(name).collect()
+}
+
+/// `HOLE { HOLE } 'in'`
+fn head(input: &str) -> Parsed<'_, Vec<&str>> {
+    let name = verify(plain, |name: &str| is_hole_name(name) && name != IN);
+    let names = separated_list1(blanks, name);
+    let end = peek(alt((blanks, tag("\""), tag("'"), tag("{"))));
+    delimited(blanks, names, (blanks, tag(IN), end)).parse(input)
+}
+
+/// `row { ',' row }`
+fn rows(input: &str) -> Parsed<'_, Vec<Vec<&str>>> {
+    let row = separated_list1(blanks, item);
+    let comma = delimited(token::blanks, char(','), token::blanks);
+    preceded(token::blanks, separated_list1(comma, row)).parse(input)
+}
+
+/// A word of a command, in which no `,`, `{` and `}` stand outside of quotes.
+fn item(input: &str) -> Parsed<'_, &str> {
+    let single = || delimited(char('\''), take_while(|c| c != '\''), char('\''));
+    let escape = || recognize((char('\\'), verify(anychar, |c| *c != '\n')));
+    let inside = take_while1(|c| !matches!(c, '"' | '\\'));
+    let double = recognize((char('"'), many0_of(alt((inside, escape()))), char('"')));
+    let ansi = recognize((char('$'), single()));
+    recognize(many1_count(alt((
+        recognize(single()),
+        double,
+        ansi,
+        escape(),
+        bare,
+    ))))
+    .parse(input)
+}
+
+fn many0_of<'a>(
+    part: impl nom::Parser<&'a str, Output = &'a str, Error = ()>,
+) -> impl nom::Parser<&'a str, Output = usize, Error = ()> {
+    nom::multi::many0_count(part)
+}
+
+fn bare(input: &str) -> Parsed<'_, &str> {
+    let stands = |c| !matches!(c, ' ' | '\t' | '\n' | '\'' | '"' | '\\' | ',' | '{' | '}');
+    take_while1(stands).parse(input)
+}
+
+fn plain(input: &str) -> Parsed<'_, &str> {
+    take_while1(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).parse(input)
+}
+
+/// Blanks, at least one.
+fn blanks(input: &str) -> Parsed<'_, &str> {
+    verify(recognize(token::blanks), |found: &str| !found.is_empty()).parse(input)
+}
+
+/// Returns what may have been meant by the text behind an `each`, or a `for`, that cannot be read.
+pub(super) fn each_help(rest: &str) -> String {
+    let end = rest.trim_end().trim_end_matches('{').trim_end().len();
+    let mut words = rest.get(..end).unwrap_or_default().split_whitespace();
+    let first = words
+        .next()
+        .map(|word| word.trim_end_matches([':', '=', ',']));
+    let values: Vec<&str> = words
+        .filter(|word| !matches!(*word, "in" | "of" | "=" | ":"))
+        .map(|word| word.trim_matches(['[', ']', ',', '(', ')']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    match first.filter(|name| is_hole_name(name) && !values.is_empty()) {
+        Some(name) => format!("write `each {name} in {} {{`", values.join(" ")),
+        None => "write `each NAME in VALUE VALUE {`; in the block `{NAME}` stands for the value"
+            .to_owned(),
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Reads the text behind `each`, which begins at `offset`.
+    pub(super) fn each(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        rest: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
+        let span = |text: &str| {
+            let start = offset + rest.offset(text);
+            Span::new(start, start + text.len())
+        };
+        let Ok((behind, names)) = head(rest) else {
+            return self.bad_head(statement, keyword, rest, offset, parts);
+        };
+        for name in &names {
+            let place = span(name);
+            self.name_of_each(name, place, &names, parts);
+            parts.args.push(Arg {
+                span: place,
+                value: Value::Word(name),
+            });
+        }
+        let depth = self
+            .frames
+            .iter()
+            .filter(|f| f.node.statement.keyword == Keyword::Each);
+        if depth.count() >= DEPTH {
+            self.fault(
+                parts,
+                error::EACH_DEPTH,
+                (
+                    format!("more than {DEPTH} `each` blocks inside each other"),
+                    keyword,
+                ),
+                "one too many",
+                "one `each` may have several names: `each NAME NAME in VALUE VALUE, VALUE VALUE {`",
+            );
+        }
+        let end = offset + rest.offset(behind);
+        parts.args.push(Arg {
+            span: Span::new(end - IN.len(), end),
+            value: Value::Mark(IN),
+        });
+        let Ok((behind, rows)) = rows(behind) else {
+            let mut tokens = self.tokens(behind, end, parts);
+            self.missing(
+                "a value",
+                statement,
+                Span::new(end - IN.len(), end),
+                &mut tokens,
+                parts,
+            );
+            return self.block(statement, keyword, tokens, parts);
+        };
+        self.rows(&names, &rows, &span, parts);
+        let tokens = self.tokens(behind, offset + rest.offset(behind), parts);
+        self.block(statement, keyword, tokens, parts);
+    }
+
+    /// Reads the rows of an `each`.
+    fn rows(
+        &mut self,
+        names: &[&str],
+        rows: &[Vec<&'a str>],
+        span: &dyn Fn(&str) -> Span,
+        parts: &mut Parts<'a>,
+    ) {
+        let comma = |before: &[&str]| {
+            let end = before.last().map_or(0, |value| span(value).end);
+            let blanks = self
+                .slice(Span::new(end, self.text.len()))
+                .find(',')
+                .unwrap_or(0);
+            Span::new(end + blanks, end + blanks + 1)
+        };
+        let commas: Vec<Span> = rows.iter().map(|row| comma(row)).collect();
+        // With one name each value is a row.
+        let single: Vec<Vec<&str>> = match names {
+            [_] => rows.iter().flatten().map(|value| vec![*value]).collect(),
+            _ => Vec::new(),
+        };
+        if let ([_], [_, _, ..], Some(first)) = (names, rows, commas.first()) {
+            self.fault(
+                parts,
+                error::EACH_ROW,
+                (
+                    "a `,` stands between the values of one name".to_owned(),
+                    *first,
+                ),
+                "blanks separate them",
+                "leave the `,` out",
+            );
+        }
+        let is_single = names.len() == 1;
+        for (n, row) in (if is_single { &single } else { rows }).iter().enumerate() {
+            if let Some(comma) = n
+                .checked_sub(1)
+                .and_then(|n| commas.get(n))
+                .filter(|_| !is_single)
+            {
+                parts.args.push(Arg {
+                    span: *comma,
+                    value: Value::Mark(","),
+                });
+            }
+            let whole = match (row.first(), row.last()) {
+                (Some(first), Some(last)) => span(first).to(span(last)),
+                _ => Span::default(),
+            };
+            for text in row {
+                let place = span(text);
+                let value = self.item(text, place, parts);
+                parts.args.push(Arg {
+                    span: place,
+                    value: Value::Item(value),
+                });
+            }
+            if row.len() != names.len() {
+                let count = match row.len() {
+                    1 => "1 value".to_owned(),
+                    count => format!("{count} values"),
+                };
+                let named: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                let message = format!(
+                    "row {} has {count}, the `each` has {} names, {}",
+                    n + 1,
+                    names.len(),
+                    named.join(" and "),
+                );
+                self.fault(
+                    parts,
+                    error::EACH_ROW,
+                    (message, whole),
+                    "another number",
+                    "a `,` stands between rows, blanks between the values of a row; quote a value with blanks",
+                );
+            }
+        }
+    }
+
+    /// Reads a value: one word of a command.
+    fn item(&mut self, text: &'a str, place: Span, parts: &mut Parts<'a>) -> String {
+        let scan = word::scan(text);
+        let faults = scan.faults.iter().any(|fault| {
+            use crate::base::command::UnsupportedReason::{Builtin, Empty, Program};
+            !matches!(fault.reason, Builtin | Empty | Program)
+        });
+        let assigned = scan
+            .env
+            .first()
+            .map(|(name, value)| [name.as_bytes(), b"=", &value.bytes].concat());
+        let value = assigned.or_else(|| scan.words.first().map(|word| word.bytes.clone()));
+        let value = value.and_then(|bytes| String::from_utf8(bytes).ok());
+        let is_glob = text.starts_with('"') && text.contains(['*', '?', '['])
+            || scan
+                .remarks
+                .iter()
+                .any(|remark| matches!(remark, word::Remark::Glob(_)));
+        if is_glob {
+            let inner = text.trim_matches('"');
+            self.fault(
+                parts,
+                error::EACH_GLOB,
+                (
+                    format!("{} is a value here, not a glob", shown(inner)),
+                    place,
+                ),
+                "nothing is looked up",
+                &format!("write the values out, or `'{inner}'` for this one"),
+            );
+        } else if faults || value.as_ref().is_none_or(|value| value.contains('\0')) {
+            self.fault(
+                parts,
+                error::EACH_ROW,
+                (format!("{} is no value", shown(text)), place),
+                "one word of a command is expected",
+                "quote it with '…' for the literal text",
+            );
+        }
+        value.unwrap_or_default()
+    }
+
+    /// Checks a name of an `each`.
+    fn name_of_each(&mut self, name: &str, place: Span, all: &[&str], parts: &mut Parts<'a>) {
+        let same = all.iter().filter(|other| **other == name).count() > 1;
+        if RESERVED.contains(&name) || FILE_HOLES.contains(&name) {
+            let message = match name {
+                "changed" => "`{changed}` means the changed files".to_owned(),
+                _ => format!("`{{{name}}}` means something else"),
+            };
+            let help = "give it another name";
+            self.fault(
+                parts,
+                error::EACH_RESERVED,
+                (message, place),
+                "a reserved name",
+                help,
+            );
+        } else if same || self.known_holes().contains(&name) {
+            let outer = self.frames.iter().map(|frame| &frame.node);
+            let mut outer = outer.filter(|node| node.statement.keyword == Keyword::Each);
+            let outer = outer
+                .find(|node| names(node).contains(&name))
+                .map(|node| node.keyword);
+            let mut error = Diagnostic::error(
+                error::EACH_SHADOWS,
+                format!("`{name}` is a name of an `each` already"),
+            )
+            .label(self.place(place), "again here");
+            if let Some(outer) = outer {
+                error = error.label(self.place(outer), "a name of this one");
+            }
+            // Of two in one line the first is meant.
+            if outer.is_some() || parts.args.iter().any(|arg| arg.value == Value::Word(name)) {
+                parts.broken = true;
+                self.report(error.help("give one of them another name"));
+            }
+        }
+    }
+
+    /// Reports a first line that cannot be read, and what may have been meant.
+    fn bad_head(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        rest: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
+        let end = rest.trim_end().trim_end_matches('{').trim_end().len();
+        let help = each_help(rest);
+        let begin = rest.len() - rest.trim_start().len();
+        let place = if end > begin {
+            Span::new(offset + begin, offset + end)
+        } else {
+            keyword
+        };
+        self.fault(
+            parts,
+            error::EACH_HEAD,
+            (format!("an `each` is written `{}`", statement.usage), place),
+            "names, `in`, and what they stand for, are expected",
+            &help,
+        );
+        if rest.trim_end().ends_with('{') {
+            let open = offset + rest.trim_end().len();
+            parts.open = Some(Span::new(open - 1, open));
+        }
+    }
+
+    fn fault(
+        &mut self,
+        parts: &mut Parts<'a>,
+        code: Code,
+        (message, span): (String, Span),
+        label: &str,
+        help: &str,
+    ) {
+        parts.broken = true;
+        let place = self.place(span);
+        self.report(
+            Diagnostic::error(code, message)
+                .label(place, label)
+                .help(help),
+        );
+    }
+}
