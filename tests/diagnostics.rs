@@ -836,11 +836,18 @@ const EXAMPLES: &[Example] = &[
         labels: &[("docs", "selects no check")],
     },
     Example {
-        text: "whenExists \"src/*.rs\" {\n  check a: true\n}\n",
+        text: "check a: true\nexpect \"x\" {\n  exists \"src/*.rs\"\n  plan a\n}\n",
         code: "contract::glob_in_path",
-        message: "what `whenExists` asks for is a path: `*` and `?` in `src/*.rs` stand for themselves",
+        message: "what `exists` names is a path: `*` and `?` in `src/*.rs` stand for themselves",
         help: None,
         labels: &[("\"src/*.rs\"", "not a glob here")],
+    },
+    Example {
+        text: "whenExistsAny \"a\" \"src/**x\" {\n  check a: true\n}\n",
+        code: "contract::glob",
+        message: "`**` stands for whole segments, it cannot be a part of one",
+        help: Some("write `src/**/*x`"),
+        labels: &[("**", "in this glob")],
     },
     Example {
         text: "check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n",
@@ -1320,6 +1327,26 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     (
         "whenAbsent \"../x\" {\n  check a: true\n}\n",
         &[("contract::path", "\"../x\"")],
+    ),
+    (
+        "whenExistsAny {\n  check a: true\n}\n",
+        &[("lang::missing_argument", "{")],
+    ),
+    (
+        "whenExistsAny \"a\" \"../x\" \"../*\" {\n  check a: true\n}\n",
+        &[("contract::path", "\"../x\""), ("contract::glob", "..")],
+    ),
+    (
+        "whenAbsent \"/etc/*\" \"!*.md\" {\n  check a: true\n}\n",
+        &[("contract::glob", "/"), ("contract::glob", "!")],
+    ),
+    (
+        "whenExists \"a[*\" {\n  check a: true\n}\n",
+        &[("contract::glob", "[")],
+    ),
+    (
+        "whenExistsAll \"a\" {\n  check a: true\n}\n",
+        &[("lang::unknown_statement", "whenExistsAll")],
     ),
     (
         "tier {\n  check a: true\n}\n",
@@ -1827,14 +1854,6 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     (
         "role qa {\n  only docs\n}\ncheck a {\n  run true\n  tags doc\n}\n",
         &[("contract::unused_tag", "docs")],
-    ),
-    (
-        "whenAbsent \"src/*.rs\" {\n  check a: true\n}\n",
-        &[("contract::glob_in_path", "\"src/*.rs\"")],
-    ),
-    (
-        "whenExists \"src/*.rs\" {\n  check a: true\n}\n",
-        &[("contract::glob_in_path", "\"src/*.rs\"")],
     ),
     (
         "check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n",

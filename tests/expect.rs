@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use vplan::arbitrary::config;
-use vplan::arbitrary::plan::{contract, expect_of, plain_check, plain_contract, request};
+use vplan::arbitrary::plan::{contract, expect_of, path_of, plain_check, plain_contract, request};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::index::Index as _;
@@ -17,7 +17,7 @@ use vplan::base::source::{Source, Sources};
 use vplan::contract::CheckIndex;
 use vplan::contract::expect::validate::validate_tests;
 use vplan::contract::expect::{Assertion, AssertionKind, Expect};
-use vplan::contract::{Contract, Test};
+use vplan::contract::{Contract, Sought};
 use vplan::front::vplan_test::lower_tests;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::expectation::alignment::align;
@@ -735,7 +735,7 @@ fn our_contracts_do_what_their_tests_say() {
 /// Some of the paths that a contract asks for, and one that it does not.
 fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
     let other = RepoPath::parse(b"it's \"there\"").unwrap();
-    let asked = contract.asked_paths().into_iter().cloned();
+    let asked = contract.sought().into_iter().map(path_of);
     let all: BTreeSet<RepoPath> = asked.chain([other]).collect();
     all.into_iter()
         .zip(dice.iter().cycle())
@@ -920,10 +920,13 @@ proptest! {
         };
         let mut facts = Facts::default();
         for condition in &contract.conditions {
-            let (Test::Exists(paths) | Test::Absent(paths)) = &condition.test else { continue };
-            for path in paths {
-                let there = if exists.contains(path) { Certainty::Yes } else { Certainty::No };
-                facts.add(Question::Exists(path.clone()), FactAnswer::Word(there));
+            for sought in condition.test.sought().into_iter().flatten() {
+                let is = exists.iter().any(|path| match sought {
+                    Sought::Path(asked) => path == asked,
+                    Sought::Glob(glob) => glob.matches(path),
+                });
+                let there = if is { Certainty::Yes } else { Certainty::No };
+                facts.add(Question::exists(sought), FactAnswer::Word(there));
             }
         }
         facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));

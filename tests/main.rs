@@ -25,6 +25,7 @@ mod each;
 mod engine;
 mod examples;
 mod execution;
+mod exists;
 mod expect;
 mod faults;
 mod fmt;

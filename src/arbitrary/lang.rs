@@ -512,6 +512,7 @@ fn entry() -> impl Strategy<Value = Line> {
             list("whenChangedAny", sel()),
             list("whenChangedOnly", sel()),
             list("whenExists", text().prop_map(Piece::Str)),
+            list("whenExistsAny", text().prop_map(Piece::Str)),
             list("whenAbsent", text().prop_map(Piece::Str)),
         ];
         let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| Line {

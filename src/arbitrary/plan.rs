@@ -16,7 +16,7 @@ use crate::contract::draft::{self, End};
 use crate::contract::expect::Expect;
 use crate::contract::{
     BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
-    Placement, Risk, Role, Sequence, Test,
+    Placement, Risk, Role, Sequence, Sought, Test,
 };
 use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
@@ -53,6 +53,8 @@ const GLOBS: [&str; 9] = [
     "**/gen/**",
     "never/**",
 ];
+/// Globs of which conditions ask whether a file matches them.
+const MATCHED: [&str; 4] = ["src/*", "**/*.md", "{Makefile,-x}", "never/**"];
 const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
 const COMMANDS: [&str; 6] = [
     "true",
@@ -145,14 +147,35 @@ fn items(list: Vec<(ItemContent, bool)>) -> Selection {
     }
 }
 
+/// Paths and globs of which a condition asks whether they exist, each once.
+fn sought() -> impl Strategy<Value = Vec<Sought>> {
+    let paths = PATHS[..4].iter().map(|path| Sought::Path(repo_path(path)));
+    let globs = MATCHED
+        .iter()
+        .filter_map(|text| Sought::glob(text))
+        .map(Sought::Glob);
+    let all: Vec<Sought> = paths.chain(globs).collect();
+    prop::sample::subsequence(all, 1..4).prop_shuffle()
+}
+
+/// Returns a path with which it exists.
+#[must_use]
+pub fn path_of(sought: &Sought) -> RepoPath {
+    match sought {
+        Sought::Path(path) => path.clone(),
+        Sought::Glob(glob) => repo_path(glob.examples(&["x"]).first().map_or(".", String::as_str)),
+    }
+}
+
 /// Conditions of every kind.
 pub fn condition() -> impl Strategy<Value = Condition> {
     let roles = prop::sample::subsequence(&BUILT_IN_ROLES[..], 1..3)
         .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
-    let exists = prop::sample::subsequence(&PATHS[..4], 1..3)
-        .prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
-    let absent = prop::sample::subsequence(&PATHS[..4], 1..3)
-        .prop_map(|p| Test::Absent(p.into_iter().map(repo_path).collect()));
+    let exists = prop_oneof![
+        sought().prop_map(Test::Exists),
+        sought().prop_map(Test::ExistsAny),
+    ];
+    let absent = sought().prop_map(Test::Absent);
     let test = prop_oneof![
         2 => roles,
         4 => selection().prop_map(Test::ChangedAny),
@@ -524,12 +547,20 @@ pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
 /// Answers to everything that compiling may ask.
 pub fn facts() -> impl Strategy<Value = Facts> {
     let certainty = prop::sample::select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]);
-    let exists = prop::collection::vec(certainty, PATHS.len());
+    let exists = prop::collection::vec(certainty.clone(), PATHS.len());
+    let matched = prop::collection::vec(certainty, MATCHED.len());
     let missing = prop::sample::subsequence(&PATHS[..], 0..3);
-    (exists, missing).prop_map(|(exists, missing)| {
+    (exists, matched, missing).prop_map(|(exists, matched, missing)| {
         let mut facts = Facts::default();
         for (path, answer) in PATHS.iter().zip(exists) {
             facts.add(Question::Exists(repo_path(path)), FactAnswer::Word(answer));
+        }
+        for (glob, answer) in MATCHED
+            .iter()
+            .filter_map(|text| Sought::glob(text))
+            .zip(matched)
+        {
+            facts.add(Question::ExistsMatch(glob), FactAnswer::Word(answer));
         }
         let mut missing: Vec<Word> = missing.into_iter().map(Word::from).collect();
         missing.sort();
@@ -680,6 +711,6 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             Some(s)
         }
-        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
     }
 }

@@ -3,17 +3,18 @@
 //! The obviously right answer, one file and one glob at a time. The planner matches all selections
 //! in one pass (`base::matching`); tests hold it against this.
 
-use super::Test;
+use super::{Sought, Test};
 use crate::base::change::ChangeSet;
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 
-/// Whether a condition holds for a role and a change. `exists` answers whether a path exists.
+/// Whether a condition holds for a role and a change. `exists` answers whether a path, or a file of
+/// a glob, exists.
 pub fn holds(
     test: &Test,
     role: &str,
     changes: &ChangeSet,
-    exists: impl Fn(&RepoPath) -> bool,
+    exists: impl Fn(&Sought) -> bool,
 ) -> bool {
     let selected = |selection: &Selection| {
         changes
@@ -28,8 +29,9 @@ pub fn holds(
         Test::ChangedAll(selection) => all_items(selection, changes),
         Test::ChangedOnly(selection) => !changes.is_empty() && selected(selection) == changes.len(),
         Test::ChangedNone(selection) => selected(selection) == 0,
-        Test::Exists(paths) => paths.iter().all(exists),
-        Test::Absent(paths) => !paths.iter().any(exists),
+        Test::Exists(all) => all.iter().all(exists),
+        Test::ExistsAny(all) => all.iter().any(exists),
+        Test::Absent(all) => !all.iter().any(exists),
     }
 }
 
@@ -153,10 +155,13 @@ mod tests {
         let role = Test::Role(vec!["tester".to_owned(), "docser".to_owned()]);
         assert!(holds(&role, "docser", &none, |_| false));
         assert!(!holds(&role, "worker", &none, |_| true));
-        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let path = |text: &str| Sought::Path(RepoPath::parse(text.as_bytes()).unwrap());
         let exists = Test::Exists(vec![path("a"), path("b/c")]);
         assert!(holds(&exists, "worker", &none, |_| true));
         assert!(!holds(&exists, "worker", &none, |p| *p == path("a")));
+        let any = Test::ExistsAny(vec![path("a"), path("b/c")]);
+        assert!(holds(&any, "worker", &none, |p| *p == path("b/c")));
+        assert!(!holds(&any, "worker", &none, |p| *p == path("b")));
         let absent = Test::Absent(vec![path("a"), path("b/c")]);
         assert!(holds(&absent, "worker", &none, |_| false));
         assert!(!holds(&absent, "worker", &none, |p| *p == path("b/c")));

@@ -269,9 +269,22 @@ pub enum Condition {
     /// `whenChangedNone`
     ChangedNone(Vec<Sel>),
     /// `whenExists`
-    Exists(Vec<At<String>>),
+    Exists(Vec<Sought>),
+    /// `whenExistsAny`
+    ExistsAny(Vec<Sought>),
     /// `whenAbsent`
-    Absent(Vec<At<String>>),
+    Absent(Vec<Sought>),
+}
+
+/// What a condition asks the existence of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sought {
+    /// A path or a glob.
+    pub text: At<String>,
+    /// Whether it is a glob.
+    pub is_glob: bool,
+    /// As of [`Sel`].
+    pub inner: Option<usize>,
 }
 
 /// A check, or a `use` of one.

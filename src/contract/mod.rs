@@ -13,9 +13,11 @@ mod policy;
 pub mod resolve;
 mod selection;
 pub mod settings;
+mod sought;
 pub mod validate;
 
 pub use draft::{ConditionIndex, InclusionIndex};
+pub use sought::Sought;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
@@ -101,14 +103,11 @@ impl Contract {
         Digest::of_value(&(&self.digest, imports))
     }
 
-    /// The paths of which conditions ask whether they exist.
+    /// The paths and globs of which conditions ask whether they exist.
     #[must_use]
-    pub fn asked_paths(&self) -> BTreeSet<&RepoPath> {
-        let paths = self.conditions.iter().filter_map(|c| match &c.test {
-            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
-            _ => None,
-        });
-        paths.flatten().collect()
+    pub fn sought(&self) -> BTreeSet<&Sought> {
+        let lists = self.conditions.iter().filter_map(|c| c.test.sought());
+        lists.flatten().collect()
     }
 
     /// The conditions around a check in one of its places, outermost first.
@@ -241,10 +240,12 @@ pub enum Test {
     ChangedOnly(Selection),
     /// `whenChangedNone`: no changed file is selected.
     ChangedNone(Selection),
-    /// `whenExists`: each path exists.
-    Exists(Vec<RepoPath>),
-    /// `whenAbsent`: none of the paths exists.
-    Absent(Vec<RepoPath>),
+    /// `whenExists`: each of these exists.
+    Exists(Vec<Sought>),
+    /// `whenExistsAny`: at least one of these exists.
+    ExistsAny(Vec<Sought>),
+    /// `whenAbsent`: none of these exists.
+    Absent(Vec<Sought>),
 }
 
 impl Test {
@@ -258,7 +259,21 @@ impl Test {
             Test::ChangedOnly(_) => "whenChangedOnly",
             Test::ChangedNone(_) => "whenChangedNone",
             Test::Exists(_) => "whenExists",
+            Test::ExistsAny(_) => "whenExistsAny",
             Test::Absent(_) => "whenAbsent",
+        }
+    }
+
+    /// Returns what it asks the existence of; `None` where it asks for something else.
+    #[must_use]
+    pub fn sought(&self) -> Option<&[Sought]> {
+        match self {
+            Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => Some(all),
+            Test::Role(_)
+            | Test::ChangedAny(_)
+            | Test::ChangedAll(_)
+            | Test::ChangedOnly(_)
+            | Test::ChangedNone(_) => None,
         }
     }
 }

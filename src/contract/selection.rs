@@ -146,7 +146,7 @@ impl Checker<'_> {
                 return None;
             }
         };
-        self.glob(text, item)
+        self.glob(text, item.what.place, item.inner)
     }
 
     /// A path that the contract names; reports what can be none of the repository's.
@@ -164,7 +164,9 @@ impl Checker<'_> {
 
     fn item_kind(&mut self, item: &Sel) -> Option<ItemContent> {
         match &item.what.value {
-            SelKind::Glob(text) => self.glob(text, item).map(ItemContent::Glob),
+            SelKind::Glob(text) => self
+                .glob(text, item.what.place, item.inner)
+                .map(ItemContent::Glob),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
                     if !self.names.is_absent(name) {
@@ -182,11 +184,12 @@ impl Checker<'_> {
         }
     }
 
-    fn glob(&mut self, text: &str, item: &Sel) -> Option<Glob> {
+    /// A glob; `inner` is where its text begins in the file, if it stands there as it is.
+    pub(super) fn glob(&mut self, text: &str, place: Place, inner: Option<usize>) -> Option<Glob> {
         match Glob::parse(text) {
             Ok(glob) => Some(glob),
             Err(fault) => {
-                self.sink.push(glob_error(text, fault, item));
+                self.sink.push(glob_error(text, fault, place, inner));
                 None
             }
         }
@@ -277,13 +280,13 @@ fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
 }
 
 /// Points at the fault inside the quotes where that is possible, otherwise at the whole item.
-fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
-    let place = match item.inner {
+fn glob_error(text: &str, fault: GlobError, place: Place, inner: Option<usize>) -> Diagnostic {
+    let place = match inner {
         Some(start) if fault.span.end <= text.len() => Place::new(
-            item.what.place.source,
+            place.source,
             Span::new(start + fault.span.start, start + fault.span.end),
         ),
-        _ => item.what.place,
+        _ => place,
     };
     let mut error = Diagnostic::error(GLOB, fault.message).label(place, "in this glob");
     error.help = fault.help;

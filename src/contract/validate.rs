@@ -15,7 +15,7 @@ use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
 use super::settings::Values;
 use super::{
-    Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement, Test,
+    Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement, Sought, Test,
 };
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -233,12 +233,9 @@ impl Checker<'_> {
             draft::Condition::ChangedAll(items) => Test::ChangedAll(self.selection(items)?),
             draft::Condition::ChangedOnly(items) => Test::ChangedOnly(self.selection(items)?),
             draft::Condition::ChangedNone(items) => Test::ChangedNone(self.selection(items)?),
-            draft::Condition::Exists(paths) => {
-                Test::Exists(self.checked_paths("whenExists", paths)?)
-            }
-            draft::Condition::Absent(paths) => {
-                Test::Absent(self.checked_paths("whenAbsent", paths)?)
-            }
+            draft::Condition::Exists(all) => Test::Exists(self.sought(all)?),
+            draft::Condition::ExistsAny(all) => Test::ExistsAny(self.sought(all)?),
+            draft::Condition::Absent(all) => Test::Absent(self.sought(all)?),
         };
         Some(Condition {
             line: line(self.sources, head.place),
@@ -258,7 +255,21 @@ impl Checker<'_> {
             .map(|r| r.place)
     }
 
-    /// The paths of `whenExists`, `whenAbsent` and `linked`, all looked at before one is refused.
+    /// What a condition asks the existence of, all looked at before one is refused.
+    fn sought(&mut self, all: &[draft::Sought]) -> Option<Vec<Sought>> {
+        let mut known = Vec::with_capacity(all.len());
+        for sought in all {
+            let At { value, place } = &sought.text;
+            known.push(if sought.is_glob {
+                self.glob(value, *place, sought.inner).map(Sought::Glob)
+            } else {
+                self.path("the path", value, *place).map(Sought::Path)
+            });
+        }
+        known.into_iter().collect()
+    }
+
+    /// The paths of `linked`, all looked at before one is refused.
     pub(super) fn checked_paths(
         &mut self,
         keyword: &str,

@@ -86,8 +86,8 @@ fn matters(session: &Session, plan: &Plan, path: &RepoPath) -> bool {
         | Test::ChangedAll(all)
         | Test::ChangedOnly(all)
         | Test::ChangedNone(all) => all.selects(path),
-        Test::Exists(paths) | Test::Absent(paths) => {
-            paths.iter().any(|p| p == path || path.below(p).is_some())
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
+            all.iter().any(|sought| sought.is_about(path))
         }
     };
     let contract = session.contract();

@@ -4,17 +4,19 @@
 use super::failure::Failure;
 use super::open::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::first_of;
 use crate::check::Severity;
 use crate::effect::git::Git;
 use crate::effect::git::unseen::Unseen;
+use crate::effect::repo::facts::matched::{first_matches, matched};
 use crate::plan::about::is_about;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Request;
 use crate::plan::{Origin, Plan, Step};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most lines that are named.
 const LINES: usize = 3;
@@ -68,18 +70,25 @@ impl Session {
                     .below(path)
                     .any(|file| file.status == Status::Deleted)
         };
-        let (mut then, mut about) = (facts.clone(), Vec::new());
+        let matched = self.matched_otherwise(hidden, facts);
+        let (mut then, mut about) = (facts.clone(), BTreeSet::new());
         for (question, answer) in &mut then.0 {
-            let Question::Exists(path) = question else {
-                continue;
-            };
-            let other = match answer {
-                FactAnswer::Word(Certainty::Yes) if appeared(path) => Certainty::No,
-                FactAnswer::Word(Certainty::No) if vanished(path) => Certainty::Yes,
+            let (other, files) = match (question, &*answer) {
+                (Question::Exists(path), FactAnswer::Word(Certainty::Yes)) if appeared(path) => {
+                    (Certainty::No, vec![path.clone()])
+                }
+                (Question::Exists(path), FactAnswer::Word(Certainty::No)) if vanished(path) => {
+                    (Certainty::Yes, vec![path.clone()])
+                }
+                (Question::ExistsMatch(glob), FactAnswer::Word(is)) => match matched.get(glob) {
+                    Some(files) if *is == Certainty::Yes => (Certainty::No, files.clone()),
+                    Some(files) => (Certainty::Yes, files.clone()),
+                    None => continue,
+                },
                 _ => continue,
             };
             *answer = FactAnswer::Word(other);
-            about.push(path.clone());
+            about.extend(files);
         }
         if about.is_empty() {
             return Ok(None);
@@ -99,8 +108,48 @@ impl Session {
         Ok(Some(
             Caveat::new(Code::SwitchedOff, Effect::Note, message)
                 .of_checks(names(&lost))
-                .about(about),
+                .about(about.into_iter().collect()),
         ))
+    }
+
+    /// Returns the globs for which the answer was another one with the files of the base, and the
+    /// first files that the change adds or removes and that they match.
+    fn matched_otherwise(
+        &self,
+        hidden: &[RepoPath],
+        facts: &Facts,
+    ) -> BTreeMap<Glob, Vec<RepoPath>> {
+        let answered = |is| {
+            let globs = facts
+                .0
+                .iter()
+                .filter_map(move |(question, answer)| match question {
+                    Question::ExistsMatch(glob) if *answer == FactAnswer::Word(is) => {
+                        Some(glob.clone())
+                    }
+                    _ => None,
+                });
+            globs.collect::<BTreeSet<Glob>>()
+        };
+        let changed = |is| {
+            let files = self.request.changed.files().iter();
+            files
+                .filter(move |file| file.status == is)
+                .map(|file| file.path.clone())
+        };
+        let mut gone = first_matches(&answered(Certainty::No), changed(Status::Deleted).collect());
+        let added: BTreeSet<RepoPath> = changed(Status::Added)
+            .chain(hidden.iter().cloned())
+            .collect();
+        let new = first_matches(&answered(Certainty::Yes), added.iter().cloned().collect());
+        let globs = new.keys().cloned().collect();
+        // Where the files cannot be listed again, nothing is known to have been missing.
+        if let Ok(others) = matched(&globs, &self.site.root, self.git(), |path| {
+            !added.contains(path)
+        }) {
+            gone.extend(new.into_iter().filter(|(glob, _)| !others.contains(glob)));
+        }
+        gone
     }
 
     fn hidden(

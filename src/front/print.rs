@@ -11,7 +11,7 @@ use crate::check::file::show;
 use crate::contract::ConditionIndex;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Recover, Scope, Sel, SelKind,
-    Setting, Verb, Written,
+    Setting, Sought, Verb, Written,
 };
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
@@ -290,8 +290,9 @@ fn head(condition: &Condition) -> String {
         Condition::ChangedAll(items) => format!("whenChangedAll {}", sels(items)),
         Condition::ChangedOnly(items) => format!("whenChangedOnly {}", sels(items)),
         Condition::ChangedNone(items) => format!("whenChangedNone {}", sels(items)),
-        Condition::Exists(paths) => format!("whenExists {}", strings(paths)),
-        Condition::Absent(paths) => format!("whenAbsent {}", strings(paths)),
+        Condition::Exists(all) => format!("whenExists {}", sought(all)),
+        Condition::ExistsAny(all) => format!("whenExistsAny {}", sought(all)),
+        Condition::Absent(all) => format!("whenAbsent {}", sought(all)),
     }
 }
 
@@ -396,6 +397,13 @@ fn words(list: &[At<String>]) -> String {
         .map(|w| w.value.as_str())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+fn sought(all: &[Sought]) -> String {
+    let texts = all
+        .iter()
+        .map(|sought| quote(&sought.text.value).into_owned());
+    texts.collect::<Vec<_>>().join(" ")
 }
 
 fn strings(list: &[At<String>]) -> String {

@@ -127,8 +127,9 @@ impl Lowering<'_> {
             Keyword::WhenChangedAll => Condition::ChangedAll(self.sels(node)),
             Keyword::WhenChangedOnly => Condition::ChangedOnly(self.sels(node)),
             Keyword::WhenChangedNone => Condition::ChangedNone(self.sels(node)),
-            Keyword::WhenExists => Condition::Exists(self.values.strings(node)),
-            Keyword::WhenAbsent => Condition::Absent(self.values.strings(node)),
+            Keyword::WhenExists => Condition::Exists(self.values.sought(node)),
+            Keyword::WhenExistsAny => Condition::ExistsAny(self.values.sought(node)),
+            Keyword::WhenAbsent => Condition::Absent(self.values.sought(node)),
             _ => return None,
         })
     }

@@ -11,7 +11,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, parse_size};
 use crate::base::vocabulary::ReportKind;
 use crate::check::request::{Assertion, FileType};
-use crate::contract::draft::{At, Sel, SelKind, Setting, Written};
+use crate::contract::draft::{At, Sel, SelKind, Setting, Sought, Written};
 use crate::contract::error::EACH_NAME;
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
@@ -122,6 +122,20 @@ impl Values<'_> {
             Some(At::new(text, self.place(a.span)))
         };
         node.values().filter_map(string).collect()
+    }
+
+    /// Reads all arguments of a condition about what exists.
+    pub(super) fn sought(&self, node: &Node<'_>) -> Vec<Sought> {
+        let sought = |a: &Arg<'_>| match &a.value {
+            Value::Str {
+                verbatim, holes, ..
+            } => Some(Sought::new(
+                At::new(self.text(a, Escape::Glob)?, self.place(a.span)),
+                (*verbatim && !holes).then_some(a.span.start + 1),
+            )),
+            _ => None,
+        };
+        node.values().filter_map(sought).collect()
     }
 
     /// Reads an item of a selection.

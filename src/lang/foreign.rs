@@ -172,6 +172,12 @@ pub const FOREIGN: &[Foreign] = &[
             "write the opposite around the check: `whenChangedNone \"GLOB\" {`, or `whenAbsent \"PATH\" {`",
         ),
     ),
+    row("whenexistsall whenallexist", Word("whenExists")),
+    row("whenanyexists whenexistsone", Word("whenExistsAny")),
+    row(
+        "whenexistsnone whennoneexists whenmissing whennotexists",
+        Word("whenAbsent"),
+    ),
     row("name id key alias title label displayname", NAMED),
     row(
         "runname",

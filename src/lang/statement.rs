@@ -229,6 +229,7 @@ statements! {
     WhenChangedOnly "whenChangedOnly" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedOnly \"GLOB\" … {";
     WhenChangedNone "whenChangedNone" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedNone \"GLOB\" … {";
     WhenExists "whenExists" in ENTRY, takes STRS, opens Some(Context::Group), "whenExists \"PATH\" … {";
+    WhenExistsAny "whenExistsAny" in ENTRY, takes STRS, opens Some(Context::Group), "whenExistsAny \"PATH\" … {";
     WhenAbsent "whenAbsent" in ENTRY, takes STRS, opens Some(Context::Group), "whenAbsent \"PATH\" … {";
     TierBlock "tier" in ENTRY, takes TIER, opens Some(Context::Group), "tier N {";
     Risk "risk" in REPEATED,

@@ -32,7 +32,7 @@ fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> 
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             Some(s)
         }
-        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
     };
     check
         .placements

@@ -13,12 +13,11 @@ use super::prepared::Prepared;
 use super::request::{Boundary, Request, Risk};
 use super::select::ConditionResults;
 use super::{Omitted, Plan, Step};
-use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::word::visible;
 use crate::contract::draft::{End, RiskLevel};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::contract::{CheckIndex, Contract};
+use crate::contract::{CheckIndex, Contract, Sought};
 use coverage::{Blocks, Touched};
 use std::collections::BTreeMap;
 
@@ -78,8 +77,8 @@ pub enum DifferenceKind {
 #[derive(Debug)]
 pub struct Examiner<'c> {
     contract: &'c Contract,
-    /// Every path of a `whenExists` or a `whenAbsent`.
-    asked: Vec<&'c RepoPath>,
+    /// Every path and glob of a `whenExists`, a `whenExistsAny` or a `whenAbsent`.
+    asked: Vec<&'c Sought>,
     index: BTreeMap<&'c str, CheckIndex>,
     blocks: Blocks,
     prepared: Prepared<'c>,
@@ -122,7 +121,7 @@ impl<'c> Examiner<'c> {
     pub fn new(contract: &'c Contract) -> Self {
         Self {
             contract,
-            asked: contract.asked_paths().into_iter().collect(),
+            asked: contract.sought().into_iter().collect(),
             index: contract
                 .checks
                 .numbered()
@@ -182,13 +181,13 @@ impl<'c> Examiner<'c> {
     /// Answers everything that compiling may ask.
     fn facts(&self, expect: &Expect) -> Facts {
         let mut facts = Facts::default();
-        for path in &self.asked {
-            let there = if expect.exists.contains(*path) {
+        for sought in &self.asked {
+            let there = if sought.is_among(expect.exists.iter()) {
                 Certainty::Yes
             } else {
                 Certainty::No
             };
-            facts.add(Question::Exists((*path).clone()), FactAnswer::Word(there));
+            facts.add(Question::exists(sought), FactAnswer::Word(there));
         }
         // A file that a test names as changed exists, unless the test marks it as deleted.
         facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));

@@ -116,7 +116,9 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
             visible(reason.glob.as_deref().unwrap_or_default().as_bytes())
         )),
         "byRole" => format!("{keyword} {}{line}", names().join(" ")),
-        "whenExists" | "whenAbsent" => format!("{keyword} {}{line}", names().join(" ")),
+        "whenExists" | "whenExistsAny" | "whenAbsent" => {
+            format!("{keyword} {}{line}", names().join(" "))
+        }
         super::definition::DEFINITION_CHANGED => {
             format!(
                 "the change touches what defines it: {}",

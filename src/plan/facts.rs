@@ -1,8 +1,10 @@
 //! Facts: what a plan needs to know about the repository beyond the changed files
 //! (src/engine.md section 2).
 
+use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::contract::Sought;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -17,6 +19,10 @@ pub const MAX_FACT_ROUNDS: usize = 8;
 pub enum Question {
     /// Whether this path exists, by exact bytes of directory entries: yes, no.
     Exists(RepoPath),
+    /// Whether a file matches this glob: yes, no; `unknown` when the files cannot be listed. Files
+    /// count that git tracks, or neither tracks nor ignores, and ignored ones below a folder that
+    /// the glob names literally.
+    ExistsMatch(Glob),
     /// The changed files that do not exist any more, whatever their status says: a list of paths.
     /// Asked only when a selected check has `{changed}`.
     MissingChanged,
@@ -97,6 +103,7 @@ impl Facts {
             | Question::MakefileTargets(_)
             | Question::BaseMakefileTargets(_) => true,
             Question::Exists(_)
+            | Question::ExistsMatch(_)
             | Question::MissingChanged
             | Question::Scripts(_)
             | Question::BaseScripts(_)
@@ -144,9 +151,23 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
 /// The prefix of a question as it is written, and its constructor from a path.
 type Kind = (&'static str, fn(RepoPath) -> Question);
 
+/// The prefix of the questions of conditions.
+const EXISTS: &str = "exists:";
+/// Stands in front of a path that would be a glob where a condition asks for it.
+const LITERAL: &[u8] = b"./";
+
 impl Question {
+    /// Makes the question that a condition asks.
+    #[must_use]
+    pub fn exists(sought: &Sought) -> Self {
+        match sought {
+            Sought::Path(path) => Question::Exists(path.clone()),
+            Sought::Glob(glob) => Question::ExistsMatch(glob.clone()),
+        }
+    }
+
     const KINDS: [Kind; 8] = [
-        ("exists:", Question::Exists),
+        (EXISTS, Question::Exists),
         ("scripts:", Question::Scripts),
         ("make-targets:", Question::MakeTargets),
         ("base-scripts:", Question::BaseScripts),
@@ -156,12 +177,16 @@ impl Question {
         ("tracked:", Question::Tracked),
     ];
 
-    /// Returns the question as a plan writes it: `exists:Cargo.toml`.
+    /// Returns the question as a plan writes it: `exists:Cargo.toml`, `exists:*.lock`.
     #[must_use]
     pub fn to_word(&self) -> Word {
         let (prefix, path) = match self {
             Question::MissingChanged => return Word::from("missing-changed"),
-            Question::Exists(p) => ("exists:", p),
+            Question::Exists(p) if glob(p.as_bytes()).is_some() => {
+                return Word::new([EXISTS.as_bytes(), LITERAL, p.as_bytes()].concat());
+            }
+            Question::Exists(p) => (EXISTS, p),
+            Question::ExistsMatch(glob) => return Word::from(format!("{EXISTS}{}", glob.text())),
             Question::Scripts(p) => ("scripts:", p),
             Question::MakeTargets(p) => ("make-targets:", p),
             Question::BaseScripts(p) => ("base-scripts:", p),
@@ -184,12 +209,25 @@ impl Question {
             .iter()
             .find(|(prefix, _)| bytes.starts_with(prefix.as_bytes()))?;
         let path = bytes.get(prefix.len()..)?;
+        if *prefix == EXISTS {
+            if let Some(glob) = glob(path) {
+                return Some(Question::ExistsMatch(glob));
+            }
+            if let Some(path) = path.strip_prefix(LITERAL) {
+                return RepoPath::from_exact(path).map(Question::Exists);
+            }
+        }
         Some(make(if path == b"." {
             RepoPath::root()
         } else {
             RepoPath::from_exact(path)?
         }))
     }
+}
+
+/// Returns the glob that a condition would read there.
+fn glob(bytes: &[u8]) -> Option<Glob> {
+    Sought::glob(std::str::from_utf8(bytes).ok()?)
 }
 
 impl Serialize for Question {
@@ -207,7 +245,7 @@ impl JsonSchema for Question {
         let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
         let mut schema = Word::json_schema(generator);
         let description = format!(
-            "What was asked: `missing-changed`, or one of `{}` and a path.",
+            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob.",
             kinds.join("`, `")
         );
         schema.insert("description".to_owned(), description.into());
@@ -220,5 +258,37 @@ impl<'de> Deserialize<'de> for Question {
         let word = Word::deserialize(deserializer)?;
         Question::from_word(&word)
             .ok_or_else(|| serde::de::Error::custom("not a question that vplan asks"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A question is read back as it was, and each has a word of its own.
+    #[test]
+    fn words_of_what_exists() {
+        let path = |text: &[u8]| Question::Exists(RepoPath::from_exact(text).unwrap());
+        let glob = |text: &str| Question::ExistsMatch(Glob::parse(text).unwrap());
+        for (question, word) in [
+            (path(b"Cargo.toml"), &b"exists:Cargo.toml"[..]),
+            (path(b"app/[id]/page.tsx"), b"exists:app/[id]/page.tsx"),
+            (path(b"{{slug}}/a"), b"exists:{{slug}}/a"),
+            (Question::Exists(RepoPath::root()), b"exists:."),
+            (glob("*.lock"), b"exists:*.lock"),
+            (glob("{a,b}/**"), b"exists:{a,b}/**"),
+            // A path that would be read as a glob, and two that would not.
+            (path(b"a*"), b"exists:./a*"),
+            (path(b"a[*"), b"exists:a[*"),
+            (path(b"\xff*"), b"exists:\xff*"),
+        ] {
+            assert_eq!(question.to_word().as_bytes(), word);
+            assert_eq!(Question::from_word(&question.to_word()), Some(question));
+        }
+        for text in ["exists:./a", "exists:./*"] {
+            let question = Question::from_word(&Word::from(text)).unwrap();
+            assert!(matches!(question, Question::Exists(_)), "{text}");
+        }
+        assert_eq!(Question::from_word(&Word::from("exists:../*")), None);
     }
 }

@@ -17,8 +17,11 @@ pub fn implies(a: &Test, b: &Test) -> bool {
         _ if a == b => true,
         (Test::Role(a), Test::Role(b)) => a.iter().all(|role| b.contains(role)),
         (Test::Exists(a), Test::Exists(b)) | (Test::Absent(a), Test::Absent(b)) => {
-            b.iter().all(|path| a.contains(path))
+            b.iter().all(|sought| a.contains(sought))
         }
+        (Test::ExistsAny(a), Test::ExistsAny(b)) => a.iter().all(|sought| b.contains(sought)),
+        (Test::Exists(a), Test::ExistsAny(b)) => a.iter().any(|sought| b.contains(sought)),
+        (Test::ExistsAny(a), Test::Exists(b)) => a.iter().all(|a| b.iter().all(|b| a == b)),
         (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAny(b))
         | (Test::ChangedOnly(a), Test::ChangedOnly(b)) => covers(b, a, steps),
         (Test::ChangedNone(a), Test::ChangedNone(b)) => covers(a, b, steps),

@@ -480,7 +480,7 @@ pub struct StepSource {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`,
-    /// `whenChangedNone`, `whenExists`, `whenAbsent`, `use`, `needed-by`, `named`, `explicit`,
+    /// `whenChangedNone`, `whenExists`, `whenExistsAny`, `whenAbsent`, `use`, `needed-by`, `named`, `explicit`,
     /// `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
     /// Annotation: the file of that line, if it is not the contract itself.

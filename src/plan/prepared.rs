@@ -59,7 +59,7 @@ impl<'c> Prepared<'c> {
             selecting: with(&|test| selection(test).is_some()),
             unselected: Bits::of(conditions.len(), |i| holds_alone(&conditions[i].test)),
             of_role,
-            asking: with(&|test| matches!(test, Test::Exists(_) | Test::Absent(_))),
+            asking: with(&|test| test.sought().is_some()),
             behind,
             free,
         }
@@ -112,6 +112,7 @@ fn holds_alone(test: &Test) -> bool {
         | Test::ChangedOnly(_)
         | Test::Role(_)
         | Test::Exists(_)
+        | Test::ExistsAny(_)
         | Test::Absent(_) => false,
     }
 }

@@ -11,7 +11,8 @@ use crate::base::matching::{Hits, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::{and_more, visible};
 use crate::contract::{
-    Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Test,
+    Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Sought,
+    Test,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 
 /// The most items of a list that a sentence names before it counts the rest.
 const ITEMS_SHOWN: usize = 3;
+/// What is said of globs that nothing matches.
+const NO_FILE: &str = "no file matches";
 /// The most files that are searched for the first one outside a `whenChangedOnly`; beyond that only
 /// the count is given.
 const FILES_TRIED: usize = 4_096;
@@ -128,28 +131,53 @@ pub(super) fn holds(
             Some(!changes.is_empty() && selected.all.count == changes.len() as u64)
         }
         Test::ChangedNone(_) => Some(selected.all.count == 0),
-        Test::Exists(wanted) => {
-            let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
-            // "Unknown" never leaves anything out.
-            if wanted
-                .iter()
-                .any(|p| answer(p) == Some(&FactAnswer::Word(Certainty::No)))
-            {
-                return Some(false);
+        // "Unknown" never leaves anything out.
+        Test::Exists(all) => {
+            let (no, known) = (has_answer(facts, all, Certainty::No), are_known(facts, all));
+            if no {
+                Some(false)
+            } else {
+                known.then_some(true)
             }
-            wanted.iter().all(|p| answer(p).is_some()).then_some(true)
         }
-        Test::Absent(unwanted) => {
-            let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
-            if unwanted
-                .iter()
-                .any(|p| answer(p) == Some(&FactAnswer::Word(Certainty::Yes)))
-            {
-                return Some(false);
+        Test::ExistsAny(all) => {
+            let may_be = [Certainty::Yes, Certainty::Unknown];
+            let holds = may_be.iter().any(|is| has_answer(facts, all, *is));
+            if holds {
+                Some(true)
+            } else {
+                are_known(facts, all).then_some(false)
             }
-            unwanted.iter().all(|p| answer(p).is_some()).then_some(true)
+        }
+        Test::Absent(all) => {
+            let (yes, known) = (
+                has_answer(facts, all, Certainty::Yes),
+                are_known(facts, all),
+            );
+            if yes {
+                Some(false)
+            } else {
+                known.then_some(true)
+            }
         }
     }
+}
+
+/// Whether one of these has this answer.
+fn has_answer(facts: &Facts, all: &[Sought], is: Certainty) -> bool {
+    all.iter().any(|sought| answer(facts, sought) == Some(is))
+}
+
+fn are_known(facts: &Facts, all: &[Sought]) -> bool {
+    all.iter().all(|sought| answer(facts, sought).is_some())
+}
+
+/// Returns what is known of the existence of a path or of a file of a glob.
+fn answer(facts: &Facts, sought: &Sought) -> Option<Certainty> {
+    Some(match facts.get(&Question::exists(sought))? {
+        FactAnswer::Word(is) => *is,
+        FactAnswer::List(_) => Certainty::Unknown,
+    })
 }
 
 /// The results of the conditions and triggers of a contract, by their indices.
@@ -303,15 +331,12 @@ impl Judged<'_> {
         placement: &Placement,
         asked: &mut BTreeSet<Question>,
     ) -> Vec<ConditionIndex> {
-        let paths = |c: &ConditionIndex| match &self.contract.conditions[*c].test {
-            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
-            _ => None,
-        };
+        let sought = |c: &ConditionIndex| self.contract.conditions[*c].test.sought();
         let fails = |c: &ConditionIndex| self.results.fails(*c);
         let (mut exist, mut other): (Vec<ConditionIndex>, Vec<ConditionIndex>) = placement
             .conditions
             .iter()
-            .partition(|c| paths(c).is_some());
+            .partition(|c| sought(c).is_some());
         other.retain(fails);
         if !other.is_empty() {
             return other;
@@ -319,9 +344,9 @@ impl Judged<'_> {
         asked.extend(
             exist
                 .iter()
-                .filter_map(paths)
+                .filter_map(sought)
                 .flatten()
-                .map(|p| Question::Exists(p.clone())),
+                .map(Question::exists),
         );
         exist.retain(fails);
         exist
@@ -376,7 +401,11 @@ pub(super) fn selection(test: &Test) -> Option<&Selection> {
 fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
-        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        Test::ChangedNone(_)
+        | Test::Role(_)
+        | Test::Exists(_)
+        | Test::ExistsAny(_)
+        | Test::Absent(_) => None,
     }
 }
 
@@ -545,39 +574,61 @@ fn judge_one(
             };
             (vec![reason], denial)
         }
-        Test::Exists(wanted) => {
-            let no = |p: &&RepoPath| {
-                facts.get(&Question::Exists((*p).clone())) == Some(&FactAnswer::Word(Certainty::No))
-            };
-            let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
-            let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
-            let named = if missing.is_empty() {
-                wanted.iter().map(ToString::to_string).collect()
-            } else {
-                missing
-            };
-            (vec![about(named)], denial)
+        Test::Exists(all) => {
+            let named = deciding(all, facts, Certainty::No);
+            let denial = format!(
+                "{}, {keyword} asks for it",
+                said(&named, NO_FILE, "does not exist")
+            );
+            (vec![about(texts(&named))], denial)
         }
-        Test::Absent(unwanted) => {
-            let yes = |p: &&RepoPath| {
-                facts.get(&Question::Exists((*p).clone()))
-                    == Some(&FactAnswer::Word(Certainty::Yes))
+        Test::ExistsAny(all) => {
+            let named = deciding(all, facts, Certainty::Yes);
+            let denial = match named.as_slice() {
+                [_] => format!(
+                    "{}, {keyword} asks for it",
+                    said(&named, NO_FILE, "does not exist")
+                ),
+                _ => format!(
+                    "none of {} exists, {keyword} asks for one",
+                    ticks(&texts(&named))
+                ),
             };
-            let there: Vec<String> = unwanted
-                .iter()
-                .filter(yes)
-                .map(ToString::to_string)
-                .collect();
-            let denial = format!("{} exists, {keyword} asks for its absence", ticks(&there));
-            let named = if there.is_empty() {
-                unwanted.iter().map(ToString::to_string).collect()
-            } else {
-                there
-            };
-            (vec![about(named)], denial)
+            (vec![about(texts(&named))], denial)
+        }
+        Test::Absent(all) => {
+            let named = deciding(all, facts, Certainty::Yes);
+            let there = said(&named, "a file matches", "exists");
+            let denial = format!("{there}, {keyword} asks for its absence");
+            (vec![about(texts(&named))], denial)
         }
     };
     (answer, Told { reasons, denial })
+}
+
+/// Returns the paths and globs with an answer that decides alone; all of them where none has it.
+fn deciding<'s>(all: &'s [Sought], facts: &Facts, is: Certainty) -> Vec<&'s Sought> {
+    let decides = |sought: &&Sought| answer(facts, sought) == Some(is);
+    let named: Vec<&Sought> = all.iter().filter(decides).collect();
+    if named.is_empty() {
+        all.iter().collect()
+    } else {
+        named
+    }
+}
+
+/// Says of globs alone that no file, or a file, matches them, and of all else whether it exists.
+fn said(all: &[&Sought], of_globs: &str, of_paths: &str) -> String {
+    let listed = ticks(&texts(all));
+    if all.iter().all(|sought| matches!(sought, Sought::Glob(_))) {
+        format!("{of_globs} {listed}")
+    } else {
+        format!("{listed} {of_paths}")
+    }
+}
+
+fn texts(all: &[&Sought]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
 }
 
 /// Returns the first changed file that is not selected, within [`FILES_TRIED`].

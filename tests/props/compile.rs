@@ -36,7 +36,7 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             Some(s)
         }
-        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
     }
 }
 

@@ -257,7 +257,7 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             Some(s)
         }
-        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
     }
 }
 
@@ -367,17 +367,19 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         21 => {
             let test = &mut contract.conditions[here].test;
             *test = match std::mem::replace(test, Test::Role(Vec::new())) {
-                Test::Exists(paths) => Test::Absent(paths),
-                Test::Absent(paths) => Test::Exists(paths),
+                Test::Exists(all) | Test::ExistsAny(all) => Test::Absent(all),
+                Test::Absent(all) => Test::Exists(all),
                 other => other,
             };
         }
-        // Fewer paths to exist, or to be missing, are a weaker condition, and a stronger contract.
+        // Fewer to exist, or to be missing, are a weaker condition, and a stronger contract; fewer
+        // of which one must exist, the other way round.
         22 => {
-            if let Test::Exists(paths) | Test::Absent(paths) = &mut contract.conditions[here].test
-                && paths.len() > 1
+            if let Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) =
+                &mut contract.conditions[here].test
+                && all.len() > 1
             {
-                paths.pop();
+                all.pop();
             }
         }
         _ => {

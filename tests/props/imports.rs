@@ -217,7 +217,9 @@ fn plan(contract: &Contract, asked: &Asked, below: &str) -> Plan {
             Compiled::Plan(plan) => return *plan,
             Compiled::Needs(questions) => facts.0.extend(questions.into_iter().map(|q| {
                 let answer = match &q {
-                    Question::Exists(_) => FactAnswer::Word(Certainty::Yes),
+                    Question::Exists(_) | Question::ExistsMatch(_) => {
+                        FactAnswer::Word(Certainty::Yes)
+                    }
                     _ => FactAnswer::List(Vec::new()),
                 };
                 (q, answer)

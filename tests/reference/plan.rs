@@ -8,7 +8,7 @@ use vplan::base::change::Status;
 use vplan::base::command::{Command, Env, Piece};
 use vplan::base::setting::Row;
 use vplan::check::Kind;
-use vplan::contract::{Body, Check, CheckIndex, Contract, Placement, Test};
+use vplan::contract::{Body, Check, CheckIndex, Contract, Placement, Sought, Test};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector};
 use vplan::plan::{Origin, Plan};
@@ -301,8 +301,12 @@ impl World<'_> {
             .iter()
             .map(|f| f.path.as_bytes())
             .collect();
-        let is = |path: &vplan::base::path::RepoPath, word| {
-            self.facts.get(&Question::Exists(path.clone())) == Some(&FactAnswer::Word(word))
+        let is = |sought: &Sought, word| {
+            let question = match sought {
+                Sought::Path(path) => Question::Exists(path.clone()),
+                Sought::Glob(glob) => Question::ExistsMatch(glob.clone()),
+            };
+            self.facts.get(&question) == Some(&FactAnswer::Word(word))
         };
         match test {
             Test::Role(roles) => roles.iter().any(|r| r == self.role),
@@ -316,8 +320,9 @@ impl World<'_> {
             }
             Test::ChangedNone(list) => !files.iter().any(|f| is_selected(list, f)),
             // What nobody knows leaves nothing out.
-            Test::Exists(paths) => !paths.iter().any(|p| is(p, Certainty::No)),
-            Test::Absent(paths) => !paths.iter().any(|p| is(p, Certainty::Yes)),
+            Test::Exists(all) => !all.iter().any(|s| is(s, Certainty::No)),
+            Test::ExistsAny(all) => !all.iter().all(|s| is(s, Certainty::No)),
+            Test::Absent(all) => !all.iter().any(|s| is(s, Certainty::Yes)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
-    Setting, Verb, Written,
+    Setting, Sought, Verb, Written,
 };
 use crate::contract::{ConditionIndex, InclusionIndex};
 
@@ -105,17 +105,46 @@ impl Scope {
             .collect()
     }
 
+    fn sought(&self, all: &[Sought]) -> Vec<Sought> {
+        let below = |sought: &Sought| {
+            let At { value, place } = &sought.text;
+            if sought.is_glob {
+                let (text, inner) = self.glob(value, sought.inner);
+                Sought {
+                    text: At::new(text, *place),
+                    inner,
+                    ..sought.clone()
+                }
+            } else {
+                Sought {
+                    text: At::new(self.path(value), *place),
+                    ..sought.clone()
+                }
+            }
+        };
+        all.iter().map(below).collect()
+    }
+
+    /// A glob below the directory, and where its text begins in the file, which is nowhere once
+    /// something stands in front of it. As with paths, one that cannot be read stays as it is.
+    fn glob(&self, text: &str, inner: Option<usize>) -> (String, Option<usize>) {
+        if self.prefix.is_empty() || Glob::parse(text).is_err() {
+            (text.to_owned(), inner)
+        } else {
+            (format!("{}{text}", self.prefix), None)
+        }
+    }
+
     fn sel(&self, sel: &Sel) -> Sel {
         let (kind, inner) = match &sel.what.value {
             SelKind::Name(name) => (
                 SelKind::Name(format!("{}{name}", self.namespace)),
                 sel.inner,
             ),
-            // As with paths.
-            SelKind::Glob(text) if self.prefix.is_empty() || Glob::parse(text).is_err() => {
-                (SelKind::Glob(text.clone()), sel.inner)
+            SelKind::Glob(text) => {
+                let (text, inner) = self.glob(text, sel.inner);
+                (SelKind::Glob(text), inner)
             }
-            SelKind::Glob(text) => (SelKind::Glob(format!("{}{text}", self.prefix)), None),
         };
         Sel {
             not: sel.not,
@@ -170,8 +199,9 @@ impl Scope {
             Condition::ChangedAll(sels) => Condition::ChangedAll(self.sels(sels)),
             Condition::ChangedOnly(sels) => Condition::ChangedOnly(self.sels(sels)),
             Condition::ChangedNone(sels) => Condition::ChangedNone(self.sels(sels)),
-            Condition::Exists(paths) => Condition::Exists(self.paths_of(paths)),
-            Condition::Absent(paths) => Condition::Absent(self.paths_of(paths)),
+            Condition::Exists(all) => Condition::Exists(self.sought(all)),
+            Condition::ExistsAny(all) => Condition::ExistsAny(self.sought(all)),
+            Condition::Absent(all) => Condition::Absent(self.sought(all)),
         };
         At::new(value, condition.place)
     }

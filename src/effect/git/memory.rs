@@ -112,6 +112,17 @@ impl Memory {
         self.seen().as_ref().is_some_and(|(then, _)| *then == index)
     }
 
+    /// Shows the work tree as the last comparison found it, if that was with this index.
+    pub(super) fn with_observed<T>(
+        &self,
+        index: IndexStamp,
+        look: impl FnOnce(&Observed) -> T,
+    ) -> Option<T> {
+        let seen = self.seen();
+        let (_, observed) = seen.as_ref().filter(|(then, _)| *then == index)?;
+        Some(look(observed))
+    }
+
     fn seen(&self) -> MutexGuard<'_, Option<(IndexStamp, Observed)>> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -28,6 +28,7 @@ pub mod oracle;
 mod others;
 mod pattern;
 pub mod pins;
+mod present;
 pub mod proposed;
 pub mod refs;
 pub mod repository;

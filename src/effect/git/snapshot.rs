@@ -265,7 +265,7 @@ impl Git {
 }
 
 /// Returns how many bytes the repository's ids have.
-fn id_length(git: &Git) -> Result<usize, GitError> {
+pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
     Ok(match git.head()? {
         Some(head) => head.length(),
         None => git.empty_tree()?.length(),

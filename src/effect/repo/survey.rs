@@ -12,14 +12,13 @@ use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::matching::match_all;
-use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Takes};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::FailureCode;
 use crate::base::word::visible;
 use crate::contract::draft::{Draft, SelKind};
-use crate::contract::{Body, Check, Contract, Test};
+use crate::contract::{Body, Check, Contract, Sought, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
@@ -89,7 +88,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     }
     selected::never_selected(contract, &mut sink);
     selected::shadowed(contract, &mut sink);
-    let tree = Tree::of(site, pure);
+    let tree = Tree::of(site, contract, pure);
     let checks: Vec<(&Check, Step)> = contract
         .checks
         .iter()
@@ -105,13 +104,14 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     Survey { found: sink, notes }
 }
 
-/// Whether one of the places where it applies requires no missing path.
+/// Whether one of the places where it applies requires nothing that is missing.
 fn may_apply(tree: &Tree<'_>, contract: &Contract, check: &Check) -> bool {
-    let absent = |path: &RepoPath| !tree.has(path);
+    let absent = |sought: &Sought| !tree.meets(sought);
     check.placements.iter().any(|placement| {
         !contract.around(placement).any(|c| match &c.test {
-            Test::Exists(paths) => paths.iter().any(absent),
-            Test::Absent(paths) => !paths.iter().all(absent),
+            Test::Exists(all) => all.iter().any(absent),
+            Test::ExistsAny(all) => all.iter().all(absent),
+            Test::Absent(all) => !all.iter().all(absent),
             _ => false,
         })
     })

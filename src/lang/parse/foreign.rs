@@ -281,7 +281,11 @@ impl<'a> Parser<'a> {
             Keyword::WhenChangedAny => format!("`whenChangedNone {} {{`", list()?),
             Keyword::WhenChangedNone => format!("`whenChangedAny {} {{`", list()?),
             Keyword::WhenExists => format!("`whenAbsent {} {{`", single()?),
-            Keyword::WhenAbsent => format!("`whenExists {} {{`", single()?),
+            Keyword::WhenExistsAny => format!("`whenAbsent {} {{`", list()?),
+            Keyword::WhenAbsent => match single() {
+                Some(one) => format!("`whenExists {one} {{`"),
+                None => format!("`whenExistsAny {} {{`", list()?),
+            },
             Keyword::ByRole => "`byRole NAME … {` with the other roles".to_owned(),
             _ => return None,
         };

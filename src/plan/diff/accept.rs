@@ -261,7 +261,7 @@ fn value(value: &Value) -> String {
 fn condition(test: &Test) -> String {
     let words = match test {
         Test::Role(roles) => json(roles),
-        Test::Exists(paths) | Test::Absent(paths) => json(paths),
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => json(all),
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             json(s)
         }

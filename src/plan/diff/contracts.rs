@@ -823,9 +823,9 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
 fn condition(test: &Test) -> String {
     let text = match test {
         Test::Role(roles) => roles.join(" "),
-        Test::Exists(paths) | Test::Absent(paths) => paths
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
             .iter()
-            .map(|p| format!("\"{p}\""))
+            .map(|sought| format!("\"{sought}\""))
             .collect::<Vec<_>>()
             .join(" "),
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {

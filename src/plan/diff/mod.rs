@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod contracts;
+mod existing;
 pub mod plans;
 mod reach;
 pub mod request;

@@ -3,17 +3,20 @@
 //!
 //! The changed files matter to conditions only by the atoms of all selections in which some file
 //! lies (`base::glob::automaton`). So each condition, and its opposite, is made of four statements:
-//! "some file lies in one of these atoms", "no file lies in one of these", "this path exists",
-//! "this tier is reached". A request is found by choosing, for each clause, one statement that
-//! makes it true, until nothing is left to choose or nothing fits.
+//! "some file lies in one of these atoms", "no file lies in one of these", "this path, or a file of
+//! this glob, exists", "this tier is reached". A request is found by choosing, for each clause, one
+//! statement that makes it true, until nothing is left to choose or nothing fits. What exists by
+//! globs is an atom of its own in that search; where no files fit it (`existing`), nothing is
+//! decided: what git ignores is there for a path, and not for a glob.
 
+use super::existing::{Existing, existing};
 use super::sampled;
 use crate::base::bits;
 use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
-use crate::base::glob::{Item, Selection};
+use crate::base::glob::{Glob, Item, Selection};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use crate::contract::{ConditionIndex, Contract, Risk, Test};
+use crate::contract::{ConditionIndex, Contract, Risk, Sought, Test};
 use std::collections::{BTreeMap, BTreeSet};
 
 crate::index!(AtomIndex, "atom", "Position of an atom in its space.");
@@ -24,6 +27,8 @@ type Bits = bits::Bits<AtomIndex>;
 
 /// The most choices of a search before it gives up.
 const BUDGET: usize = 100_000;
+/// As many choices as it costs to find out that there are no files for an answer.
+const FILES_COST: usize = 1_000;
 /// The most clauses that a search considers before it gives up.
 const MOST_CLAUSES: usize = 400;
 
@@ -44,12 +49,37 @@ pub(super) struct Witness {
     pub role: String,
     /// One changed file for each atom that needs one.
     pub files: Vec<Sample>,
-    /// The paths that conditions depend on, and whether they exist.
+    /// The paths that conditions depend on, and whether they exist; one for each glob that a file
+    /// must match.
     pub exists: BTreeMap<RepoPath, bool>,
+    /// The globs that no file may match.
+    pub unmatched: Vec<Glob>,
     /// Whether a high risk reaches tier 1.
     pub high: bool,
     /// Whether the run's end reaches tier 2.
     pub end: bool,
+}
+
+impl Witness {
+    /// Whether a changed file must not exist, since a condition asks for no file like it.
+    pub fn is_gone(&self, file: &RepoPath) -> bool {
+        let is_asked =
+            |(path, is): (&RepoPath, &bool)| !is && (path == file || file.below(path).is_some());
+        self.exists.iter().any(is_asked) || self.unmatched.iter().any(|glob| glob.matches(file))
+    }
+
+    /// Whether a path that exists is such a one.
+    pub fn has(&self, is: impl Fn(&RepoPath) -> bool) -> bool {
+        self.exists.iter().any(|(path, there)| *there && is(path))
+    }
+
+    /// Whether `{changed}` must see a file that no glob may match.
+    fn lacks_its_files(&self) -> bool {
+        let unmatched = |file: &RepoPath| self.unmatched.iter().any(|glob| glob.matches(file));
+        self.files
+            .iter()
+            .any(|sample| sample.must_exist && unmatched(&sample.path))
+    }
 }
 
 /// A changed file of a witness, which represents all files of its atom.
@@ -73,6 +103,8 @@ pub(super) enum Reachability {
 pub(super) const TOO_LARGE: &str =
     "the selections are too many, or too hard to tell apart, to be compared exactly";
 const TOO_MANY_PLACES: &str = "it applies in too many places to be compared exactly";
+const IMPOSSIBLE: &str =
+    "the request that was found asks for paths and globs of which no file fits all";
 const TOO_HARD: &str = "the search for a request was given up";
 
 /// The question: a request in one of these roles for which `old` applies and none of `new` does.
@@ -120,7 +152,10 @@ impl Question<'_> {
     }
 
     fn search(&self, space: &Space) -> Reachability {
-        let mut budget = BUDGET;
+        let mut effort = Effort {
+            left: BUDGET,
+            no_files: false,
+        };
         let mut seen = BTreeSet::new();
         for role in &self.roles {
             if !is_open(&self.old, role) || !seen.insert(self.signature(role)) {
@@ -175,14 +210,13 @@ impl Question<'_> {
                     start
                         .musts
                         .extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
-                    match solve(&clauses, &start, &mut budget) {
-                        Solved::Yes(state) => {
-                            return Reachability::Request(space.witness(
-                                &state,
-                                role,
-                                file,
-                                self.tracked,
-                            ));
+                    match solve(&clauses, &start, &mut effort) {
+                        Solved::Yes(state, files) => {
+                            let witness = space.witness(&state, files, role, file, self.tracked);
+                            if !witness.lacks_its_files() {
+                                return Reachability::Request(witness);
+                            }
+                            effort.no_files = true;
                         }
                         Solved::No => {}
                         Solved::GaveUp => return Reachability::Undecided(TOO_HARD),
@@ -190,7 +224,11 @@ impl Question<'_> {
                 }
             }
         }
-        Reachability::Never
+        if effort.no_files {
+            Reachability::Undecided(IMPOSSIBLE)
+        } else {
+            Reachability::Never
+        }
     }
 
     /// Returns the answers of every condition and restriction here for a role; roles with the same
@@ -255,7 +293,7 @@ impl<'a> Space<'a> {
 
     fn test(&mut self, test: &'a Test) {
         match test {
-            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => {}
+            Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => {}
             Test::ChangedAny(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
                 self.region(Region::Selected(s))
             }
@@ -340,14 +378,13 @@ impl<'a> Space<'a> {
                         positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]),
                     );
                 }
-                Test::Exists(paths) => {
-                    clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), true)]))
+                Test::Exists(all) => {
+                    clauses.extend(all.iter().map(|s| vec![Literal::Exists(s.clone())]))
                 }
-                Test::Absent(paths) => clauses.extend(
-                    paths
-                        .iter()
-                        .map(|p| vec![Literal::Exists(p.clone(), false)]),
-                ),
+                Test::ExistsAny(all) => {
+                    clauses.push(all.iter().map(|s| Literal::Exists(s.clone())).collect())
+                }
+                Test::Absent(all) => clauses.push(vec![Literal::Absent(all.clone())]),
             }
         }
         match tier {
@@ -384,12 +421,11 @@ impl<'a> Space<'a> {
                 Test::ChangedAll(s) => {
                     clause.extend(positive(s).map(|i| Literal::None(self.of(&Region::Item(s, i)))));
                 }
-                Test::Exists(paths) => {
-                    clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), false)))
+                Test::Exists(all) => {
+                    clause.extend(all.iter().map(|s| Literal::Absent(vec![s.clone()])))
                 }
-                Test::Absent(paths) => {
-                    clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), true)))
-                }
+                Test::ExistsAny(all) => clause.push(Literal::Absent(all.clone())),
+                Test::Absent(all) => clause.extend(all.iter().map(|s| Literal::Exists(s.clone()))),
             }
         }
         match tier {
@@ -424,7 +460,11 @@ impl<'a> Space<'a> {
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
                 self.of(&Region::Selected(s)).has(atom)
             }
-            Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => true,
+            Test::ChangedNone(_)
+            | Test::Role(_)
+            | Test::Exists(_)
+            | Test::ExistsAny(_)
+            | Test::Absent(_) => true,
         })
     }
 
@@ -433,6 +473,7 @@ impl<'a> Space<'a> {
     fn witness(
         &self,
         state: &State,
+        existing: Existing,
         role: &str,
         file: Option<AtomIndex>,
         tracked: &[RepoPath],
@@ -474,7 +515,8 @@ impl<'a> Space<'a> {
         Witness {
             role: role.to_owned(),
             files: chosen.iter().map(sample).collect(),
-            exists: state.exists.clone(),
+            exists: existing.paths,
+            unmatched: existing.unmatched,
             high: state.high == Some(true),
             end: state.end == Some(true),
         }
@@ -528,7 +570,10 @@ enum Literal {
     Some(Bits),
     /// No file in any of these atoms changed.
     None(Bits),
-    Exists(RepoPath, bool),
+    /// This exists.
+    Exists(Sought),
+    /// None of these exists.
+    Absent(Vec<Sought>),
     /// The risk is high.
     High(bool),
     /// The risk is not high, and no file in these atoms changed.
@@ -542,7 +587,7 @@ enum Literal {
 struct State {
     musts: Vec<Bits>,
     forbidden: Bits,
-    exists: BTreeMap<RepoPath, bool>,
+    exists: BTreeMap<Sought, bool>,
     high: Option<bool>,
     end: Option<bool>,
 }
@@ -568,12 +613,17 @@ impl State {
                 bits.exceeds(&state.forbidden)
             }
             Literal::None(bits) => state.forbid(bits),
-            Literal::Exists(path, is) => *state.exists.entry(path.clone()).or_insert(*is) == *is,
+            Literal::Exists(sought) => state.exist(sought, true),
+            Literal::Absent(all) => all.iter().all(|sought| state.exist(sought, false)),
             Literal::High(is) => *state.high.get_or_insert(*is) == *is,
             Literal::NotRaised(bits) => !*state.high.get_or_insert(false) && state.forbid(bits),
             Literal::End(is) => *state.end.get_or_insert(*is) == *is,
         };
         fits.then_some(state)
+    }
+
+    fn exist(&mut self, sought: &Sought, is: bool) -> bool {
+        *self.exists.entry(sought.clone()).or_insert(is) == is
     }
 
     fn forbid(&mut self, bits: &Bits) -> bool {
@@ -583,25 +633,38 @@ impl State {
 }
 
 enum Solved {
-    Yes(Box<State>),
+    Yes(Box<State>, Existing),
     No,
     GaveUp,
 }
 
-fn solve(clauses: &[Vec<Literal>], state: &State, budget: &mut usize) -> Solved {
+/// What a search may still do, and what became of it.
+struct Effort {
+    /// The choices that are left.
+    left: usize,
+    /// Whether an answer was dropped because there are no files for it.
+    no_files: bool,
+}
+
+fn solve(clauses: &[Vec<Literal>], state: &State, effort: &mut Effort) -> Solved {
     let Some((clause, rest)) = clauses.split_first() else {
-        return Solved::Yes(Box::new(state.clone()));
+        let Some(existing) = existing(&state.exists) else {
+            effort.no_files = true;
+            effort.left = effort.left.saturating_sub(FILES_COST);
+            return Solved::No;
+        };
+        return Solved::Yes(Box::new(state.clone()), existing);
     };
     // Statements that need no file come first, so that the request stays small.
     let (files, others): (Vec<&Literal>, Vec<&Literal>) =
         clause.iter().partition(|l| matches!(l, Literal::Some(_)));
     for literal in others.into_iter().chain(files) {
-        if *budget == 0 {
+        if effort.left == 0 {
             return Solved::GaveUp;
         }
-        *budget -= 1;
+        effort.left -= 1;
         if let Some(next) = state.with(literal) {
-            match solve(rest, &next, budget) {
+            match solve(rest, &next, effort) {
                 Solved::No => {}
                 found => return found,
             }

@@ -257,13 +257,7 @@ fn differing_request(case: &Case) -> DifferingRequest {
 
 fn request(witness: &Witness) -> Request {
     // A file that conditions select and that does not exist can only have been deleted.
-    let gone = |sample: &Sample| {
-        !sample.must_exist
-            && witness
-                .exists
-                .iter()
-                .any(|(p, is)| !is && (*p == sample.path || sample.path.below(p).is_some()))
-    };
+    let gone = |sample: &Sample| !sample.must_exist && witness.is_gone(&sample.path);
     let file = |sample: &Sample| ChangedFile {
         path: sample.path.clone(),
         status: if gone(sample) {
@@ -317,11 +311,13 @@ fn planned(
             }
             Assembled::Needs(questions) => {
                 for question in questions {
+                    let there =
+                        |is| FactAnswer::Word(if is { Certainty::Yes } else { Certainty::No });
                     let answer = match &question {
-                        Question::Exists(path) if witness.exists.get(path) == Some(&true) => {
-                            FactAnswer::Word(Certainty::Yes)
+                        Question::Exists(path) => there(witness.has(|there| there == path)),
+                        Question::ExistsMatch(glob) => {
+                            there(witness.has(|path| glob.matches(path)))
                         }
-                        Question::Exists(_) => FactAnswer::Word(Certainty::No),
                         _ => FactAnswer::List(Vec::new()),
                     };
                     facts.add(question, answer);
@@ -336,7 +332,7 @@ fn planned(
 mod tests {
     use super::*;
     use crate::arbitrary::config;
-    use crate::arbitrary::plan::{contract, request as any_request};
+    use crate::arbitrary::plan::{contract, path_of, request as any_request};
     use crate::plan::compile::{Compiled, compile};
     use crate::plan::diff::contracts::units;
     use proptest::prelude::*;
@@ -349,9 +345,18 @@ mod tests {
         units: &BTreeMap<&str, UnitIndex>,
     ) -> Option<Planned> {
         let mut facts = Facts::default();
-        for (path, is) in &witness.exists {
-            let answer = if *is { Certainty::Yes } else { Certainty::No };
-            facts.add(Question::Exists(path.clone()), FactAnswer::Word(answer));
+        for sought in contract.sought() {
+            let there = witness
+                .exists
+                .iter()
+                .filter(|(_, is)| **is)
+                .map(|(path, _)| path);
+            let answer = if sought.is_among(there) {
+                Certainty::Yes
+            } else {
+                Certainty::No
+            };
+            facts.add(Question::exists(sought), FactAnswer::Word(answer));
         }
         facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
         let Ok(Compiled::Plan(plan)) = compile(Some(contract), request, &facts) else {
@@ -380,14 +385,15 @@ mod tests {
         ) {
             let units = units(&contract);
             let prepared = Prepared::new(&contract);
-            let asked = contract.asked_paths();
+            let asked = contract.sought();
             for (drawn, dice) in requests {
                 let is = |i: usize| (dice >> i) & 1 == 1;
                 let files = drawn.changed.files().iter();
                 let witness = Witness {
                     role: drawn.role.clone().unwrap_or("worker".to_owned()),
                     files: files.map(|f| Sample { path: f.path.clone(), must_exist: is(60) }).collect(),
-                    exists: asked.iter().enumerate().map(|(i, p)| ((*p).clone(), is(i))).collect(),
+                    exists: asked.iter().enumerate().map(|(i, s)| (path_of(s), is(i))).collect(),
+                    unmatched: Vec::new(),
                     high: is(61),
                     end: is(62),
                 };

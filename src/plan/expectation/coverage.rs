@@ -394,8 +394,8 @@ fn head(test: &Test) -> String {
             .iter()
             .map(|r| visible(r.as_bytes()))
             .collect::<Vec<_>>(),
-        Test::Exists(paths) | Test::Absent(paths) => {
-            paths.iter().map(|p| format!("\"{p}\"")).collect()
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
+            all.iter().map(|sought| format!("\"{sought}\"")).collect()
         }
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
             items(s)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::arbitrary::config;
-use crate::arbitrary::plan::{contract, expect_of, request as any_request};
+use crate::arbitrary::plan::{contract, expect_of, path_of, request as any_request};
 use crate::base::bits::Bits;
 use crate::base::index::{Dense, Index as _};
 use crate::base::span::{SourceId, Span};
@@ -12,11 +12,11 @@ use proptest::prelude::*;
 
 /// A test that is made of a request. `dice`: which paths exist.
 fn case(contract: &Contract, request: &Request, dice: u64, assertions: Vec<Assertion>) -> Expect {
-    let there = contract.asked_paths().into_iter().enumerate();
+    let there = contract.sought().into_iter().enumerate();
     let exists = there.filter(|(i, _)| (dice >> i) & 1 == 1);
     Expect {
         assertions,
-        ..expect_of(request, exists.map(|(_, path)| path.clone()).collect())
+        ..expect_of(request, exists.map(|(_, sought)| path_of(sought)).collect())
     }
 }
 

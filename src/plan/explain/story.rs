@@ -10,7 +10,7 @@ use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Value};
 use crate::base::word::{Word, visible};
-use crate::contract::{Check, Contract, Placement, Test};
+use crate::contract::{Check, Contract, Placement, Sought, Test};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::error::{PlanError, UNKNOWN_CHECK};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
@@ -68,10 +68,10 @@ pub struct Change {
     pub instead: bool,
     /// Files that changed.
     pub files: Vec<RepoPath>,
-    /// Paths that do not exist.
-    pub absent: Vec<RepoPath>,
-    /// Paths that exist.
-    pub exist: Vec<RepoPath>,
+    /// Paths that do not exist, and globs that no file matches.
+    pub absent: Vec<Sought>,
+    /// Paths that exist, and globs that a file matches.
+    pub exist: Vec<Sought>,
     /// Whether `--only` is removed.
     pub without_only: bool,
     /// Whether `--skip` of the check is removed.
@@ -219,9 +219,9 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
             | Test::ChangedAll(s)
             | Test::ChangedOnly(s)
             | Test::ChangedNone(s) => list(s),
-            Test::Exists(paths) | Test::Absent(paths) => paths
+            Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
                 .iter()
-                .map(|p| format!("\"{p}\""))
+                .map(|sought| format!("\"{sought}\""))
                 .collect::<Vec<_>>()
                 .join(" "),
         };
@@ -292,17 +292,13 @@ fn selects(
     if change.without_skip {
         request.skip.retain(|s| s.name != check.id);
     }
-    for path in &change.absent {
-        facts.add(
-            Question::Exists(path.clone()),
-            FactAnswer::Word(Certainty::No),
-        );
-    }
-    for path in &change.exist {
-        facts.add(
-            Question::Exists(path.clone()),
-            FactAnswer::Word(Certainty::Yes),
-        );
+    for (all, answer) in [
+        (&change.absent, Certainty::No),
+        (&change.exist, Certainty::Yes),
+    ] {
+        for sought in all {
+            facts.add(Question::exists(sought), FactAnswer::Word(answer));
+        }
     }
     // Invented files are taken to exist; conditions elsewhere may ask for more facts.
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
@@ -334,6 +330,7 @@ fn candidates(
     let mut each: Vec<RepoPath> = Vec::new();
     let mut forbids = false;
     let (mut exist, mut absent) = (BTreeSet::new(), BTreeSet::new());
+    let mut one_exists: Vec<&[Sought]> = Vec::new();
     let mut allowed: Option<Vec<&String>> = None;
     for condition in contract.around(placement) {
         match &condition.test {
@@ -360,12 +357,30 @@ fn candidates(
                 forbids = true;
             }
             Test::ChangedNone(_) => forbids = true,
-            Test::Exists(paths) => exist.extend(paths.iter().cloned()),
-            Test::Absent(paths) => absent.extend(paths.iter().cloned()),
+            Test::Exists(all) => exist.extend(all.iter().cloned()),
+            Test::ExistsAny(all) => one_exists.push(all),
+            Test::Absent(all) => absent.extend(all.iter().cloned()),
         }
     }
     // No repository both has a path and lacks it.
-    let asked = exist.is_disjoint(&absent).then(|| Change {
+    let can_exist = |sought: &Sought| match sought {
+        _ if absent.contains(sought) => false,
+        Sought::Path(path) => !absent
+            .iter()
+            .any(|a| matches!(a, Sought::Glob(_)) && a.is_about(path)),
+        Sought::Glob(_) => true,
+    };
+    for all in one_exists {
+        if !all.iter().any(|sought| exist.contains(sought)) {
+            exist.extend(
+                all.iter()
+                    .find(|sought| can_exist(sought))
+                    .or(all.first())
+                    .cloned(),
+            );
+        }
+    }
+    let asked = exist.iter().all(can_exist).then(|| Change {
         exist: exist.into_iter().collect(),
         absent: absent.into_iter().collect(),
         ..Change::default()
@@ -641,13 +656,10 @@ pub fn story_text(story: &Story, options: &Options) -> String {
 
 /// Renders a change, one item a line.
 fn change_text(change: &Change) -> Vec<String> {
-    let list = |paths: &[RepoPath]| {
-        paths
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    fn list(all: &[impl ToString]) -> String {
+        let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    }
     let mut lines = Vec::new();
     let mut add = |holds: bool, text: String| {
         if holds {
@@ -755,12 +767,16 @@ mod tests {
             ),
             (vec![any(&["x"])], 2, "--min-tier 2 --changed x"),
             (
-                vec![Test::Exists(vec![RepoPath::parse(b"Cargo.toml").unwrap()])],
+                vec![Test::Exists(vec![Sought::Path(
+                    RepoPath::parse(b"Cargo.toml").unwrap(),
+                )])],
                 0,
                 "",
             ),
             (
-                vec![Test::Absent(vec![RepoPath::parse(b"main.rs").unwrap()])],
+                vec![Test::Absent(vec![Sought::Path(
+                    RepoPath::parse(b"main.rs").unwrap(),
+                )])],
                 0,
                 "",
             ),
@@ -816,11 +832,14 @@ mod tests {
 
     #[test]
     fn no_path_is_to_be_there_and_not_there() {
-        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let path = |text: &str| Sought::Path(RepoPath::parse(text.as_bytes()).unwrap());
+        let glob = |text: &str| Sought::Glob(Glob::parse(text).unwrap());
         let tests = [
             Test::Exists(vec![path("a"), path("b")]),
             Test::Absent(vec![path("a")]),
             Test::Exists(vec![path("b")]),
+            Test::Absent(vec![glob("*")]),
+            Test::ExistsAny(vec![path("c"), glob("d/*")]),
         ];
         let placement = |conditions: &[usize]| Placement {
             conditions: conditions
@@ -832,28 +851,40 @@ mod tests {
             source: Default::default(),
             is_use: false,
         };
-        let mut check = plain_check("c");
-        check.placements = vec![placement(&[0, 1]), placement(&[0, 2])];
-        let mut contract = plain_contract(vec![check]);
-        contract.conditions = tests
-            .map(|test| Condition {
-                line: 1,
-                place: Default::default(),
-                test,
-            })
-            .into_iter()
-            .collect();
-        let mut facts = Facts::default();
-        for (name, is_there) in [("a", Certainty::Yes), ("b", Certainty::No)] {
-            facts.add(Question::Exists(path(name)), FactAnswer::Word(is_there));
+        for (places, exist, absent) in [
+            ([&[0, 1][..], &[0, 2]], vec![path("a"), path("b")], vec![]),
+            // A file of the glob would be `c`.
+            ([&[0, 3], &[3, 4]], vec![glob("d/*")], vec![glob("*")]),
+        ] {
+            let mut check = plain_check("c");
+            check.placements = places.map(placement).into();
+            let mut contract = plain_contract(vec![check]);
+            contract.conditions = tests
+                .clone()
+                .map(|test| Condition {
+                    line: 1,
+                    place: Default::default(),
+                    test,
+                })
+                .into_iter()
+                .collect();
+            let mut facts = Facts::default();
+            for sought in contract.sought() {
+                let is_there = [path("a"), glob("*")].contains(sought);
+                let answer = if is_there {
+                    Certainty::Yes
+                } else {
+                    Certainty::No
+                };
+                facts.add(Question::exists(sought), FactAnswer::Word(answer));
+            }
+            let request = Request::default();
+            let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
+                panic!()
+            };
+            let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
+            let would = told.would.unwrap();
+            assert_eq!((would.exist, would.absent), (exist, absent));
         }
-        let request = Request::default();
-        let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else {
-            panic!()
-        };
-        let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
-        let would = told.would.unwrap();
-        assert_eq!(would.exist, [path("a"), path("b")]);
-        assert_eq!(would.absent, []);
     }
 }

@@ -322,7 +322,7 @@ fn is_small(contract: &Contract, request: &Request) -> bool {
                 | Test::ChangedAll(s)
                 | Test::ChangedOnly(s)
                 | Test::ChangedNone(s) => Some(s),
-                Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+                Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
             })
             .chain(contract.risks.iter().map(|r| &r.selection)),
     );

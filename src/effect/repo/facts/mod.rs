@@ -2,6 +2,7 @@
 
 pub mod cargo;
 pub mod makefile;
+pub mod matched;
 pub mod package;
 
 use crate::base::change::ChangeSet;
@@ -11,6 +12,7 @@ use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::os::files::beneath::{Beneath, DirectoryNames, ReadError};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
+use matched::matched;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -42,10 +44,22 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
         commit: None,
     };
     let mut tracked = tracked(questions, ground.git);
+    let globs = questions.iter().filter_map(|question| match question {
+        Question::ExistsMatch(glob) => Some(glob.clone()),
+        _ => None,
+    });
+    let matched = matched(&globs.collect(), ground.root, ground.git, |_| true);
     let mut facts = Facts::default();
     for question in questions {
         let answer = match question {
             Question::Exists(path) => word(beneath.exists(path, &mut names)),
+            Question::ExistsMatch(glob) => match &matched {
+                Ok(matched) => word(matched.contains(glob)),
+                Err(error) => {
+                    tracing::debug!(%error, "the files cannot be listed");
+                    UNKNOWN
+                }
+            },
             Question::MissingChanged => {
                 let gone = |path: &&RepoPath| !beneath.exists(path, &mut names);
                 let paths: Vec<&RepoPath> = ground

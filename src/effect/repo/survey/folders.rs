@@ -10,7 +10,7 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
-use crate::contract::{Contract, Test};
+use crate::contract::{Contract, Sought, Test};
 use crate::effect::git::error::GitError;
 use crate::effect::repo::load::Site;
 use crate::front;
@@ -152,7 +152,18 @@ fn used(contract: &Contract) -> Vec<Used<'_>> {
                 );
             }
             Test::ChangedNone(selection) => add(&mut all, selection, false, source, line),
-            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => {}
+            Test::Exists(sought) | Test::ExistsAny(sought) | Test::Absent(sought) => {
+                all.extend(sought.iter().filter_map(|sought| match sought {
+                    Sought::Glob(glob) => Some(Used {
+                        glob,
+                        ignored: true,
+                        source,
+                        line,
+                    }),
+                    Sought::Path(_) => None,
+                }));
+            }
+            Test::Role(_) => {}
         }
     }
     for risk in &contract.risks {
@@ -256,7 +267,10 @@ pub(super) fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
                 | Condition::ChangedAll(items)
                 | Condition::ChangedOnly(items)
                 | Condition::ChangedNone(items) => items.as_slice(),
-                Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
+                Condition::Role(_)
+                | Condition::Exists(_)
+                | Condition::ExistsAny(_)
+                | Condition::Absent(_) => &[],
             }),
     );
     let lists = lists.map(|items| (items, Takes::Selection));

@@ -2,12 +2,14 @@
 //! of the repository alone, which are the same on every machine.
 
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::word::{first_of, visible};
-use crate::contract::Check;
+use crate::contract::{Check, Contract, Sought};
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::process::program::{self, Root};
+use crate::effect::repo::facts::matched::matched;
 use crate::effect::repo::load::Site;
 use crate::plan::Step;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,12 +30,14 @@ pub(super) struct Tree<'a> {
     /// With `--pure`, where git can say so: every path that git does not ignore, and the folders
     /// of these. Everything on the disk otherwise.
     pure: Option<(BTreeSet<RepoPath>, BTreeSet<RepoPath>)>,
+    /// The globs of conditions that a file matches on this machine.
+    matched: BTreeSet<Glob>,
 }
 
 impl<'a> Tree<'a> {
     /// Returns what is on the disk, or with `pure` only what git does not ignore: a copy of the
     /// repository on another machine has the same.
-    pub(super) fn of(site: &'a Site, pure: bool) -> Self {
+    pub(super) fn of(site: &'a Site, contract: &Contract, pure: bool) -> Self {
         let git = site.git.as_ref().ok().filter(|_| pure);
         let pure = git.and_then(|git| git.present().ok()).map(|files| {
             let folders = files.iter().flat_map(|file| {
@@ -44,7 +48,31 @@ impl<'a> Tree<'a> {
             let folders = folders.chain([RepoPath::root()]).collect();
             (files.into_iter().collect(), folders)
         });
-        Self { site, pure }
+        let globs = contract
+            .sought()
+            .into_iter()
+            .filter_map(|sought| match sought {
+                Sought::Glob(glob) if pure.is_none() => Some(glob.clone()),
+                _ => None,
+            });
+        // Where the files cannot be listed, no check is left out of what is examined.
+        let globs: BTreeSet<Glob> = globs.collect();
+        let matched =
+            matched(&globs, &site.root, site.git.as_ref().ok(), |_| true).unwrap_or(globs);
+        Self {
+            site,
+            pure,
+            matched,
+        }
+    }
+
+    /// Whether this path is present, or a file of this glob.
+    pub(super) fn meets(&self, sought: &Sought) -> bool {
+        match (sought, &self.pure) {
+            (Sought::Path(path), _) => self.has(path),
+            (Sought::Glob(glob), Some((files, _))) => files.iter().any(|file| glob.matches(file)),
+            (Sought::Glob(glob), None) => self.matched.contains(glob),
+        }
     }
 
     /// Whether this file or folder is present.

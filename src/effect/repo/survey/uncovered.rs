@@ -82,7 +82,7 @@ fn mentions(contract: &Contract) -> Selection {
             | Test::ChangedAll(s)
             | Test::ChangedOnly(s)
             | Test::ChangedNone(s) => Some(s),
-            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+            Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
         });
     let item = |(i, selection): (usize, &Selection)| {
         let what = ItemContent::Paths {
