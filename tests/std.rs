@@ -161,12 +161,12 @@ fn published_versions_never_change() {
         (
             "docs",
             1,
-            "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733",
+            "sha256:a3fbd74a05f28025c4a0fa18a181bb3422a74ecf30a87248fa3db950bf09d87d",
         ),
         (
             "go",
             1,
-            "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87",
+            "sha256:b5022818fa006f937f2547c288612f8ad13004f9b84c88d95db814ded4c0f4a4",
         ),
         (
             "make",
@@ -176,17 +176,17 @@ fn published_versions_never_change() {
         (
             "node",
             1,
-            "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a",
+            "sha256:be811471697ca2c98400d8bfd87a3d9289c167d7db27999d5b9f52af834fb902",
         ),
         (
             "python",
             1,
-            "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce",
+            "sha256:f64ad98632d50b91a28634b0a07a22994ce54db14109ea02972c56265623ceeb",
         ),
         (
             "python",
             2,
-            "sha256:801a6ab3dfa459670d0be4562a1d94a47afe4ecd6be864a096565ae22f79a5b7",
+            "sha256:193d7b7beef3d5c26cf41ece381a2f0a1b4a68f339dea1ff677cd4c32caa854e",
         ),
         (
             "rust",
