@@ -1198,9 +1198,9 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         &[
             ("lang::unknown_hole", "a-{q}"),
             ("lang::unknown_hole", "{r}"),
-            ("lang::unknown_hole", "{{p}}"),
             ("lang::unknown_hole", "x{s}"),
             ("lang::unknown_hole", "\"{t}\""),
+            ("lang::unknown_hole", "{{p}}"),
         ],
     ),
     (

@@ -46,7 +46,7 @@ check get-i386: B=i386 get i686-linux-gnu
 sequence get-i386 -> get-arm64",
     ),
     (
-        "tier 1 {
+        "whenChangedNone \"zz\" {
   each a in 1 2 {
     each b in x 'y z' \"$\" {
       run t {a} {b} \"{b}.c\"
@@ -69,7 +69,7 @@ each a in 1 2 {
     check u-{a}: u
   }
 }",
-        "tier 1 {
+        "whenChangedNone \"zz\" {
   run t 1 x x.c
   run t 1 'y z' 'y z.c'
   run t 1 '$' '$.c'
@@ -100,7 +100,7 @@ whenChangedNone \"**\" {
     ),
     (
         "paths w = \"w/**\"
-each n in a* b.c 'd,e' 'f/g' {
+each n in 'a*' b.c 'd,e' 'f/g' {
   paths p{n}q = \"{n}\" !w
 }",
         "",
@@ -267,7 +267,7 @@ each pkg in core web api {
 fn rows_in_plans_explanations_and_tests() {
     let project = Project::contract(SHOP);
     let plan = project
-        .run(&["plan", "--changed", "packages/web/a.ts"])
+        .run(&["plan", "--format", "json", "--changed", "packages/web/a.ts"])
         .exits(0)
         .json();
     assert_eq!(plan["steps"][0]["each"]["pkg"], "web");

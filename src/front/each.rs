@@ -8,7 +8,7 @@ use crate::contract::ConditionIndex;
 use crate::contract::caps;
 use crate::contract::draft::At;
 use crate::contract::error::{EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED};
-use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::ast::{Arg, Body, Node, Value};
 use crate::lang::error::shown;
 use crate::lang::statement::Keyword;
 use std::collections::BTreeMap;
@@ -39,7 +39,9 @@ impl Lowering<'_> {
             return;
         };
         let names = names(node);
-        for (name, span) in &names {
+        // What cannot be read may have the hole.
+        let checked = if is_broken(node) { &[][..] } else { &names };
+        for (name, span) in checked {
             if !body.nodes.iter().any(|node| uses(node, name)) {
                 let error = format!("`{{{name}}}` is used nowhere in the block");
                 let error = Diagnostic::error(EACH_UNUSED, error)
@@ -192,6 +194,12 @@ fn rows<'n>(node: &'n Node<'_>, names: usize) -> Vec<Row<'n>> {
         })
     };
     items.chunks(names.max(1)).filter_map(row).collect()
+}
+
+/// Whether something in a statement or its block could not be read.
+fn is_broken(node: &Node<'_>) -> bool {
+    let inside = |body: &Body<'_>| body.broken || body.nodes.iter().any(is_broken);
+    node.broken || node.body.as_deref().is_some_and(inside)
 }
 
 /// Whether a hole with this name is in a statement or its block.

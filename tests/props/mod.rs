@@ -3,6 +3,7 @@ mod baseline;
 mod compile;
 pub mod convert;
 mod diff;
+mod each;
 mod environment;
 mod glob;
 mod graph;
