@@ -19,15 +19,21 @@ const IMPLICIT: &[&str] = &[
 ];
 
 /// Applies rules until none applies to a failure that is certain (see [`super::preflight()`]).
-pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
+pub(super) fn repair(plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
+    let repaired = apply(plan, facts, &mut consulted);
+    recorded(repaired, facts, &consulted)
+}
+
+/// Applies the rules, and adds the questions whose answers had a say in that, known or not.
+fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Plan {
     // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
     // thousand of them is neither copied nor hashed a thousand times.
     let mut growing = plan.digest.is_some().then(|| Growing::of(&plan));
     let mut digest = plan.digest.take();
     let mut rewrites = std::mem::take(&mut plan.rewrites);
     loop {
-        let failures = failures(&plan, facts, &mut consulted);
+        let failures = failures(&plan, facts, consulted);
         let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
         // Whether it may be dropped depends on the base revision.
         let questions = plan
@@ -55,15 +61,11 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         }
         rewrites.push(rewrite);
     }
-    recorded(
-        Plan {
-            digest,
-            rewrites,
-            ..plan
-        },
-        facts,
-        &consulted,
-    )
+    Plan {
+        digest,
+        rewrites,
+        ..plan
+    }
 }
 
 /// Returns the failures that are certain, in plan order, before any repair.
@@ -121,11 +123,14 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     // Most plans have no conjunction, so that there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
         // The copy is not returned, so it needs no digest.
-        let copy = Plan {
+        let copy = || Plan {
             digest: None,
             ..plan.clone()
         };
-        needed.extend(repair(copy, &Facts::default()).steps.iter().flat_map(of));
+        let unknown = repair(copy(), &Facts::default());
+        needed.extend(unknown.steps.iter().flat_map(of));
+        // On the way a step may be looked at where it stays no longer than until the next rewrite.
+        apply(copy(), facts, &mut needed);
     }
     needed.retain(|question| facts.get(question).is_none());
     needed
