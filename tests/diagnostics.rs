@@ -221,6 +221,30 @@ const EXAMPLES: &[Example] = &[
         labels: &[("timeout", "not here")],
     },
     Example {
+        text: "defaults tests {\n  timeout 5m\n}\ncheck a: true\n",
+        code: "lang::unknown_word",
+        message: "unknown word `tests`",
+        help: Some("did you mean `test`?"),
+        labels: &[("tests", "means nothing here")],
+    },
+    Example {
+        text: "defaults {\n  timeout test 5m\n}\ncheck a: true\n",
+        code: "lang::unexpected_argument",
+        message: "unexpected `test`",
+        help: Some("write `timeout 5m` in a block `defaults test {`"),
+        labels: &[("test", "a verb stands in the head of the block")],
+    },
+    Example {
+        text: "defaults test {\n  timeout 5m\n}\ndefaults test {\n  timeout 6m\n}\ncheck a: true\n",
+        code: "contract::defaults_twice",
+        message: "`timeout` for `test` is set in line 3 already",
+        help: Some("keep one of them"),
+        labels: &[
+            ("timeout 6m", "set again here"),
+            ("timeout 5m", "first set here"),
+        ],
+    },
+    Example {
         text: "check a: eslint {staged_files}\n",
         code: "lang::unknown_hole",
         message: "`{staged_files}` stands for nothing",
@@ -1713,6 +1737,34 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     (
         "defaults {\n  retries 1\n}\ndefaults {\n  retries 2\n}\ncheck a: true\n",
         &[("contract::duplicate_setting", "retries 2")],
+    ),
+    (
+        "defaults test {\n  retries 1\n  timeout 5m\n}\ndefaults test {\n  tags a\n  timeout 5m\n}\ncheck a: true\n",
+        &[("contract::defaults_twice", "timeout 5m")],
+    ),
+    (
+        "defaults run {\n  env A=1\n}\ndefaults run {\n  env B=1\n}\ndefaults run {\n  env A=1\n}\ncheck a: true\n",
+        &[("contract::defaults_twice", "env A=1")],
+    ),
+    (
+        "defaults lint {\n  timeout 5m\n  timeout 5m\n}\ncheck a: true\n",
+        &[("contract::duplicate_setting", "timeout 5m")],
+    ),
+    (
+        "defaults file {\n  tags a\n  env A=1\n}\ncheck a: true\n",
+        &[("contract::foreign_setting", "env A=1")],
+    ),
+    (
+        "defaults test lint {\n  timeout 5m\n}\ncheck a: true\n",
+        &[("lang::unexpected_argument", "lint")],
+    ),
+    (
+        "defaults \"test\" {\n  timeout 5m\n}\ncheck a: true\n",
+        &[("lang::unexpected_argument", "\"test\"")],
+    ),
+    (
+        "defaults test {\n  needs a\n}\ncheck a: true\n",
+        &[("lang::misplaced_statement", "needs")],
     ),
     (
         "check a {\n  run true\n  max-errors 2\n}\n",

@@ -19,6 +19,7 @@ mod cli;
 mod completion;
 mod convert;
 mod default_base;
+mod defaults;
 mod diagnostics;
 mod diff;
 mod each;

@@ -561,6 +561,7 @@ fn top() -> impl Strategy<Value = Line> {
             vec!["confirmations 2", "retries 1", "propagate off"]
         )),
         Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
+        Just(("defaults test", vec!["timeout 3s", "tags a b"])),
     ];
     prop_oneof![
         3 => entry(),

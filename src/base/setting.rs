@@ -20,8 +20,8 @@ pub struct Setting {
     pub takes: Takes,
     /// The verbs that it goes with.
     pub with: Verbs,
-    /// Whether `defaults` may hold it. A check's own replaces it, but for `env`, `tags` and
-    /// `tool-path`, which add up.
+    /// Whether `defaults` may hold it. A check's own replaces it, and that of its verb the one of all
+    /// checks, but for `env`, `tags` and `tool-path`, which add up.
     pub in_defaults: bool,
     /// Its default.
     pub unset: Unset,

@@ -69,8 +69,10 @@ pub struct Draft {
     pub sequences: Vec<Sequence>,
     /// `role` blocks.
     pub roles: Vec<Role>,
-    /// The settings of all `defaults` blocks.
+    /// The settings of all `defaults` blocks without a verb.
     pub defaults: Vec<At<Setting>>,
+    /// The `defaults` blocks of a verb, in file order.
+    pub verb_defaults: Vec<VerbDefaults>,
     /// The settings of all `limits` blocks.
     pub limits: Vec<At<Limit>>,
     /// `scope` blocks.
@@ -196,6 +198,8 @@ pub struct Inclusion {
     pub namespace: String,
     /// Its own defaults, which apply to its own checks only.
     pub defaults: Vec<At<Setting>>,
+    /// Its own defaults of verbs.
+    pub verb_defaults: Vec<VerbDefaults>,
     /// The roles that its own blocks make known, which stay with it.
     pub roles: Vec<At<String>>,
     /// The `import` statements that lead to it, outermost first.
@@ -340,6 +344,15 @@ pub enum Verb {
     },
     /// `judge STRING`
     Judge(String),
+}
+
+/// `defaults VERB { … }`: settings for the checks with this verb.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerbDefaults {
+    /// The verb.
+    pub verb: Kind,
+    /// Its settings in the order of the text; repetitions have not been looked for.
+    pub settings: Vec<At<Setting>>,
 }
 
 /// A setting of a check or of `defaults`, with its value read.

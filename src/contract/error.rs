@@ -65,6 +65,8 @@ codes! {
     FOREIGN_SETTING = "foreign_setting";
     /// A setting that `defaults` cannot hold.
     DEFAULTS_SETTING = "defaults_setting";
+    /// Two blocks of `defaults` set the same for one verb.
+    DEFAULTS_TWICE = "defaults_twice";
     /// A `tier` setting inside a `tier` block.
     TIER_TWICE = "tier_twice";
     /// A `tier` block around `use`.

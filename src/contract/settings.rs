@@ -1,10 +1,10 @@
 //! Validates the settings of a check and merges them with the defaults.
 
 use super::checker::{Checker, Reference};
-use super::draft::{self, At, Setting, Written};
+use super::draft::{self, At, Setting, VerbDefaults, Written};
 use super::error::{
-    DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER,
-    REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
+    DEFAULTS_SETTING, DEFAULTS_TWICE, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING,
+    NUMBER, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
 use super::{Body, Check, InclusionIndex};
 use crate::base::command::{Env, is_env_name};
@@ -67,21 +67,56 @@ pub(super) struct Values {
     settings: Settings,
 }
 
+/// The defaults of a file.
+#[derive(Debug, Default)]
+pub(super) struct Defaults {
+    /// Those of all checks.
+    all: Values,
+    /// Those of the checks with a verb, which count before them.
+    of_verbs: BTreeMap<Kind, Values>,
+}
+
 impl Values {
     /// The tier of a check with these settings inside this block.
     pub(super) fn tier_in(&self, block: Option<&At<u8>>) -> u8 {
         self.tier.or(block.map(|b| b.value)).unwrap_or(0)
     }
 
-    /// A check with these settings, the defaults filled in as far as its verb knows them. `env`,
-    /// `tags` and `tool-path` add up: the check's own value of a variable wins, its own folders
-    /// are searched first. Place, placements and tier are the caller's.
-    pub(super) fn into_check(self, id: String, kind: Kind, body: Body, defaults: &Values) -> Check {
+    /// These settings, filled up with defaults as far as a verb knows them. `env`, `tags` and
+    /// `tool-path` add up: the own value of a variable wins, the own folders are searched first.
+    fn or(self, defaults: &Values, kind: Kind) -> Self {
         let knows = |row: Row| known_by(row).contains(&kind);
-        let default_env = defaults.env.clone().into_iter();
-        let default_env = default_env.filter(|_| knows(Row::Env));
-        let default_folders = defaults.tool_path.iter().filter(|_| knows(Row::ToolPath));
-        let default_dir = defaults.dir.clone().filter(|_| knows(Row::Dir));
+        let env = defaults.env.clone().into_iter();
+        let folders = defaults.tool_path.iter().filter(|_| knows(Row::ToolPath));
+        let mut settings = defaults.settings.clone();
+        settings.retain(|row, _| knows(*row));
+        settings.extend(self.settings);
+        Self {
+            dir: (self.dir).or_else(|| defaults.dir.clone().filter(|_| knows(Row::Dir))),
+            env: env.filter(|_| knows(Row::Env)).chain(self.env).collect(),
+            pass_env: (self.pass_env)
+                .or_else(|| defaults.pass_env.clone().filter(|_| knows(Row::PassEnv))),
+            tool_path: each_once(self.tool_path.iter().chain(folders)),
+            tags: each_once(defaults.tags.iter().chain(&self.tags)),
+            settings,
+            ..self
+        }
+    }
+
+    /// A check with these settings, the defaults filled in. Place, placements and tier are the
+    /// caller's.
+    pub(super) fn into_check(
+        self,
+        id: String,
+        kind: Kind,
+        body: Body,
+        defaults: &Defaults,
+    ) -> Check {
+        let own = match defaults.of_verbs.get(&kind) {
+            Some(of_verb) => self.or(of_verb, kind),
+            None => self,
+        };
+        let own = own.or(&defaults.all, kind);
         let mut check = Check {
             id,
             named: false,
@@ -93,24 +128,18 @@ impl Values {
             body,
             placements: Vec::new(),
             tier: 0,
-            dir: self.dir.or(default_dir).unwrap_or_else(RepoPath::root),
-            env: default_env.chain(self.env).collect(),
-            pass_env: self
-                .pass_env
-                .or_else(|| defaults.pass_env.clone().filter(|_| knows(Row::PassEnv)))
-                .unwrap_or_default(),
-            tool_path: each_once(self.tool_path.iter().chain(default_folders)),
-            exit: self.exit.unwrap_or_else(|| vec![0]),
-            skip_exit: self.skip_exit,
-            tags: each_once(defaults.tags.iter().chain(&self.tags)),
-            needs: each_once(self.needs.iter().map(|n| &n.value)),
-            report: self.report,
+            dir: own.dir.unwrap_or_else(RepoPath::root),
+            env: own.env,
+            pass_env: own.pass_env.unwrap_or_default(),
+            tool_path: own.tool_path,
+            exit: own.exit.unwrap_or_else(|| vec![0]),
+            skip_exit: own.skip_exit,
+            tags: own.tags,
+            needs: each_once(own.needs.iter().map(|n| &n.value)),
+            report: own.report,
             settings: Settings::new(),
         };
-        let mut settings = defaults.settings.clone();
-        settings.retain(|row, _| knows(*row));
-        settings.extend(self.settings);
-        for (row, value) in settings {
+        for (row, value) in own.settings {
             check.set(row, value);
         }
         check
@@ -123,8 +152,66 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
 }
 
 impl Checker<'_> {
-    /// Reads the settings of all `defaults` blocks of a file together.
-    pub(super) fn read_defaults(&mut self, settings: &[At<Setting>]) -> Values {
+    /// Reads the `defaults` blocks of a file: those without a verb together, and those of each verb.
+    pub(super) fn read_defaults(
+        &mut self,
+        settings: &[At<Setting>],
+        of_verbs: &[VerbDefaults],
+    ) -> Defaults {
+        let mut defaults = Defaults {
+            all: self.read_block(settings, Values::default()),
+            of_verbs: BTreeMap::new(),
+        };
+        let mut seen = BTreeMap::new();
+        for VerbDefaults { verb, settings } in of_verbs {
+            for setting in settings {
+                self.report_foreign(setting, *verb);
+            }
+            self.report_defaults_twice(*verb, settings, &mut seen);
+            let before = defaults.of_verbs.remove(verb).unwrap_or_default();
+            let values = self.read_block(settings, before);
+            defaults.of_verbs.insert(*verb, values);
+        }
+        defaults
+    }
+
+    /// A setting that another block sets for the same verb; those that add up may. Of variables,
+    /// each is a setting of its own.
+    fn report_defaults_twice<'s>(
+        &mut self,
+        verb: Kind,
+        settings: &'s [At<Setting>],
+        seen: &mut BTreeMap<(Kind, &'static str, &'s str), Place>,
+    ) {
+        let mut own = Vec::new();
+        for setting in settings {
+            let (what, name) = match &setting.value.value {
+                Written::Variable(name, _) => (format!("the variable `{name}`"), name.as_str()),
+                _ if matches!(setting.value.row, Row::Tags | Row::ToolPath) => continue,
+                _ => (format!("`{}`", setting.value.keyword()), ""),
+            };
+            let key = (verb, setting.value.keyword(), name);
+            if let Some(first) = seen.get(&key) {
+                let line = self.sources.position(*first).line;
+                self.sink.push(
+                    Diagnostic::error(
+                        DEFAULTS_TWICE,
+                        format!("{what} for `{}` is set in line {line} already", verb.verb()),
+                    )
+                    .label(setting.place, "set again here")
+                    .label(*first, "first set here")
+                    .help("keep one of them"),
+                );
+            }
+            own.push((key, setting.place));
+        }
+        for (key, place) in own {
+            seen.entry(key).or_insert(place);
+        }
+    }
+
+    /// Reads the settings of a block of `defaults`, on top of those of another one.
+    fn read_block(&mut self, settings: &[At<Setting>], before: Values) -> Values {
         let known = Row::in_defaults();
         for setting in settings {
             let keyword = setting.value.keyword();
@@ -140,7 +227,7 @@ impl Checker<'_> {
             }
         }
         self.report_duplicates(settings);
-        let mut values = Values::default();
+        let mut values = before;
         for setting in settings
             .iter()
             .filter(|s| known.contains(&s.value.keyword()))
@@ -162,24 +249,32 @@ impl Checker<'_> {
         let mut values = Values::default();
         for setting in &check.settings {
             self.read(setting, own, &mut values);
-            let (row, keyword) = (setting.value.row, setting.value.keyword());
-            if let Some(kind) = kind.filter(|kind| !known_by(row).contains(kind)) {
-                self.sink.push(
-                    Diagnostic::error(
-                        FOREIGN_SETTING,
-                        format!("`{}` does not know `{keyword}`", kind.verb()),
-                    )
-                    .label(setting.place, format!("not a setting of `{}`", kind.verb()))
-                    .help(format!(
-                        "it is a setting of {}",
-                        quoted_list(known_by(row).iter().map(|k| k.verb()))
-                    )),
-                );
+            if let Some(kind) = kind {
+                self.report_foreign(setting, kind);
             }
             self.report_setting(setting, check, kind);
         }
         self.report_exit_overlap(&check.settings);
         values
+    }
+
+    /// A setting that a verb does not know.
+    fn report_foreign(&mut self, setting: &At<Setting>, kind: Kind) {
+        let (row, keyword) = (setting.value.row, setting.value.keyword());
+        if known_by(row).contains(&kind) {
+            return;
+        }
+        self.sink.push(
+            Diagnostic::error(
+                FOREIGN_SETTING,
+                format!("`{}` does not know `{keyword}`", kind.verb()),
+            )
+            .label(setting.place, format!("not a setting of `{}`", kind.verb()))
+            .help(format!(
+                "it is a setting of {}",
+                quoted_list(known_by(row).iter().map(|k| k.verb()))
+            )),
+        );
     }
 
     /// Checks a setting against its place.
@@ -334,7 +429,7 @@ impl Checker<'_> {
                 }
             }
             (Written::Texts(tags), _) => {
-                into.tags = tags.iter().map(|t| t.value.clone()).collect();
+                into.tags.extend(tags.iter().map(|t| t.value.clone()));
             }
             (Written::Report(format, item), _) => {
                 self.check_word("report format", format, place, ReportKind::NAMES);
@@ -452,7 +547,7 @@ impl Check {
     /// Creates a check that says no more than what it does, with no place.
     #[must_use]
     pub fn plain(id: &str, kind: Kind, body: Body) -> Self {
-        let unset = Values::default();
+        let unset = Defaults::default();
         Values::default().into_check(id.to_owned(), kind, body, &unset)
     }
 

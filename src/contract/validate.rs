@@ -13,7 +13,7 @@ use super::error::{
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::settings::Values;
+use super::settings::{Defaults, Values};
 use super::{
     Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement, Sought, Test,
 };
@@ -105,10 +105,11 @@ impl Checker<'_> {
         self.resolve_paths();
         let conditions = self.conditions();
         let draft = self.draft;
-        let all =
-            std::iter::once(&draft.defaults).chain(draft.inclusions.iter().map(|i| &i.defaults));
-        let defaults: Dense<InclusionIndex, Values> =
-            all.map(|settings| self.read_defaults(settings)).collect();
+        let all = std::iter::once((&draft.defaults, &draft.verb_defaults))
+            .chain((draft.inclusions.iter()).map(|used| (&used.defaults, &used.verb_defaults)));
+        let defaults: Dense<InclusionIndex, Defaults> = all
+            .map(|(settings, of_verbs)| self.read_defaults(settings, of_verbs))
+            .collect();
         let placements = self.placements();
         let defined = self.names.defined.clone();
         let values: Dense<CheckIndex, Values> =
@@ -382,7 +383,7 @@ impl Checker<'_> {
         values: Dense<CheckIndex, Values>,
         placements: Dense<CheckIndex, Vec<Placement>>,
         tiers: &Dense<CheckIndex, u8>,
-        defaults: &Dense<InclusionIndex, Values>,
+        defaults: &Dense<InclusionIndex, Defaults>,
     ) -> Vec<Option<Check>> {
         let ids = std::mem::take(&mut self.ids);
         let defined = self.names.defined.clone();

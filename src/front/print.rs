@@ -55,6 +55,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
             .map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))),
     );
     out.block("defaults", &settings(&draft.defaults));
+    for block in &draft.verb_defaults {
+        let head = format!("defaults {}", block.verb.verb());
+        out.block(&head, &settings(&block.settings));
+    }
     out.entries(draft, comments);
     out.risks(draft, comments);
     out.section(draft.sequences.iter().map(|s| {

@@ -9,7 +9,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
-    Risk, Role, Scope, Sel, Sequence, Setting, Verb,
+    Risk, Role, Scope, Sel, Sequence, Setting, Verb, VerbDefaults,
 };
 use crate::contract::import::source::IMPORT_SOURCE;
 use crate::contract::{ConditionIndex, InclusionIndex};
@@ -186,11 +186,8 @@ impl Lowering<'_> {
                     self.draft.judge_with.push(command);
                 }
             }
-            Keyword::Limits
-            | Keyword::Defaults
-            | Keyword::Scope
-            | Keyword::Recover
-            | Keyword::Gate => {
+            Keyword::Defaults => self.defaults(node),
+            Keyword::Limits | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
                 for line in node.body.iter().flat_map(|b| &b.nodes) {
                     self.policy(line);
                 }
@@ -199,7 +196,25 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lowers a line of `limits`, `defaults`, `scope`, `recover` or `gate`.
+    /// Lowers a `defaults` block. One of an unknown verb sets nothing.
+    fn defaults(&mut self, node: &Node<'_>) {
+        let values = &mut self.values;
+        let settings: Vec<At<Setting>> = (node.body.iter().flat_map(|b| &b.nodes))
+            .filter(|line| !line.broken)
+            .filter_map(|line| Some(At::new(values.setting(line)?, values.place(line.span))))
+            .collect();
+        match node.values().next() {
+            None => self.draft.defaults.extend(settings),
+            Some(verb) => {
+                let verb = values.one_of(verb, &Kind::ALL.map(Kind::verb));
+                let verb = verb.and_then(|verb| Kind::ALL.into_iter().find(|k| k.verb() == verb));
+                let block = verb.map(|verb| VerbDefaults { verb, settings });
+                self.draft.verb_defaults.extend(block);
+            }
+        }
+    }
+
+    /// Lowers a line of `limits`, `scope`, `recover` or `gate`.
     fn policy(&mut self, node: &Node<'_>) {
         if node.broken {
             return;
@@ -243,16 +258,12 @@ impl Lowering<'_> {
                 .map(|w| Gate::Propagate(w.into())),
             _ => None,
         };
-        let default = values.setting(node);
         self.draft.limits.extend(limit.map(|l| At::new(l, place)));
         self.draft.scopes.extend(scope.map(|s| At::new(s, place)));
         self.draft
             .recover
             .extend(recover.map(|r| At::new(r, place)));
         self.draft.gate.extend(gate.map(|g| At::new(g, place)));
-        self.draft
-            .defaults
-            .extend(default.map(|d| At::new(d, place)));
     }
 
     fn check(&mut self, node: &Node<'_>, around: &mut Vec<ConditionIndex>, tier: Option<At<u8>>) {

@@ -83,6 +83,8 @@ pub enum Slot {
     Many(Item),
     /// Any number, none included.
     Any(Item),
+    /// One, or none.
+    Maybe(Item),
     /// Exactly this word.
     Literal(&'static str),
     /// Exactly this word and an item after it, or neither.
@@ -240,7 +242,8 @@ statements! {
     Sequence "sequence" in REPEATED, takes &[Slot::Groups], opens None, "sequence NAME -> NAME …";
     Role "role" in TOP, takes NAME, opens Some(Context::Role), "role NAME {";
     Limits "limits" in TOP, takes FLAG, opens Some(Context::Limits), "limits {";
-    Defaults "defaults" in TOP, takes FLAG, opens Some(Context::Defaults), "defaults {";
+    Defaults "defaults" in TOP, takes &[Slot::Maybe(Item::Word("a verb"))], opens Some(Context::Defaults),
+        "defaults VERB {";
     Scope "scope" in TOP, takes FLAG, opens Some(Context::Scope), "scope {";
     Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
     Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";

@@ -7,7 +7,7 @@ use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
-    Setting, Sought, Verb, Written,
+    Setting, Sought, Verb, VerbDefaults, Written,
 };
 use crate::contract::{ConditionIndex, InclusionIndex};
 
@@ -64,10 +64,15 @@ impl Scope {
                 Place::default(),
             ));
         }
+        let verb_defaults = draft.verb_defaults.iter().map(|block| VerbDefaults {
+            verb: block.verb,
+            settings: block.settings.iter().map(|s| self.setting(s)).collect(),
+        });
         Inclusion {
             source,
             namespace: self.namespace.clone(),
             defaults,
+            verb_defaults: verb_defaults.collect(),
             roles: draft.roles.iter().map(|r| r.name.clone()).collect(),
             chain,
         }

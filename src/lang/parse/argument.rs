@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
     ) {
         match slot {
             Slot::One(item) => self.one(item, statement, keyword, tokens, parts),
-            Slot::Any(_)
+            Slot::Any(_) | Slot::Maybe(_)
                 if !matches!(
                     tokens.peek(),
                     Some(Token {
@@ -131,6 +131,7 @@ impl<'a> Parser<'a> {
                         ..
                     })
                 ) => {}
+            Slot::Maybe(item) => self.one(item, statement, keyword, tokens, parts),
             Slot::Many(item) | Slot::Any(item) => {
                 self.one(item, statement, keyword, tokens, parts);
                 while let Some(token) = tokens.peek() {

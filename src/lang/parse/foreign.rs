@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
     ) -> bool {
         let is_list = !matches!(
             statement.slots,
-            [] | [Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock]
+            [] | [Slot::Maybe(_) | Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock]
         );
         if !is_list {
             return false;
@@ -454,6 +454,38 @@ impl<'a> Parser<'a> {
             at = next.next;
         }
         ("", "")
+    }
+
+    /// Reports the verb in front of the value of a default, `timeout test 5m`, in place of what was
+    /// said of the line. Returns whether there was one.
+    pub(super) fn verb_of_default(
+        &mut self,
+        said: usize,
+        statement: &'static Statement,
+        rest: &'a str,
+        offset: usize,
+    ) -> bool {
+        let start = rest.trim_start();
+        let Some((behind, word)) = token::word(start).ok().filter(|(_, word)| {
+            let verb = statement::find(word, Context::Check).map(|s| s.keyword);
+            self.context() == Context::Defaults
+                && verb.is_some_and(|verb| (Keyword::Run..=Keyword::Judge).contains(&verb))
+        }) else {
+            return false;
+        };
+        let Some(written) = meant(statement, behind) else {
+            return false;
+        };
+        self.out.truncate(said);
+        let at = offset + rest.len() - start.len();
+        self.foreign(
+            error::UNEXPECTED_ARGUMENT,
+            format!("unexpected {}", shown(word)),
+            Span::new(at, at + word.len()),
+            "a verb stands in the head of the block",
+            format!("write `{written}` in a block `defaults {word} {{`"),
+        );
+        true
     }
 
     /// Replaces what was said of a line by one message, with the line as it was meant.

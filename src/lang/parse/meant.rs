@@ -229,6 +229,11 @@ fn arguments(statement: &'static Statement, slots: &[Slot], rest: &str) -> Optio
             Slot::One(Item::Str) if slots.len() == 1 => words.push(sentence(&mut bits)?),
             Slot::One(item) => words.push(one(*item, &mut bits)?),
             Slot::Many(item) | Slot::Any(item) => many(*item, slot, &mut bits, &mut words)?,
+            Slot::Maybe(item) => {
+                if matches!(bits.peek(), Some(Bit::Str(_) | Bit::Word(_))) {
+                    words.push(one(*item, &mut bits)?);
+                }
+            }
             Slot::Literal(word) => {
                 bits.next_if(|bit| matches!(bit, Bit::Word(found) if found == word));
                 bits.next_if_eq(&Bit::Equals);

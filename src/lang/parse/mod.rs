@@ -281,6 +281,8 @@ impl<'a> Parser<'a> {
         if misplaced {
             // The wrong place, or the word, was reported.
             self.out.truncate(said);
+        } else if parts.broken && self.verb_of_default(said, statement, rest, keyword.end) {
+            // Its value was read as something else, and one message is enough.
         } else if parts.broken
             && self.out.len() > said
             && let Some(written) = meant::meant(statement, rest)

@@ -252,7 +252,8 @@ pub(super) fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
     });
     let settings = checks
         .flat_map(|check| &check.settings)
-        .chain(&draft.defaults);
+        .chain(&draft.defaults)
+        .chain(draft.verb_defaults.iter().flat_map(|block| &block.settings));
     let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
     let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
     let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
