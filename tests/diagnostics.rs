@@ -221,6 +221,23 @@ const EXAMPLES: &[Example] = &[
         labels: &[("timeout", "not here")],
     },
     Example {
+        text: "check a {\n  lint eslint {changed}\n  fix\n}\n",
+        code: "lang::missing_command",
+        message: "`fix` has no command",
+        help: Some("write what mends a failure of the check, such as `fix cargo fmt`"),
+        labels: &[("", "a command is expected here")],
+    },
+    Example {
+        text: "whenChangedAny \"a\" {\n  check a {\n    lint eslint {changed}\n    fix eslint {changed}\n  }\n}\n",
+        code: "contract::fix_is_verb",
+        message: "the fix is what the check itself does",
+        help: Some("write the command that mends a failure, or leave the `fix` out"),
+        labels: &[
+            ("fix eslint {changed}", "the same command"),
+            ("lint eslint {changed}", "does this"),
+        ],
+    },
+    Example {
         text: "defaults tests {\n  timeout 5m\n}\ncheck a: true\n",
         code: "lang::unknown_word",
         message: "unknown word `tests`",
@@ -1765,6 +1782,41 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     (
         "defaults test {\n  needs a\n}\ncheck a: true\n",
         &[("lang::misplaced_statement", "needs")],
+    ),
+    (
+        "check a {\n  run true\n  fix A=1 true\n  fix true\n}\n",
+        &[
+            ("contract::duplicate_setting", "fix true"),
+            ("contract::fix_is_verb", "fix true"),
+        ],
+    ),
+    (
+        "check a {\n  shell make fmt\n  fix make fmt\n}\n",
+        &[("contract::fix_is_verb", "fix make fmt")],
+    ),
+    (
+        "check a {\n  run true\n  fix A=1 # nothing\n}\n",
+        &[("lang::missing_command", "A=1")],
+    ),
+    (
+        "check a {\n  file \"a\" {\n    exists\n  }\n  fix make a\n}\n",
+        &[("contract::foreign_setting", "fix make a")],
+    ),
+    (
+        "check a {\n  judge \"good?\"\n  fix make a\n}\njudge-with true\n",
+        &[("contract::foreign_setting", "fix make a")],
+    ),
+    (
+        "check a {\n  run true\n  fix make a | tee b\n}\n",
+        &[("lang::command_operator", "|")],
+    ),
+    (
+        "defaults {\n  fix make a\n}\ncheck a: true\n",
+        &[("lang::misplaced_statement", "fix")],
+    ),
+    (
+        "whenChangedNone \"a\" {\n  check a {\n    run true\n    fix mend {changed}\n  }\n}\n",
+        &[("contract::changed_in_none", "fix mend {changed}")],
     ),
     (
         "check a {\n  run true\n  max-errors 2\n}\n",

@@ -438,6 +438,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "pass-env HOME CARGO_*",
         ])
         .prop_map(|w| words(&[w])),
+        command().prop_map(|c| [bare("fix")].into_iter().chain(c).collect()),
         text().prop_map(|t| vec![bare("describe"), Piece::Str(t)]),
         ("[A-Z]{1,4}", "[a-z]{0,3}").prop_map(|(k, v)| vec![bare("env"), bare(format!("{k}={v}"))]),
         list("tags", name().prop_map(Piece::Bare)),

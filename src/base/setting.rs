@@ -4,6 +4,7 @@
 //! Besides its row, a setting is a field of a plan's step (`plan::Step`), a row of the language
 //! reference, and what it does.
 
+use super::command::Command;
 use super::glob::{Glob, Selection};
 use super::vocabulary::FormatName;
 use std::collections::BTreeMap;
@@ -82,6 +83,8 @@ pub enum Takes {
     Selection,
     /// A format and a glob.
     Report,
+    /// A command.
+    Command,
 }
 
 impl Takes {
@@ -219,6 +222,8 @@ pub enum Value {
     Globs(Vec<Glob>),
     /// A selection of files.
     Selection(Selection),
+    /// A command.
+    Command(Command),
 }
 
 /// The values of a check's settings that differ from the usual ones.
@@ -292,6 +297,9 @@ macro_rules! table {
 }
 
 table! {
+    Fix "fix" "fix COMMAND", Takes::Command, Commands {
+        weaker: Weaker::Changes("what mends its failure"), explained: Explained::Apart, annotation: true, decides: false
+    }
     Describe "describe" "describe \"TEXT\"", Takes::Text, All {
         weaker: Weaker::Cosmetic("another description"), explained: Explained::Apart, annotation: true, decides: false
     }
@@ -383,7 +391,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always Exclusive Describe
+    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

@@ -383,6 +383,8 @@ pub enum Written {
     Sels(Vec<Sel>),
     /// A format and a glob.
     Report(String, Sel),
+    /// A command.
+    Command(Command),
 }
 
 impl From<u64> for Written {

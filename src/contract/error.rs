@@ -63,6 +63,8 @@ codes! {
     DUPLICATE_SETTING = "duplicate_setting";
     /// A setting that the check's verb does not know.
     FOREIGN_SETTING = "foreign_setting";
+    /// A `fix` with the command of the verb.
+    FIX_IS_VERB = "fix_is_verb";
     /// A setting that `defaults` cannot hold.
     DEFAULTS_SETTING = "defaults_setting";
     /// Two blocks of `defaults` set the same for one verb.

@@ -3,8 +3,8 @@
 use super::checker::{Checker, Reference};
 use super::draft::{self, At, Setting, VerbDefaults, Written};
 use super::error::{
-    DEFAULTS_SETTING, DEFAULTS_TWICE, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING,
-    NUMBER, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
+    DEFAULTS_SETTING, DEFAULTS_TWICE, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FIX_IS_VERB,
+    FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
 use super::{Body, Check, InclusionIndex};
 use crate::base::command::{Env, is_env_name};
@@ -289,6 +289,21 @@ impl Checker<'_> {
                 .label(block.place, "this block")
                 .help("take the setting away, or the check out of the block"),
             ),
+            (Written::Command(fix), _) => {
+                let is_fix = |verb: &&At<draft::Verb>| match &verb.value {
+                    draft::Verb::Command(_, command) => command == fix,
+                    draft::Verb::Shell(text) => *text == fix.to_text(),
+                    draft::Verb::File { .. } | draft::Verb::Judge(_) => false,
+                };
+                if let Some(verb) = check.verbs.iter().find(is_fix) {
+                    self.sink.push(
+                        Diagnostic::error(FIX_IS_VERB, "the fix is what the check itself does")
+                            .label(setting.place, "the same command")
+                            .label(verb.place, "does this")
+                            .help("write the command that mends a failure, or leave the `fix` out"),
+                    );
+                }
+            }
             (Written::Report(format, _), _) => {
                 let verbs = ReportKind::parse(format).map(counting);
                 if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
@@ -458,6 +473,7 @@ impl Checker<'_> {
             (Written::Text(text), _) => Value::Text(text.clone()),
             (Written::Sels(items), Takes::Globs) => Value::Globs(self.globs(word, items)),
             (Written::Sels(items), _) => Value::Selection(self.selection(items)?),
+            (Written::Command(command), _) => Value::Command(command.clone()),
             (Written::Flag, _) => Value::Flag,
             _ => bug("a setting with a value of another kind"),
         })

@@ -346,15 +346,24 @@ impl Checker<'_> {
         conditions: &[ConditionIndex],
         used: Option<Place>,
     ) {
-        let changed = check
-            .verbs
+        let verbs = check.verbs.iter().map(|verb| match &verb.value {
+            draft::Verb::Command(_, command) => Some((command, verb.place)),
+            _ => None,
+        });
+        let fixes = check
+            .settings
             .iter()
-            .find(|v| matches!(&v.value, draft::Verb::Command(_, c) if c.has_changed()));
+            .map(|setting| match &setting.value.value {
+                draft::Written::Command(command) => Some((command, setting.place)),
+                _ => None,
+            });
+        let mut commands = verbs.chain(fixes).flatten();
+        let changed = commands.find(|(command, _)| command.has_changed());
         let none = conditions
             .iter()
             .map(|c| &self.draft.conditions[*c])
             .find(|c| matches!(c.value, draft::Condition::ChangedNone(_)));
-        let (Some(verb), Some(none)) = (changed, none) else {
+        let (Some((_, command)), Some(none)) = (changed, none) else {
             return;
         };
         let error = Diagnostic::error(
@@ -364,8 +373,8 @@ impl Checker<'_> {
         let error = match used {
             Some(place) => error
                 .label(place, "used here")
-                .label(verb.place, "`{changed}` is in this command"),
-            None => error.label(verb.place, "`{changed}` is in this command"),
+                .label(command, "`{changed}` is in this command"),
+            None => error.label(command, "`{changed}` is in this command"),
         };
         self.sink.push(
             error

@@ -380,6 +380,7 @@ fn setting(setting: &Setting) -> String {
         }
         Written::Sels(items) => sels(items),
         Written::Report(format, glob) => format!("{format} {}", sel(glob)),
+        Written::Command(command) => command.to_text(),
     };
     format!("{} {rest}", setting.keyword())
 }

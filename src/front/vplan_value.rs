@@ -414,6 +414,10 @@ impl Values<'_> {
             Takes::Codes => Written::Codes(some(self.exit_codes(node))?),
             Takes::Globs => Written::Sels(some(self.globs(node))?),
             Takes::Selection => Written::Sels(self.sels(node)),
+            Takes::Command => match node.args.first().map(|a| &a.value) {
+                Some(Value::Command(command)) => Written::Command(command.fill(&self.holes)),
+                _ => return None,
+            },
             Takes::Report => {
                 let format = self.one_of(first()?, ReportKind::NAMES);
                 let glob = node.values().nth(1).and_then(|a| self.glob(node, a));

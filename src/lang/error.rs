@@ -79,6 +79,8 @@ codes! {
     COMMAND_QUOTE = "command_quote";
     /// A command without a word.
     COMMAND_EMPTY = "command_empty";
+    /// A `fix` without a command.
+    MISSING_COMMAND = "missing_command";
     /// A command's first word can be no program.
     COMMAND_PROGRAM = "command_program";
     /// `{changed}` as part of a word.

@@ -308,9 +308,12 @@ pub const FOREIGN: &[Foreign] = &[
         Write("the program stands in front: `run PROGRAM SCRIPT`"),
     ),
     row(
-        "stagefixed autofix fixer autostage",
-        Write("a check that changes tracked files says so, `writes \"GLOB\"`, and stages nothing"),
+        "stagefixed autofix autostage",
+        Write(
+            "what mends a failure is written `fix COMMAND`, and `vplan fix --staged` stages what it mended; a check that changes tracked files says so, `writes \"GLOB\"`",
+        ),
     ),
+    row("fixer fixcommand fixcmd repair mend", Word("fix")),
     row("interactive usestdin stdin tty", INPUT),
     row(
         "priority weight order",
@@ -388,10 +391,6 @@ pub const FOREIGN: &[Foreign] = &[
         Write(
             "what must be there is a condition around the check, `whenExists \"PATH\" {`, or a check of its own with `file \"PATH\" {`",
         ),
-    ),
-    row(
-        "fix",
-        No("a check repairs nothing: `vplan loop --fix COMMAND` has a command repair what failed"),
     ),
     row("level importance", Word("severity")),
     row(

@@ -203,6 +203,7 @@ fn slots(setting: &Setting) -> &'static [Slot] {
         Takes::Codes => &[Slot::Many(Item::Word("an exit code"))],
         Takes::Globs => &[Slot::Many(Item::Glob)],
         Takes::Selection => SELS,
+        Takes::Command => COMMAND,
         Takes::Report => &[
             Slot::One(Item::Word("a report format")),
             Slot::One(Item::Glob),

@@ -110,6 +110,7 @@ mod tests {
         for step in &mut plan.steps {
             step.describe = Some(format!("d{line}"));
             step.each = std::collections::BTreeMap::from([("row".to_owned(), format!("e{line}"))]);
+            step.fix = Some(format!("x{line}"));
             step.source = Some(crate::plan::StepSource {
                 column: line,
                 file: format!("f{line}"),
@@ -151,6 +152,7 @@ mod tests {
             "line",
             "describe",
             "each",
+            "fix",
             "source",
             "digest",
             "changedFrom",

@@ -85,6 +85,10 @@ impl Step {
 
     /// Puts a checked value where it keeps a setting.
     pub(super) fn put(&mut self, row: Row, value: Value) {
+        let value = match value {
+            Value::Command(command) => Value::Text(command.to_text()),
+            value => value,
+        };
         match self.field_mut(row) {
             Some(field) => field.put(value),
             None => bug("a setting that a step has no field for"),

@@ -19,6 +19,7 @@ pub mod expectation;
 pub mod explain;
 pub mod facts;
 pub mod field;
+pub mod fixes;
 pub mod frame;
 pub mod imply;
 pub mod kdl;
@@ -307,6 +308,9 @@ pub struct Step {
     pub exclusive: Option<String>,
     /// Accepted exit codes, sorted.
     pub exit: Vec<i32>,
+    /// Annotation: `fix`, the command that mends its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
     /// The format in which its output is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Open<FormatName>>,
@@ -416,7 +420,7 @@ macro_rules! fields_of_settings {
 
 fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
-    Exclusive exclusive, Format format, Inputs inputs, MaxErrors max_errors,
+    Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
     MaxWarnings max_warnings, MinTests min_tests, Optional optional, Produces produces,
     Requires requires, Retries retries, Setup setup, Severity severity,
     Timeout timeout_ms, Unchanged unchanged, Writes writes,

@@ -398,7 +398,7 @@ pub(super) fn selection(test: &Test) -> Option<&Selection> {
 }
 
 /// Returns the selection of a condition that narrows `{changed}`.
-fn narrowing(test: &Test) -> Option<&Selection> {
+pub(super) fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
         Test::ChangedNone(_)

@@ -347,9 +347,10 @@ mod tests {
         for (name, change) in counts {
             assert!(changed(change), "{name}");
         }
-        let does_not: [Row; 6] = [
+        let does_not: [Row; 7] = [
             ("id", |s| s.id = "z".to_owned()),
             ("describe", |s| s.describe = Some("x".to_owned())),
+            ("fix", |s| s.fix = Some("x".to_owned())),
             ("tags", |s| s.tags = vec!["x".to_owned()]),
             ("severity", |s| s.severity = Severity::Warning),
             ("retries", |s| s.retries = 3),

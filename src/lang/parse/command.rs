@@ -34,7 +34,14 @@ pub(super) fn read(
             continue;
         }
         broken = true;
-        let (code, message, label) = describe(*fault, found, &words);
+        let (code, message, label) = match (fault.reason, verb) {
+            (UnsupportedReason::Empty, "fix") => (
+                error::MISSING_COMMAND,
+                "`fix` has no command".to_owned(),
+                "a command is expected here",
+            ),
+            _ => describe(*fault, found, &words),
+        };
         let mut diagnostic = Diagnostic::error(code, message).label(place(fault.span), label);
         diagnostic.help = help(*fault, found, verb, &words, text);
         report(diagnostic);
@@ -385,6 +392,9 @@ fn help(fault: WordError, found: &str, verb: &str, words: &Scan<'_>, text: &str)
         }
         (UnsupportedReason::Quote, "'") => "close it on the same line, or write `\\'` for an apostrophe".to_owned(),
         (UnsupportedReason::Quote, _) => "close it on the same line".to_owned(),
+        (UnsupportedReason::Empty, _) if verb == "fix" => {
+            "write what mends a failure of the check, such as `fix cargo fmt`".to_owned()
+        }
         (UnsupportedReason::Empty, _) => format!("write it behind `{verb}`, such as `{} pnpm test`", example(verb)),
         (UnsupportedReason::Program, found) if verb == "test" && found.starts_with('-') => {
             format!("`test` is a verb here: write `run test {}`, or use the verb `file`", text.trim())

@@ -6,7 +6,7 @@ use super::{Class, ContractDiff, Difference};
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
 use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
+use crate::base::setting::Value;
 use crate::base::word::visible;
 use crate::contract::{Body, Check, Contract, Gate, Limits, RecoverPolicy, Test};
 use serde::Serialize;
@@ -164,7 +164,7 @@ struct Words<'a> {
 impl<'a> Words<'a> {
     fn of(contract: &'a Contract, check: &'a Check) -> Self {
         let settings = check.settings.iter();
-        let settings = settings.filter(|(row, _)| **row != Row::Describe);
+        let settings = settings.filter(|(row, _)| !row.setting().annotation);
         let place = |p: &'a crate::contract::Placement| {
             (
                 check.tier,
@@ -255,6 +255,7 @@ fn value(value: &Value) -> String {
         Value::Text(text) => text.clone(),
         Value::Globs(globs) => json(globs),
         Value::Selection(selection) => json(selection),
+        Value::Command(command) => command.to_text(),
     }
 }
 

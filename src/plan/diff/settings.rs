@@ -348,6 +348,7 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
             globs.collect::<Vec<_>>().join(" ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
+        (Some(Value::Command(command)), _) => shown(&command.to_text()),
         (None, Unset::AtMost(n)) => format!("unset ({n})"),
         (None | Some(Value::Flag), _) => "none".to_owned(),
     }
@@ -465,6 +466,7 @@ fn surroundings(row: Row, old: &Check, new: &Check) -> Option<String> {
 mod tests {
     use super::*;
     use crate::arbitrary::plan::plain_check;
+    use crate::base::command::{Env, Piece};
     use crate::base::glob::Glob;
 
     fn classes(edit: impl Fn(&mut Check)) -> (Vec<Class>, Vec<Class>) {
@@ -495,6 +497,10 @@ mod tests {
     /// Checks the classes of changes, and of their opposites.
     #[test]
     fn what_lets_more_pass() {
+        let mend = Command::Argv {
+            env: Env::new(),
+            pieces: vec![Piece::Word("mend".into())],
+        };
         for (row, value, there, back) in [
             (Row::Severity, Value::Word("warning"), Weakens, Strengthens),
             (Row::Optional, Value::Flag, Weakens, Strengthens),
@@ -509,6 +515,7 @@ mod tests {
             (Row::Writes, only("a"), Weakens, Strengthens),
             (Row::Always, Value::Flag, Changes, Changes),
             (Row::Describe, Value::Text("x".into()), Cosmetic, Cosmetic),
+            (Row::Fix, Value::Command(mend), Changes, Changes),
             (Row::Exclusive, Value::Text("x".into()), Changes, Changes),
             (Row::Context, only("a"), Undecided, Undecided),
         ] {

@@ -573,6 +573,13 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         if !step.dir.is_root() {
             line(2, None, &format!("in {}", step.dir));
         }
+        if let Some(fix) = &step.fix {
+            let text = format!(
+                "fix {}; only `vplan fix` starts it",
+                visible(fix.as_bytes())
+            );
+            line(2, None, &text);
+        }
         for (name, value) in &step.env {
             line(
                 2,

@@ -292,6 +292,10 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
+        if let Some(fix) = &step.fix {
+            let text = format!("{}; only `vplan fix` starts it", visible(fix.as_bytes()));
+            self.labelled(indent, "fix    ", Mark::Command, &text);
+        }
         for row in Row::explained().iter().copied() {
             if let (Explained::Line(label, rest), FieldValue::Selection(selection)) =
                 (row.setting().explained, step.held(row))

@@ -1,0 +1,147 @@
+//! Plans the fixes of failing checks, and decides which files a fix may change.
+//!
+//! A fix is planned as its check is: by a contract in which the check does what mends it. So it has
+//! the same directory, environment and changed files, in as many steps.
+
+use super::select::narrowing;
+use super::step::empty;
+use super::{Origin, Plan, Step};
+use crate::base::command::{Command, Env};
+use crate::base::path::RepoPath;
+use crate::base::setting::{Row, Value};
+use crate::check::Kind;
+use crate::contract::{Body, Check, Contract};
+use std::collections::BTreeSet;
+
+/// Returns the command that mends a check, if there is one.
+#[must_use]
+pub fn fix(check: &Check) -> Option<&Command> {
+    match check.settings.get(&Row::Fix) {
+        Some(Value::Command(command)) => Some(command),
+        _ => None,
+    }
+}
+
+/// Returns the contract in which these checks, of those that have a fix, do what mends them.
+#[must_use]
+pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract {
+    let mut fixes = contract.clone();
+    for check in fixes.checks.iter_mut() {
+        let Some(command) = fix(check).filter(|_| ids.contains(check.id.as_str())) else {
+            continue;
+        };
+        let (env, body) = match command.clone() {
+            Command::Argv { env, pieces } => {
+                let bare = Command::Argv {
+                    env: Env::new(),
+                    pieces,
+                };
+                (env, bare)
+            }
+            unsupported @ Command::Unsupported { .. } => (Env::new(), unsupported),
+        };
+        check.env.extend(env);
+        check.body = Body::Command(body);
+        // Of these there may be one for all changed files only.
+        check.report = None;
+        check.settings.remove(&Row::MinTests);
+    }
+    fixes
+}
+
+/// Returns the steps of these checks in the plan of such a contract, in order, with nothing but what
+/// starts a command.
+#[must_use]
+pub fn steps_of_fixes(plan: Plan, ids: &BTreeSet<&str>) -> Vec<Step> {
+    let wanted = |s: &Step| s.origin == Origin::Contract && ids.contains(s.check());
+    let bare = |step: Step| Step {
+        argv: step.argv,
+        batch_of: step.batch_of,
+        command: step.command,
+        dir: step.dir,
+        env: step.env,
+        exit: vec![0],
+        id: step.id,
+        pass_env: step.pass_env,
+        timeout_ms: step.timeout_ms,
+        tool_path: step.tool_path,
+        unsupported: step.unsupported,
+        ..empty(Kind::Run, Origin::Contract)
+    };
+    plan.steps.into_iter().filter(wanted).map(bare).collect()
+}
+
+/// Whether the fix of a check may change a file: `writes` selects it, or the conditions around one
+/// place of the check do, all of them.
+#[must_use]
+pub fn may_change(contract: &Contract, check: &Check, path: &RepoPath) -> bool {
+    let written =
+        matches!(check.settings.get(&Row::Writes), Some(Value::Selection(s)) if s.selects(path));
+    written
+        || check.placements.iter().any(|placement| {
+            let around = contract.around(placement);
+            let mut around = around.filter_map(|c| narrowing(&c.test)).peekable();
+            around.peek().is_some() && around.all(|selection| selection.selects(path))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::plan::{plain_check, plain_contract};
+    use crate::base::glob::{Glob, Item, ItemContent, Selection};
+    use crate::base::index::Index as _;
+    use crate::base::span::SourceId;
+    use crate::contract::{Condition, ConditionIndex, Placement, Test};
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    fn of(glob: &str) -> Selection {
+        Selection {
+            items: vec![Item {
+                not: false,
+                what: ItemContent::Glob(Glob::parse(glob).unwrap()),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_fix_may_change_what_all_conditions_of_a_place_select_and_what_writes_says() {
+        let mut check = plain_check("a");
+        let condition = |test| Condition {
+            line: 1,
+            source: SourceId(0),
+            test,
+        };
+        let place = |conditions: &[usize]| Placement {
+            conditions: conditions.iter().map(|c| ConditionIndex::new(*c)).collect(),
+            line: 1,
+            source: SourceId(0),
+            is_use: false,
+        };
+        check.placements = vec![place(&[0, 1]), place(&[2]), place(&[3]), place(&[])];
+        check.set(Row::Writes, Value::Selection(of("gen/**")));
+        let mut contract = plain_contract(vec![check.clone()]);
+        contract.conditions = [
+            Test::ChangedAny(of("src/**")),
+            Test::ChangedOnly(of("**/*.rs")),
+            Test::ChangedNone(of("docs/**")),
+            Test::Exists(vec![path("made")]),
+        ]
+        .map(condition)
+        .into_iter()
+        .collect();
+        for (file, may) in [
+            ("src/a.rs", true),
+            ("src/a.py", false),
+            ("lib/a.rs", false),
+            ("docs/a", false),
+            ("made", false),
+            ("gen/x", true),
+        ] {
+            assert_eq!(may_change(&contract, &check, &path(file)), may, "{file}");
+        }
+    }
+}
