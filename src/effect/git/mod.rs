@@ -21,11 +21,13 @@ pub mod ignored;
 pub mod index;
 mod listing;
 mod memory;
+pub mod mended;
 pub mod object;
 pub mod observed;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod oracle;
 mod others;
+pub mod own_files;
 mod pattern;
 pub mod pins;
 mod present;

@@ -9,6 +9,7 @@ use super::index::{IndexEntry, SUBMODULE};
 use super::observed::SearchedFolder;
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
+use crate::base::path::RepoPath;
 use crate::effect::os::files;
 use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{FolderEntries, openat};
@@ -103,6 +104,17 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitErr
 }
 
 impl Git {
+    /// Returns those of these files that git ignores on this machine, for whatever reason; none where
+    /// that cannot be said.
+    #[must_use]
+    pub fn hidden_here(&self, paths: &[RepoPath]) -> BTreeSet<RepoPath> {
+        let names: Vec<Vec<u8>> = paths.iter().map(|p| p.as_bytes().to_vec()).collect();
+        let hidden = self.ignored_by_this_machine(&names).unwrap_or_default();
+        (paths.iter().filter(|p| hidden.contains(p.as_bytes())))
+            .cloned()
+            .collect()
+    }
+
     /// Returns those of these untracked files that rules of this machine ignore:
     /// `.git/info/exclude`, the user's file, or a `.gitignore` that is not tracked.
     pub(super) fn ignored_by_this_machine(

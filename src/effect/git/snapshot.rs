@@ -112,8 +112,14 @@ impl Snapshot {
     /// Returns a file's mode and the id of its content, if it is there.
     #[must_use]
     pub fn entry(&self, path: &RepoPath) -> Option<String> {
-        self.find(path.as_bytes())
-            .map(|SnapshotFile { mode, id, .. }| format!("{mode:o} {id}"))
+        self.file(path).map(|(mode, id)| format!("{mode:o} {id}"))
+    }
+
+    /// Returns a file's mode and the id of its content, if it is there.
+    #[must_use]
+    pub fn file(&self, path: &RepoPath) -> Option<(u32, Oid)> {
+        let found = self.find(path.as_bytes());
+        found.map(|SnapshotFile { mode, id, .. }| (*mode, *id))
     }
 
     /// Returns the metadata with which the content of a regular file was found, if it is known. For

@@ -52,6 +52,13 @@ impl Git {
         self
     }
 
+    /// Uses another file as its index.
+    #[must_use]
+    pub fn with_index(mut self, file: &Path) -> Self {
+        file.clone_into(&mut self.layout.index);
+        self
+    }
+
     /// Compares the work tree with the index. `changed`: what is staged against HEAD; of a file outside
     /// a sparse checkout that is not among it, the work tree lacks nothing.
     ///

@@ -282,6 +282,13 @@ pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
     is_ours.then(|| std::fs::read_link(real).ok()).flatten()
 }
 
+/// Returns the path by which the repository itself is reached from the view that this process runs
+/// in, and the folder of the view, which is removed at its end.
+#[must_use]
+pub fn places() -> Option<(PathBuf, PathBuf)> {
+    variable()
+}
+
 /// Whether this process is to work in a checkout.
 #[must_use]
 pub fn has_checkout() -> bool {

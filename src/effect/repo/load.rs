@@ -53,6 +53,13 @@ impl Site {
         self.git.as_ref().ok().filter(|git| git.available().is_ok())
     }
 
+    /// Uses another file as git's index.
+    #[must_use]
+    pub fn with_index(self, file: &Path) -> Self {
+        let git = self.git.map(|git| git.with_index(file));
+        Self { git, ..self }
+    }
+
     /// Uses the index of the commit that git is making, if it is making one.
     #[must_use]
     pub fn at_index(self) -> Self {

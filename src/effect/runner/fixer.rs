@@ -1,4 +1,4 @@
-//! Runs a fixer as a step is run (supervised, with a time limit, leaving no process behind) and
+//! Runs a fixer, or the fixes of a contract, as a step is run (supervised, with a time limit, leaving no process behind) and
 //! reports how it ended.
 
 use crate::base::command::Env;
@@ -14,7 +14,7 @@ use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
 use crate::effect::runner::step::Context;
 use crate::plan::step::empty;
-use crate::plan::{Origin, Plan, Step, StepIndex};
+use crate::plan::{Origin, Plan, Step};
 use crate::run::event::{Event, Interrupt};
 use crate::run::record::tail;
 use crate::run::state::RunState;
@@ -100,47 +100,27 @@ pub enum FixerEnd {
 /// # Errors
 /// Only failures of vplan itself, or of the record.
 pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
     match std::fs::remove_file(fixer.stuck) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(DriveError::Setup(error)),
         _ => {}
     }
-    let plan = Arc::new(plan(&fixer));
-    let mut driver = Driver::new(None, fixer.environment.granted().capabilities_kept)?;
-    let (mut state, first) =
-        RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
-    let context = Context {
-        logs: Some(logs.as_fd()),
+    let step = step(&fixer);
+    let mending = Mending {
+        root: fixer.root,
+        environment: fixer.environment,
+        steps: vec![step.clone()],
         max_output: fixer.max_output,
-        input: Some(fixer.feedback),
-        ..Context::new(fixer.root, fixer.environment)
+        logs: fixer.logs,
     };
-    let mut fixed = Fixed::default();
-    let mut interrupted = None;
-    driver.drive(&plan, &context, first, &mut |message| {
-        let Message::Event(event, finished) = message else {
-            return Vec::new();
-        };
-        match &event {
-            Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
-            Event::Finished { evidence, .. } => fixed = seen(evidence),
-            Event::Began { .. }
-            | Event::Time { .. }
-            | Event::InstantComplete { .. }
-            | Event::RecordFailed { .. } => {}
-        }
-        fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
-        state.handle(event)
-    })?;
-    if let Some(signal) = interrupted {
+    let ended = run(mending, Some(fixer.feedback))?;
+    let mut fixed = ended.steps.into_iter().flatten().next().unwrap_or_default();
+    if let Some(signal) = ended.interrupted {
         fixed.how = FixerEnd::Interrupted(signal);
     }
     if let Some(text) = written(fixer.stuck) {
-        let step = plan.step(StepIndex::new(0));
         let masked = fixer
             .environment
-            .of_step(fixer.root, step)
+            .of_step(fixer.root, &step)
             .secrets
             .mask(&text);
         let lines = String::from_utf8_lossy(&masked).into_owned();
@@ -152,6 +132,86 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         fixed.stuck = Some(reason(first.strip_prefix(STUCK).unwrap_or(first)));
     }
     Ok(fixed)
+}
+
+/// The steps of a fix of the contract, and what they are given.
+pub struct Mending<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// The environment that steps are given.
+    pub environment: &'a Environment,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The most bytes of a step's output that its log keeps.
+    pub max_output: u64,
+    /// The folder for the logs.
+    pub logs: &'a Path,
+}
+
+/// The result of running the steps of a fix.
+#[derive(Debug, Default)]
+pub struct FixRun {
+    /// How each step ended; `None` of one that was not run.
+    pub steps: Vec<Option<Fixed>>,
+    /// vplan was interrupted meanwhile.
+    pub interrupted: Option<Interrupt>,
+}
+
+/// Runs the steps of a fix one after the other, whatever became of those before. None of them is a
+/// check: their logs have names of their own.
+///
+/// # Errors
+/// Only failures of vplan itself, or of the record.
+pub fn mend(mut mending: Mending<'_>) -> Result<FixRun, DriveError> {
+    for step in &mut mending.steps {
+        step.id = format!("{ID} {}", step.id);
+    }
+    run(mending, None)
+}
+
+fn run(mending: Mending<'_>, input: Option<&[u8]>) -> Result<FixRun, DriveError> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let logs = openat(CWD, mending.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
+    let mut ended = FixRun {
+        steps: mending.steps.iter().map(|_| None).collect(),
+        interrupted: None,
+    };
+    let mut plan = Plan::of_steps(mending.steps);
+    plan.policy.fail_fast = false;
+    let plan = Arc::new(plan);
+    let mut driver = Driver::new(None, mending.environment.granted().capabilities_kept)?;
+    let (mut state, first) =
+        RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
+    let context = Context {
+        logs: Some(logs.as_fd()),
+        max_output: mending.max_output,
+        input,
+        ..Context::new(mending.root, mending.environment)
+    };
+    driver.drive(&plan, &context, first, &mut |message| {
+        let Message::Event(event, finished) = message else {
+            return Vec::new();
+        };
+        match &event {
+            Event::Interrupt { signal, .. } => {
+                ended.interrupted = ended.interrupted.or(Some(*signal));
+            }
+            Event::Finished { step, evidence, .. } => {
+                if let Some(place) = ended.steps.get_mut(step.position()) {
+                    *place = Some(Fixed {
+                        log: finished.and_then(|f| f.log.clone()),
+                        ..seen(evidence)
+                    });
+                }
+            }
+            Event::Began { .. }
+            | Event::Time { .. }
+            | Event::InstantComplete { .. }
+            | Event::RecordFailed { .. } => {}
+        }
+        state.handle(event)
+    })?;
+    Ok(ended)
 }
 
 fn seen(evidence: &Evidence) -> Fixed {
@@ -220,9 +280,9 @@ fn written(path: &Path) -> Option<Vec<u8>> {
     }
 }
 
-/// Makes a plan of one step.
-fn plan(fixer: &Fixer<'_>) -> Plan {
-    Plan::of_steps(vec![Step {
+/// Makes the step of a fixer.
+fn step(fixer: &Fixer<'_>) -> Step {
+    Step {
         argv: Some(fixer.argv.to_vec()),
         command: ID.to_owned(),
         env: fixer.env.clone(),
@@ -231,5 +291,5 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         pass_env: fixer.granted.to_vec(),
         timeout_ms: fixer.limit_ms.max(1),
         ..empty(Kind::Run, Origin::Explicit)
-    }])
+    }
 }
