@@ -1796,7 +1796,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "check a {\n  run true\n  fix A=1 # nothing\n}\n",
-        &[("lang::missing_command", "A=1")],
+        &[("lang::missing_command", "")],
     ),
     (
         "check a {\n  file \"a\" {\n    exists\n  }\n  fix make a\n}\n",

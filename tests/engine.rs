@@ -328,13 +328,13 @@ fn repaired(
     let (root, state) = (project.root(), project.parent().join("state"));
     let asked = LoopRequest {
         verify: all(),
-        fixer: FixerCommand {
+        fixer: Some(FixerCommand {
             shown: "played".to_owned(),
             argv: vec!["played".into()],
             env: BTreeMap::default(),
             timeout_ms: 1_000,
             ending: "txt",
-        },
+        }),
         max_rounds: 5,
     };
     let mut told = Vec::new();
@@ -348,7 +348,7 @@ fn repaired(
                     LoopProgress::Verified(verified) => verified.report.verdict.name().to_owned(),
                     LoopProgress::Turn(turn, _) => format!("{turn:?}").to_lowercase(),
                     LoopProgress::Failed(failure) => failure.code.clone(),
-                    LoopProgress::Verifying(_) => return,
+                    LoopProgress::Verifying(_) | LoopProgress::Fixed(_) => return,
                 });
             },
             feedback: &|report| format!("verdict: {}", report.verdict.name()),

@@ -29,6 +29,7 @@ mod execution;
 mod exists;
 mod expect;
 mod faults;
+mod fix;
 mod fmt;
 mod frozen;
 mod gate;

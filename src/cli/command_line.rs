@@ -135,6 +135,10 @@ pub enum Command {
     ///
     /// Where the plan was wrong, and not the change, the plan is repaired.
     Run(Box<Run>),
+    /// Have the contract's fixes mend what fails, and verify again.
+    ///
+    /// What mends a check is its `fix COMMAND`.
+    Fix(Box<super::command::fix::Fix>),
     /// Verify, have a command repair what failed, and verify again.
     ///
     /// That goes on until there is a decision.
@@ -191,6 +195,7 @@ impl CommandLine {
     pub fn keep_folders(&mut self) {
         let records = match &mut self.command {
             Command::Run(run) => run.records.as_mut(),
+            Command::Fix(fix) => fix.run.records.as_mut(),
             _ => None,
         };
         let own = [
@@ -212,6 +217,7 @@ impl Command {
     pub fn records(&self) -> Option<&std::path::Path> {
         match self {
             Command::Run(run) => run.records.as_deref(),
+            Command::Fix(fix) => fix.run.records.as_deref(),
             _ => None,
         }
     }

@@ -50,9 +50,10 @@ enum Source {
 
 /// The arguments of commands whose values the repository or vplan knows: command with its
 /// subcommand (`*` is any), argument, source.
-const SOURCES: [(&str, &str, Source); 21] = [
+const SOURCES: [(&str, &str, Source); 22] = [
     ("run", "names", Source::Selector),
     ("loop", "names", Source::Selector),
+    ("fix", "names", Source::Selector),
     ("explain", "name", Source::Check),
     ("log", "name", Source::Check),
     ("log", "run", Source::Run),

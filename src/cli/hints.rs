@@ -13,7 +13,7 @@ struct Hint {
 }
 
 /// The commands that plan a change.
-const PLANNING: &[&str] = &["run", "loop", "plan", "explain"];
+const PLANNING: &[&str] = &["run", "fix", "loop", "plan", "explain"];
 
 const HINTS: &[Hint] = &[
     Hint {
@@ -90,7 +90,7 @@ const HINTS: &[Hint] = &[
     Hint {
         flags: &["fix", "autofix", "apply-fixes"],
         commands: &["run", "plan", "explain"],
-        advice: "`vplan loop --fix COMMAND` has a command repair what failed, and verifies again",
+        advice: "`vplan fix` runs the `fix COMMAND` of what failed, and `vplan loop --fix COMMAND` has a command repair it; both verify again",
     },
     Hint {
         flags: &["all-files", "a", "everything"],

@@ -109,6 +109,7 @@ fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u
         Command::Explain(args) => command::explain::run(global, &args, terminal),
         Command::Plan(args) => command::plan::run(global, &args, terminal),
         Command::Run(args) => command::run::run(global, &args, terminal),
+        Command::Fix(args) => command::fix::run(global, &args, terminal),
         Command::Loop(args) => command::r#loop::run(global, &args, terminal),
         Command::Gate(args) => command::gate::run(global, &args, terminal),
         Command::Hook(args) => command::hook::run(global, &args, terminal),

@@ -16,7 +16,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
         "Contract",
         &["import", "fmt", "test", "diff", "lock", "baseline", "std"],
     ),
-    ("Pipelines", &["plan", "merge", "gate", "hook"]),
+    ("Pipelines", &["fix", "plan", "merge", "gate", "hook"]),
     (
         "Records",
         &["runs", "details", "report", "stats", "verify", "gc"],
@@ -41,10 +41,16 @@ pub const MOST: usize = 41;
 
 /// The arguments that `-h` shows of a command, by their ids; of all other commands it shows all
 /// arguments. The global ones are [`GLOBAL`].
-const USUAL: [(&str, &[&str]); 8] = [
+const USUAL: [(&str, &[&str]); 9] = [
     (
         "explain",
         &["name", "only", "changed", "base", "staged", "all", "role"],
+    ),
+    (
+        "fix",
+        &[
+            "names", "only", "jobs", "changed", "base", "staged", "all", "role",
+        ],
     ),
     ("lock", &["check", "record", "timeout"]),
     (
@@ -233,7 +239,7 @@ mod tests {
     fn the_long_help_has_every_argument_and_the_short_one_what_it_promises() {
         every(&built(), "vplan", &mut |path, command| {
             let help = command.clone().render_long_help().to_string();
-            // `loop` takes no plan file, and hides the flag, so that its error says why.
+            // `loop` and `fix` take no plan file, and hide the flag, so that its error says why.
             for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 if let Some(long) = arg.get_long() {
                     assert!(help.contains(&format!("--{long}")), "{path} --{long}");

@@ -9,6 +9,7 @@ pub mod baseline_record;
 pub mod compared;
 pub mod convert;
 pub mod failure;
+pub mod fix;
 pub mod infer;
 pub mod judge;
 pub mod layout;
@@ -33,6 +34,7 @@ mod unseen;
 pub mod verify;
 
 pub use failure::Failure;
+pub use fix::fix;
 pub use open::Session;
 pub use place::{Engine, Observer, Silent};
 pub use regrown::only_grew;

@@ -61,7 +61,10 @@ impl Engine<'_> {
     ) -> Result<Session, Failure> {
         let mut site = self.locate()?;
         if requested.changes == Some(ChangeSource::Staged) {
-            site = site.at_index();
+            site = match self.index {
+                Some(file) => site.with_index(file),
+                None => site.at_index(),
+            };
         }
         let early = self.early(&site, requested);
         let line = match &early {

@@ -32,6 +32,9 @@ pub struct Engine<'e> {
     pub cache_dir: Option<&'e Path>,
     /// The directory of repositories' state; the user's otherwise.
     pub state_dir: Option<&'e Path>,
+    /// The file that is git's index where what is staged is verified; otherwise git's own, or that
+    /// of the commit that git is making.
+    pub index: Option<&'e Path>,
     /// Whether this is CI, where an empty change and a base that is not there are errors; by default
     /// the environment says so.
     pub is_ci: bool,
@@ -78,6 +81,7 @@ impl<'e> Engine<'e> {
             max_file: MAX_FILE,
             cache_dir: None,
             state_dir: None,
+            index: None,
             is_ci: terminal::look().ci,
             observer: &Silent,
         }

@@ -11,7 +11,9 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::first_of;
 use crate::contract::Test;
+use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
+use crate::effect::git::mended::MendError;
 use crate::effect::os::view::{self, View, ViewError};
 use crate::effect::repo::changes::error::ChangeError;
 use crate::effect::repo::load::Site;
@@ -42,9 +44,7 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
         .apart_from_index(&session.request.changed)
         .map_err(unknown)?;
     if !apart.conflicts.is_empty() {
-        let message = format!("the index has conflicts in {}", named(&apart.conflicts));
-        return Err(Failure::usage("vplan::staged::conflicts", message)
-            .help("resolve them and `git add` the files"));
+        return Err(conflicts(&apart.conflicts));
     }
     let untracked = apart.untracked.iter();
     let mut differing: Vec<RepoPath> = untracked
@@ -75,6 +75,78 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
     let message = format!("what is staged is not what is in the work tree: {files}");
     Err(Failure::new(Exit::Setup, DIFFERS, message)
         .help("`vplan run --staged` verifies it apart from the work tree"))
+}
+
+/// Checks that no staged file has changes that are not staged, and asks for a view of what is staged
+/// ([`in_view`]).
+///
+/// # Errors
+/// Always: a file that is named, conflicts, or that there is no view yet.
+pub(super) fn only_in_a_view(session: &Session) -> Failure {
+    let Some(git) = session.git() else {
+        return Failure::internal("what is staged is known, and there is no git");
+    };
+    let apart = match git.apart_from_index(&session.request.changed) {
+        Ok(apart) => apart,
+        Err(error) => return unknown(error),
+    };
+    let staged = |path: &&RepoPath| session.request.changed.contains(path);
+    let mut both: Vec<RepoPath> = apart
+        .tracked()
+        .chain(&apart.untracked)
+        .filter(staged)
+        .cloned()
+        .collect();
+    both.sort();
+    if !apart.conflicts.is_empty() {
+        return conflicts(&apart.conflicts);
+    }
+    if !both.is_empty() {
+        let message = format!(
+            "staged files have changes that are not staged: {}",
+            named(&both)
+        );
+        return Failure::usage("vplan::fix::unstaged", message)
+            .help("`git add` these changes too, or put them aside: a fix would mix them with what is staged");
+    }
+    Failure::new(
+        Exit::Setup,
+        DIFFERS,
+        "a fix works on what is staged in a view",
+    )
+}
+
+fn conflicts(files: &[RepoPath]) -> Failure {
+    let message = format!("the index has conflicts in {}", named(files));
+    Failure::usage("vplan::staged::conflicts", message).help("resolve them and `git add` the files")
+}
+
+/// Completes what a killed `vplan fix --staged` had begun to bring into the index and the work tree.
+///
+/// # Errors
+/// It cannot be completed.
+pub(super) fn complete(engine: &Engine<'_>, site: &Site) -> Result<(), Failure> {
+    let git = site.git.as_ref().ok();
+    let git = git.filter(|_| !view::is_inside(&site.root));
+    let done = git.map_or(Ok(false), Git::complete_mended);
+    if done.map_err(|e| not_brought_in(&e))? {
+        let note =
+            "what an earlier `vplan fix --staged` had mended when it was killed is staged now";
+        engine.observer.note(note);
+    }
+    Ok(())
+}
+
+/// Makes the failure of a result of fixes that is not kept.
+pub(super) fn not_brought_in(error: &MendError) -> Failure {
+    let message = format!("nothing of what was mended is staged: {error}");
+    match error {
+        MendError::Differs(_) => Failure::usage("vplan::fix::differs", message)
+            .help("`vplan fix` without `--staged` mends the work tree; what git converts on its way there is mended only so"),
+        MendError::Busy => Failure::new(Exit::Setup, "vplan::fix::busy", message)
+            .help("try again when it is done"),
+        MendError::Git(_) => Failure::new(Exit::Setup, "vplan::fix::index", message),
+    }
 }
 
 /// Whether a file that git does not know may decide about the plan: a condition of the contract, or

@@ -49,12 +49,19 @@ pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract 
     fixes
 }
 
-/// Returns the steps of these checks in the plan of such a contract, in order, with nothing but what
-/// starts a command.
+/// Leaves only the fixes of these checks in the plan of such a contract.
 #[must_use]
-pub fn steps_of_fixes(plan: Plan, ids: &BTreeSet<&str>) -> Vec<Step> {
+pub fn plan_of_fixes(mut plan: Plan, ids: &BTreeSet<&str>) -> Plan {
     let wanted = |s: &Step| s.origin == Origin::Contract && ids.contains(s.check());
-    let bare = |step: Step| Step {
+    plan.steps.retain(wanted);
+    plan
+}
+
+/// Returns a step of such a plan with nothing but what starts its command.
+#[must_use]
+pub fn bare_step(step: &Step) -> Step {
+    let step = step.clone();
+    Step {
         argv: step.argv,
         batch_of: step.batch_of,
         command: step.command,
@@ -67,21 +74,24 @@ pub fn steps_of_fixes(plan: Plan, ids: &BTreeSet<&str>) -> Vec<Step> {
         tool_path: step.tool_path,
         unsupported: step.unsupported,
         ..empty(Kind::Run, Origin::Contract)
-    };
-    plan.steps.into_iter().filter(wanted).map(bare).collect()
+    }
 }
 
-/// Whether the fix of a check may change a file: `writes` selects it, or the conditions around one
-/// place of the check do, all of them.
+/// Whether the fix of a check, of which this is a step in the plan, may change a file: the check may
+/// write it, or the conditions around one place of the check select it, all of them.
 #[must_use]
-pub fn may_change(contract: &Contract, check: &Check, path: &RepoPath) -> bool {
-    let written =
-        matches!(check.settings.get(&Row::Writes), Some(Value::Selection(s)) if s.selects(path));
-    written
-        || check.placements.iter().any(|placement| {
-            let around = contract.around(placement);
-            let mut around = around.filter_map(|c| narrowing(&c.test)).peekable();
-            around.peek().is_some() && around.all(|selection| selection.selects(path))
+pub fn may_change(contract: &Contract, step: &Step, path: &RepoPath) -> bool {
+    let check = contract
+        .checks
+        .iter()
+        .find(|check| check.id == step.check());
+    step.may_write(path)
+        || check.is_some_and(|check| {
+            check.placements.iter().any(|placement| {
+                let around = contract.around(placement);
+                let mut around = around.filter_map(|c| narrowing(&c.test)).peekable();
+                around.peek().is_some() && around.all(|selection| selection.selects(path))
+            })
         })
 }
 
@@ -108,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fix_may_change_what_all_conditions_of_a_place_select_and_what_writes_says() {
+    fn a_fix_may_change_what_all_conditions_of_a_place_select_and_what_its_check_may_write() {
         let mut check = plain_check("a");
         let condition = |test| Condition {
             line: 1,
@@ -122,8 +132,12 @@ mod tests {
             is_use: false,
         };
         check.placements = vec![place(&[0, 1]), place(&[2]), place(&[3]), place(&[])];
-        check.set(Row::Writes, Value::Selection(of("gen/**")));
-        let mut contract = plain_contract(vec![check.clone()]);
+        let step = Step {
+            id: check.id.clone(),
+            writes: Some(of("gen/**")),
+            ..empty(Kind::Run, Origin::Contract)
+        };
+        let mut contract = plain_contract(vec![check]);
         contract.conditions = [
             Test::ChangedAny(of("src/**")),
             Test::ChangedOnly(of("**/*.rs")),
@@ -141,7 +155,7 @@ mod tests {
             ("made", false),
             ("gen/x", true),
         ] {
-            assert_eq!(may_change(&contract, &check, &path(file)), may, "{file}");
+            assert_eq!(may_change(&contract, &step, &path(file)), may, "{file}");
         }
     }
 }

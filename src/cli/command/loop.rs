@@ -4,6 +4,7 @@
 mod documents;
 mod words;
 
+use super::fix::{fixed, no_single_run};
 use super::format;
 use super::run::{print, streams, write};
 use crate::base::vocabulary::Exit;
@@ -20,7 +21,7 @@ use crate::engine::repair_loop::{
 use crate::engine::{Failure, repair_loop};
 use clap::{Arg, Args};
 pub(super) use documents::{LoopDocument, ReviewRequest, Unexplained};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use words::Form;
 
 /// `vplan loop`
@@ -44,8 +45,9 @@ pub struct Loop {
     /// failure its exit code decides nothing; where the gate asks for confirmations it is asked to
     /// review what has passed, too: 0 and no change confirms; `STUCK: why` as its last line, or in
     /// the file that `VPLAN_STUCK` names, ends the loop.
+    /// Without it the fixes of the failing checks repair, as in `vplan fix`, and nothing reviews.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = LOOP)]
-    pub fix: OsString,
+    pub fix: Option<OsString>,
     /// The time limit of one repair.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = LOOP)]
     pub fix_timeout: u64,
@@ -96,7 +98,8 @@ fn not_in_a_loop(arg: Arg) -> Arg {
 /// that is full).
 pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let (argv, env) = words_of("--fix", command(&args.fix)?)?;
+    let fixer = args.fix.as_ref().map(|fix| fixer(fix, args)).transpose()?;
+    no_single_run(&args.run, "loop")?;
     // Rounds are shown to people only; the answer is the one JSON document.
     let shown = (format == Format::Text).then_some(Format::Text);
     let mut verify = args.run.verified()?;
@@ -105,13 +108,7 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
     streams(&args.run, shown)?;
     let asked = LoopRequest {
         verify,
-        fixer: FixerCommand {
-            shown: visible(args.fix.as_encoded_bytes()),
-            argv,
-            env,
-            timeout_ms: args.fix_timeout,
-            ending: args.feedback.ending(),
-        },
+        fixer,
         max_rounds: args.max_rounds,
     };
     let talks = format == Format::Text && !terminal.quiet;
@@ -130,7 +127,8 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
         LoopProgress::Turn(turn, record) if talks => {
             terminal.say(&words::turn(turn, record, args.fix_timeout, terminal.color));
         }
-        LoopProgress::Turn(..) => {}
+        LoopProgress::Fixed(record) if talks => terminal.say(&fixed(record, terminal.color)),
+        LoopProgress::Turn(..) | LoopProgress::Fixed(_) => {}
         LoopProgress::Failed(failure) => terminal.failure(failure),
     };
     let outcome = repair_loop(
@@ -147,6 +145,18 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
     );
     view.close();
     Ok(answer(&outcome?, format, args, terminal))
+}
+
+/// Reads the command that repairs.
+fn fixer(fix: &OsStr, args: &Loop) -> Result<FixerCommand, Failure> {
+    let (argv, env) = words_of("--fix", command(fix)?)?;
+    Ok(FixerCommand {
+        shown: visible(fix.as_encoded_bytes()),
+        argv,
+        env,
+        timeout_ms: args.fix_timeout,
+        ending: args.feedback.ending(),
+    })
 }
 
 /// Prints how the loop ended, and gives the exit code.
@@ -179,7 +189,9 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
 
 /// Describes why the loop ended, after how many rounds and turns.
 fn summary(outcome: &LoopOutcome, color: bool) -> String {
-    let repairs = outcome.rounds.iter().filter(|l| l.fix.is_some()).count();
+    let repairs = outcome.rounds.iter();
+    let repairs = repairs.filter(|l| l.fix.is_some() || !l.fixes.is_empty());
+    let repairs = repairs.count();
     let reviews: usize = outcome.rounds.iter().map(|l| l.reviews.len()).sum();
     let tone = if outcome.stop == Stop::Passed {
         Tone::Good

@@ -9,6 +9,7 @@ pub mod details;
 pub mod diff;
 pub mod explain;
 pub mod feedback;
+pub mod fix;
 pub mod fmt;
 pub mod gate;
 pub mod gc;

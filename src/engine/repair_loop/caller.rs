@@ -7,6 +7,7 @@ use crate::base::word::Word;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::fixer::{Fixed, Fixer};
 use crate::engine::failure::Failure;
+use crate::engine::fix::FixRecord;
 use crate::engine::request::VerifyRequest;
 use crate::engine::verify::{Progress, Verified};
 use crate::run::report::{Decision, Report};
@@ -21,8 +22,8 @@ pub struct LoopRequest {
     /// The verification of each round. Its `file`, `expect_digest`, `shard`, `attempt` and `status`
     /// concern a single run and do not apply to a loop.
     pub verify: VerifyRequest,
-    /// The program that repairs.
-    pub fixer: FixerCommand,
+    /// The program that repairs; without one, the fixes of the contract do.
+    pub fixer: Option<FixerCommand>,
     /// The most verifications.
     pub max_rounds: u32,
 }
@@ -52,6 +53,8 @@ pub enum LoopProgress<'a> {
     Verified(&'a Verified),
     /// The fixer's turn has ended.
     Turn(Turn, &'a TurnRecord),
+    /// A fix of the contract has ended.
+    Fixed(&'a FixRecord),
     /// The loop ends because of this failure.
     Failed(&'a Failure),
 }

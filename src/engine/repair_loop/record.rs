@@ -1,8 +1,8 @@
 //! Records the rounds of a loop.
 
 use crate::base::word::visible;
-use crate::effect::runner::fixer::{Fixed, FixerEnd};
-use crate::run::event::Interrupt;
+use crate::effect::runner::fixer::Fixed;
+use crate::engine::fix::{FixRecord, HowEnded};
 use crate::run::report::Decision;
 use crate::run::verdict::Verdict;
 use schemars::JsonSchema;
@@ -35,6 +35,8 @@ pub enum Stop {
     HistoryChanged,
     /// The fixer could not be started.
     FixerNotStarted,
+    /// A fix of the contract changed what it must not.
+    WroteOutside,
     /// A signal interrupted it.
     Interrupted,
 }
@@ -75,6 +77,9 @@ pub struct RoundRecord {
     /// The repair after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<TurnRecord>,
+    /// The fixes of the contract that ran after it, in order, where no fixer is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<FixRecord>,
     /// Whether nothing had changed since the round before.
     pub no_change: bool,
     /// The number of rounds of repair left.
@@ -148,38 +153,24 @@ impl TurnRecord {
             stuck,
         } = fixed;
         let place = |path: PathBuf| visible(path.as_os_str().as_encoded_bytes());
-        let mut repair = Self {
+        let HowEnded {
+            outcome,
+            exit_code,
+            reason,
+            signal,
+        } = HowEnded::of(how);
+        Self {
             duration_ms,
-            exit_code: None,
+            exit_code,
             feedback: place(feedback.to_owned()),
             leaked,
             log: log.map(|name| place(record.join("logs").join(name))),
             no_change,
-            outcome: "lost",
-            reason: None,
+            outcome,
+            reason,
             said,
-            signal: None,
+            signal,
             stuck,
-        };
-        match how {
-            FixerEnd::Exited(code) => (repair.outcome, repair.exit_code) = ("exited", Some(code)),
-            FixerEnd::Signalled(signal) => {
-                (repair.outcome, repair.signal) = ("signalled", Some(signal))
-            }
-            FixerEnd::TimedOut => repair.outcome = "timed_out",
-            FixerEnd::NotStarted(why) => {
-                (repair.outcome, repair.reason) = ("not_started", Some(visible(why.as_bytes())))
-            }
-            FixerEnd::Interrupted(signal) => {
-                let name = if signal == Interrupt::Int {
-                    "SIGINT"
-                } else {
-                    "SIGTERM"
-                };
-                (repair.outcome, repair.signal) = ("interrupted", Some(name.to_owned()));
-            }
-            FixerEnd::Lost => {}
         }
-        repair
     }
 }

@@ -4,6 +4,7 @@ use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest};
 use super::record::{RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
 use crate::base::vocabulary::Exit;
+use crate::contract::Contract;
 use crate::effect::repo::changes::{BaseRevision, ChangeSource};
 use crate::effect::runner::executor::Played;
 use crate::engine::failure::Failure;
@@ -16,7 +17,8 @@ use crate::engine::verify::{Caller, Progress, Verified, round};
 use crate::ledger::round::{Because, Change, RoundResult};
 use crate::ledger::{Ledger, Status};
 use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::request::ChangedFrom;
+use crate::plan::fixes::fix;
+use crate::plan::request::{ChangedFrom, ChangedIn};
 use crate::run::report::{Decision, Report};
 use crate::run::verdict::Verdict;
 use std::cell::RefCell;
@@ -125,6 +127,8 @@ impl Task<'_, '_> {
             memory,
             verify,
             watch,
+            asked,
+            rounds,
             ..
         } = self;
         let see = &mut caller.see;
@@ -135,7 +139,13 @@ impl Task<'_, '_> {
             events: None,
             played: caller.played.as_mut().map(Played::lent),
         };
-        let mut look = |session: &Session| watch.look(engine, session);
+        let is_first = rounds.is_empty();
+        let mut look = |session: &Session| {
+            if is_first && asked.fixer.is_none() {
+                can_be_mended(session)?;
+            }
+            watch.look(engine, session)
+        };
         let verified = round(engine, verify, of_round, Some(memory), &mut look)?;
         (caller.see)(LoopProgress::Verified(&verified));
         Ok(verified)
@@ -163,6 +173,7 @@ impl Task<'_, '_> {
             decision: report.decision,
             exit_code: report.verdict_code.unwrap_or(report.exit_code),
             fix: None,
+            fixes: Vec::new(),
             no_change: report.no_change.unwrap_or(false),
             retries_remaining: report.retries_remaining,
             reviews: Vec::new(),
@@ -267,4 +278,23 @@ impl Task<'_, '_> {
             undone: self.watch.undone,
         }
     }
+}
+
+/// Checks that there are fixes in the contract, and that they may work where they are verified.
+fn can_be_mended(session: &Session) -> Result<(), Failure> {
+    let contract = session.contract();
+    let is_there = |contract: &Contract| contract.checks.iter().any(|check| fix(check).is_some());
+    if !contract.is_some_and(is_there) {
+        let message = "no check of the contract has a `fix`, and `--fix` names no command";
+        return Err(Failure::usage("vplan::loop::no_fixer", message).help(
+            "write `fix COMMAND` in a check, or name a program that repairs: `--fix COMMAND`",
+        ));
+    }
+    if session.request.changed_in == Some(ChangedIn::Index) {
+        let message =
+            "the fixes of the contract change the work tree, and what is staged is verified";
+        return Err(Failure::usage("vplan::loop::staged", message)
+            .help("`vplan fix --staged` mends what is staged"));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Runs one turn of the fixer: what it is given, and what it changed.
 
-use super::caller::LoopProgress;
+use super::caller::{FixerCommand, LoopProgress};
 use super::record::{Review, Stop, Turn, TurnRecord};
 use super::task::{End, Task};
 use crate::base::vocabulary::Exit;
@@ -10,19 +10,25 @@ use crate::effect::os::files;
 use crate::effect::os::process::program::Root;
 use crate::effect::runner::fixer::Fixer;
 use crate::engine::failure::Failure;
+use crate::engine::fix::{Mended, mend};
 use crate::engine::request::MAX_OUTPUT;
 use crate::engine::round::Keeper;
 use crate::engine::subject::Subject;
 use crate::engine::verify::Verified;
 use crate::ledger::round::{Change, RoundResult};
 use crate::ledger::{Contents, Status};
+use crate::run::event::Interrupt;
 use crate::run::report::Decision;
 
 impl Task<'_, '_> {
     /// Has the fixer repair what failed. Returns how the loop ends, if it does.
     pub(super) fn repaired(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
+        let asked = self.asked;
+        let Some(fixer) = &asked.fixer else {
+            return self.mended(verified);
+        };
         let feedback = (self.caller.feedback)(&verified.report);
-        let repair = self.turn(verified, Turn::Repair, &feedback)?;
+        let repair = self.turn(fixer, verified, Turn::Repair, &feedback)?;
         let end = self.broken_off(&repair, verified)?;
         let no_change = repair.no_change;
         if let Some(line) = self.rounds.last_mut() {
@@ -39,6 +45,37 @@ impl Task<'_, '_> {
         Ok(end)
     }
 
+    /// Has the fixes of the contract mend what failed. Returns how the loop ends, if it does.
+    fn mended(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
+        let see = &mut self.caller.see;
+        let mended = mend(verified, &self.verify, &mut |record| {
+            see(LoopProgress::Fixed(record));
+        })?;
+        let changed = mended.as_ref().is_some_and(|m| !m.changed().is_empty());
+        let is_outside = mended.as_ref().is_some_and(Mended::is_outside);
+        let interrupted = mended.as_ref().and_then(|m| m.interrupted);
+        if let Some(line) = self.rounds.last_mut() {
+            line.fixes = mended.map(|m| m.fixes).unwrap_or_default();
+        }
+        if let Some(signal) = interrupted {
+            let exit = match signal {
+                Interrupt::Int => Exit::Interrupted,
+                Interrupt::Term => Exit::Terminated,
+            };
+            return Ok(Some(End::new(Stop::Interrupted, exit, Decision::Retry)));
+        }
+        if is_outside {
+            let stop = Stop::WroteOutside;
+            return Ok(Some(End::new(stop, Exit::Failed, Decision::Escalate)));
+        }
+        if !changed {
+            self.noted(Status::Stuck, verified)?;
+            let stop = Stop::NoChange;
+            return Ok(Some(End::new(stop, Exit::Escalated, Decision::Escalate)));
+        }
+        Ok(None)
+    }
+
     /// Has the fixer look at work that has passed, until it is confirmed as often as it must, or
     /// has changed.
     pub(super) fn reviewed(
@@ -46,11 +83,20 @@ impl Task<'_, '_> {
         round: u32,
         verified: &mut Verified,
     ) -> Result<Option<End>, Failure> {
+        let asked = self.asked;
+        let Some(fixer) = &asked.fixer else {
+            // Nobody looks at it a second time.
+            return Ok(Some(End::new(
+                Stop::NotConfirmed,
+                Exit::Unconfirmed,
+                Decision::Reverify,
+            )));
+        };
         let once_more = (round >= self.asked.max_rounds)
             .then(|| End::new(Stop::MaxRounds, Exit::Exhausted, Decision::Fail));
         loop {
             let request = (self.caller.review)(&verified.report);
-            let turn = self.turn(verified, Turn::Review, &request)?;
+            let turn = self.turn(fixer, verified, Turn::Review, &request)?;
             let end = self.broken_off(&turn, verified)?;
             let agrees = end.is_none() && turn.exit_code == Some(0) && turn.no_change;
             let no_change = turn.no_change;
@@ -108,10 +154,8 @@ impl Task<'_, '_> {
         match repair.outcome {
             "not_started" => {
                 let why = repair.reason.clone().unwrap_or_default();
-                let message = format!(
-                    "the fixer `{}` could not be started: {why}",
-                    self.asked.fixer.shown
-                );
+                let shown = self.asked.fixer.as_ref().map_or("", |fixer| &fixer.shown);
+                let message = format!("the fixer `{shown}` could not be started: {why}");
                 let failure = Failure::new(Exit::Setup, "vplan::loop::fixer", message);
                 (self.caller.see)(LoopProgress::Failed(&failure));
                 Ok(Some(End::new(
@@ -171,7 +215,13 @@ impl Task<'_, '_> {
     }
 
     /// Starts the fixer, and waits for its end.
-    fn turn(&mut self, verified: &Verified, turn: Turn, text: &str) -> Result<TurnRecord, Failure> {
+    fn turn(
+        &mut self,
+        fixer: &FixerCommand,
+        verified: &Verified,
+        turn: Turn,
+        text: &str,
+    ) -> Result<TurnRecord, Failure> {
         let Verified {
             report,
             session,
@@ -184,7 +234,7 @@ impl Task<'_, '_> {
         } else {
             "review"
         };
-        let path = record.join(format!("{name}.{}", self.asked.fixer.ending));
+        let path = record.join(format!("{name}.{}", fixer.ending));
         let stuck = record.join("stuck.txt");
         let failed = |what: &str, e: &dyn std::fmt::Display| {
             Failure::new(Exit::Setup, "vplan::loop::record", format!("{what}: {e}"))
@@ -194,7 +244,7 @@ impl Task<'_, '_> {
         let root = Root::open(&session.site.root)
             .map_err(|e| failed("the repository cannot be opened", &e))?;
         let environment = Environment::of_this_process(&root, self.verify.grants.clone());
-        let mut env = self.asked.fixer.env.clone();
+        let mut env = fixer.env.clone();
         env.insert(
             "VPLAN_FEEDBACK".to_owned(),
             Word::new(path.as_os_str().as_encoded_bytes()),
@@ -213,10 +263,10 @@ impl Task<'_, '_> {
             root: &root,
             environment: &environment,
             granted: &granted,
-            argv: &self.asked.fixer.argv,
+            argv: &fixer.argv,
             env,
             feedback: text.as_bytes(),
-            limit_ms: self.asked.fixer.timeout_ms,
+            limit_ms: fixer.timeout_ms,
             max_output: self.verify.max_output.unwrap_or(MAX_OUTPUT),
             logs: &record.join("logs"),
             stuck: &stuck,

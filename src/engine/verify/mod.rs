@@ -37,6 +37,7 @@ use crate::effect::store::reuse::other_runs::RunMark;
 use crate::effect::store::reuse::results::{Results, unavailable};
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
+use crate::engine::staged::complete;
 use crate::engine::staged::linked::Linked;
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
@@ -113,6 +114,7 @@ pub(super) fn round(
     memory: Option<&RefCell<Ledger>>,
     look: Look<'_>,
 ) -> Result<Verified, Failure> {
+    complete(engine, &engine.locate()?)?;
     let planned = planned(engine, asked, memory.is_some(), look)?;
     let judge = planned
         .session

@@ -54,6 +54,7 @@ pub(super) fn stop(stop: Stop) -> &'static str {
         Stop::HistoryChanged => "what has changed cannot be told any more",
         Stop::FixerNotStarted => "the fixer could not be started",
         Stop::Interrupted => "interrupted",
+        Stop::WroteOutside => "a fix changed what it must not",
     }
 }
 

@@ -71,6 +71,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => run::feedback::Feedback,
            command::r#loop::Unexplained<'static>,
            command::r#loop::ReviewRequest<'static>;
+    Written "fix" ["fix"] "the fixes of failing checks, and the verification after them"
+        => command::fix::FixDocument<'static>;
     Written "fmt" ["fmt"] "the layout of contracts"
         => command::fmt::FmtDocument<'static>;
     Written "gate" ["gate"] "a round that was recorded, how subjects stand, where one begins, what was accepted or forgotten"

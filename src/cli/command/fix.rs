@@ -1,0 +1,175 @@
+//! `vplan fix`: has the fixes of failing checks mend them, and verifies again.
+
+mod words;
+
+use super::format;
+use super::run::{print, streams, write};
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::cli::args::{Format, Global, Run};
+use crate::cli::progress::View;
+use crate::cli::terminal::Terminal;
+use crate::engine::fix::{FixCaller, FixProgress, FixRecord};
+use crate::engine::{Failure, fix, staged};
+use crate::run::report::Report;
+use clap::{Arg, Args};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+pub(super) use words::fixed;
+use words::summary;
+
+/// `vplan fix`
+#[derive(Debug, Args)]
+#[command(
+    mut_args(not_in_a_fix),
+    after_help = "Examples:\n  \
+        vplan fix                 what fails of this change\n  \
+        vplan fix lint            this check, if it fails\n  \
+        vplan fix --staged        what is staged, for a commit\n\n\
+        The contract says what mends a check: `fix COMMAND` (`vplan help language`). A fix may change what the conditions around \
+        its check select, and what its check may write.\n\n\
+        Exit codes: 0 nothing to fix, or passed afterwards; 2 usage, also a staged file with changes that are not staged; 40 a fix \
+        changed what it must not; otherwise as `vplan run` after the fixes."
+)]
+pub struct Fix {
+    /// The verification before and after.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// Options of a single run, which neither a fix nor a loop takes.
+fn not_in_a_fix(arg: Arg) -> Arg {
+    let single = [
+        "plan",
+        "allow_drift",
+        "plan_as_is",
+        "expect_digest",
+        "shard",
+        "attempt",
+        "subject",
+        "status",
+        "events",
+        "keep_going",
+    ];
+    if single.contains(&arg.get_id().as_str()) {
+        arg.hide(true)
+    } else {
+        arg
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FixDocument<'a> {
+    /// The files that are changed now, ascending; none where nothing of it was kept.
+    changed: &'a [RepoPath],
+    /// The exit code.
+    exit_code: u8,
+    /// The fixes that ran, in order.
+    fixes: &'a [FixRecord],
+    /// The verification that counts: after the fixes, or the only one.
+    report: &'a Report,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+    /// The checks that failed at first and have no fix.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    without: &'a [String],
+}
+
+/// Refuses the options of a run that is repeated as it is, or counted.
+///
+/// # Errors
+/// One of them is there: exit 2.
+pub(super) fn no_single_run(run: &Run, command: &str) -> Result<(), Failure> {
+    let saved = &run.saved;
+    let found = [
+        ("--plan", saved.plan.is_some()),
+        ("--expect-digest", saved.expect_digest.is_some()),
+        ("--shard", saved.shard.is_some()),
+        ("--events", run.events.is_some()),
+        ("--attempt", run.attempt != 1),
+    ];
+    match found.iter().find(|(_, is_there)| *is_there) {
+        Some((flag, _)) => {
+            let message =
+                format!("`{flag}` is of a single run, and `vplan {command}` runs several");
+            Err(Failure::usage("vplan::usage::single_run", message)
+                .help("it is an option of `vplan run`"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Verifies, fixes what failed, and verifies again.
+///
+/// # Errors
+/// Whatever keeps the verification from being made or begun, and what was mended from being kept.
+pub fn run(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failure> {
+    let engine = global.engine();
+    let apart = |failure| staged::in_view(&engine, args.run.records.as_deref(), failure);
+    let code = run_here(global, args, terminal).map_err(apart);
+    staged::leave(&engine);
+    code
+}
+
+fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    no_single_run(&args.run, "fix")?;
+    if args.run.round.subject.is_some() || args.run.round.status.is_some() {
+        let message = "`vplan fix` counts no rounds";
+        return Err(Failure::usage("vplan::usage::single_run", message)
+            .help("`vplan loop --subject NAME` without `--fix` does, with the same fixes"));
+    }
+    let shown = (format == Format::Text).then_some(Format::Text);
+    let asked = args.run.verified()?;
+    streams(&args.run, shown)?;
+    let talks = format == Format::Text && !terminal.quiet;
+    let mut view = View::new(args.run.progress, terminal);
+    let mut see = |progress: FixProgress<'_>| match progress {
+        FixProgress::Verifying(progress) => view.see(progress),
+        FixProgress::Verified(verified) => {
+            let seen = view.close();
+            if talks {
+                print(verified, &args.run, (shown, false), &seen, terminal);
+            }
+        }
+        FixProgress::Fixed(record) if talks => terminal.say(&fixed(record, terminal.color)),
+        FixProgress::Fixed(_) => {}
+    };
+    let outcome = fix(
+        &global.engine().with_observer(terminal),
+        &asked,
+        FixCaller {
+            see: &mut see,
+            tick: View::tick(args.run.progress, terminal),
+        },
+    );
+    view.close();
+    let outcome = outcome?;
+    if shown.is_some() && !talks {
+        let none = BTreeMap::new();
+        print(&outcome.last, &args.run, (shown, false), &none, terminal);
+    }
+    let exit = match write(&outcome.last, &args.run, None, terminal) {
+        // A requested document could not be written.
+        code if code != outcome.last.report.exit_code && outcome.exit == Exit::Success.code() => {
+            code
+        }
+        _ => outcome.exit,
+    };
+    if format == Format::Json {
+        terminal.print_json(&FixDocument {
+            changed: &outcome.changed,
+            exit_code: exit,
+            fixes: &outcome.fixes,
+            report: &outcome.last.report,
+            version: 1,
+            without: &outcome.without,
+        });
+    } else if talks || exit != Exit::Success.code() {
+        terminal.say(&summary(&outcome, exit, terminal.color));
+    }
+    Ok(exit)
+}

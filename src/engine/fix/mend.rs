@@ -1,0 +1,229 @@
+//! Runs the fixes of the checks that failed, one after the other, and looks what each one changed.
+
+use super::record::FixRecord;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::contract::Contract;
+use crate::effect::git::Git;
+use crate::effect::git::error::GitError;
+use crate::effect::git::own_files::OwnFiles;
+use crate::effect::git::snapshot::Snapshot;
+use crate::effect::os::environment::Environment;
+use crate::effect::os::process::program::Root;
+use crate::effect::repo::{baseline, lockfile};
+use crate::effect::runner::fixer::{self, FixRun, FixerEnd, Mending};
+use crate::engine::failure::Failure;
+use crate::engine::open::Session;
+use crate::engine::request::{MAX_OUTPUT, VerifyRequest, deny};
+use crate::engine::verify::Verified;
+use crate::plan::facts::Facts;
+use crate::plan::fixes::{bare_step, contract_of_fixes, fix, may_change, plan_of_fixes};
+use crate::plan::{Origin, Step};
+use crate::run::event::Interrupt;
+use std::collections::BTreeSet;
+
+/// The mode of a regular file.
+const FILES: [u32; 2] = [0o100_644, 0o100_755];
+
+/// What the fixes of a run's failing checks did.
+#[derive(Debug)]
+pub(in crate::engine) struct Mended {
+    /// Each fix that ran, in order.
+    pub fixes: Vec<FixRecord>,
+    /// vplan was interrupted meanwhile.
+    pub interrupted: Option<Interrupt>,
+    /// The tree before and after all of them.
+    pub before: Snapshot,
+    pub after: Snapshot,
+}
+
+impl Mended {
+    /// Returns the files that the fixes changed and that differ now, ascending.
+    pub fn changed(&self) -> Vec<RepoPath> {
+        let told: BTreeSet<&RepoPath> = self.fixes.iter().flat_map(|fix| &fix.changed).collect();
+        let mut changed = self.before.differences(&self.after);
+        changed.retain(|path| told.contains(path));
+        changed
+    }
+
+    /// Whether a fix changed what it must not.
+    pub fn is_outside(&self) -> bool {
+        self.fixes.iter().any(|fix| !fix.outside.is_empty())
+    }
+}
+
+/// Returns the checks of the contract that failed in a run, in its order.
+pub(in crate::engine) fn failing(verified: &Verified) -> Vec<&str> {
+    let Verified { report, plan, .. } = verified;
+    let mut failing: Vec<&str> = Vec::new();
+    for record in report.steps.iter().filter(|r| r.status.is_failure()) {
+        let step = plan.find(&record.id).map(|index| plan.step(index));
+        let check = step
+            .filter(|s| s.origin == Origin::Contract)
+            .map(Step::check);
+        failing.extend(check.filter(|check| !failing.contains(check)));
+    }
+    failing
+}
+
+/// Whether a check of a contract has a fix.
+pub(in crate::engine) fn has_fix(contract: &Contract, id: &str) -> bool {
+    let mut checks = contract.checks.iter();
+    checks.any(|check| check.id == id && fix(check).is_some())
+}
+
+/// Runs the fixes of the checks that failed in a run, up to one that changes what it must not. `None`
+/// where no failing check has one.
+///
+/// # Errors
+/// The tree is not known, or a fix cannot be run.
+pub(in crate::engine) fn mend(
+    verified: &Verified,
+    asked: &VerifyRequest,
+    see: &mut dyn FnMut(&FixRecord),
+) -> Result<Option<Mended>, Failure> {
+    let session = &verified.session;
+    let Some(contract) = session.contract() else {
+        return Ok(None);
+    };
+    let fixable = failing(verified).into_iter();
+    let fixable: BTreeSet<&str> = fixable.filter(|id| has_fix(contract, id)).collect();
+    let fixes = contract_of_fixes(contract, &fixable);
+    let plan = session.compiled(Some(&fixes), &session.request, &mut Facts::default())?;
+    let plan = plan_of_fixes(plan, &fixable);
+    deny(&plan, &asked.plan.deny)?;
+    if plan.steps.is_empty() {
+        return Ok(None);
+    }
+    let git = session.git().ok_or_else(|| {
+        let message = "what a fix changes is known in a git repository only";
+        Failure::usage("vplan::fix::no_git", message)
+    })?;
+    let root = Root::open(&session.site.root).map_err(|e| failed(&e))?;
+    let runs = Runs {
+        git,
+        session,
+        contract,
+        asked,
+        environment: Environment::of_this_process(&root, asked.grants.clone()),
+        root,
+        record: std::path::absolute(&verified.record).unwrap_or_else(|_| verified.record.clone()),
+    };
+    let before = runs.look()?;
+    let mut last = before.clone();
+    let mut mended = Vec::new();
+    let mut interrupted = None;
+    for steps in plan.steps.chunk_by(|a, b| a.check() == b.check()) {
+        let (ended, now, record) = runs.run(steps, &last)?;
+        last = now;
+        see(&record);
+        let is_over = !record.outside.is_empty() || ended.is_some();
+        interrupted = ended;
+        mended.push(record);
+        if is_over {
+            break;
+        }
+    }
+    Ok(Some(Mended {
+        fixes: mended,
+        interrupted,
+        before: before.tree,
+        after: last.tree,
+    }))
+}
+
+/// The tree and git's own files.
+#[derive(Clone)]
+struct Look {
+    tree: Snapshot,
+    own: OwnFiles,
+}
+
+/// What all fixes are given.
+struct Runs<'a> {
+    git: &'a Git,
+    session: &'a Session,
+    contract: &'a Contract,
+    asked: &'a VerifyRequest,
+    environment: Environment,
+    root: Root,
+    record: std::path::PathBuf,
+}
+
+impl Runs<'_> {
+    fn look(&self) -> Result<Look, Failure> {
+        let unknown = |e: GitError| {
+            let message = format!("what a fix changes cannot be known: {e}");
+            Failure::new(Exit::Setup, "vplan::fix::tree", message)
+        };
+        Ok(Look {
+            tree: self.git.snapshot().map_err(unknown)?,
+            own: self.git.own_files().map_err(unknown)?,
+        })
+    }
+
+    /// Runs the steps of the fix of one check.
+    fn run(
+        &self,
+        steps: &[Step],
+        before: &Look,
+    ) -> Result<(Option<Interrupt>, Look, FixRecord), Failure> {
+        let (id, command) = steps
+            .first()
+            .map_or(("", ""), |s| (s.check(), s.command.as_str()));
+        let FixRun {
+            steps: mut ends,
+            interrupted,
+        } = fixer::mend(Mending {
+            root: &self.root,
+            environment: &self.environment,
+            steps: steps.iter().map(bare_step).collect(),
+            max_output: self.asked.max_output.unwrap_or(MAX_OUTPUT),
+            logs: &self.record.join("logs"),
+        })
+        .map_err(|e| failed(&e))?;
+        if let (Some(signal), Some(last)) = (interrupted, ends.iter_mut().flatten().last()) {
+            last.how = FixerEnd::Interrupted(signal);
+        }
+        let now = self.look()?;
+        let new = |path: &RepoPath| before.tree.file(path).is_none();
+        let differing = before.tree.differences(&now.tree);
+        let made: Vec<RepoPath> = differing.iter().filter(|p| new(p)).cloned().collect();
+        let hidden = self.git.hidden_here(&made);
+        let mut record = FixRecord::of(id, command, ends, &self.record);
+        record.changed = differing;
+        record.changed.retain(|path| !hidden.contains(path));
+        let step = steps.first();
+        let outside = record.changed.iter();
+        let outside = outside.filter(|path| !self.may(step, path, [before, &now]));
+        record.outside = outside.map(ToString::to_string).collect();
+        record.outside.extend(now.own.differences(&before.own));
+        record.outside.sort();
+        Ok((interrupted, now, record))
+    }
+
+    /// Whether the fix of a check may make a file what it is: no link, and nothing that decides what
+    /// is verified.
+    fn may(&self, step: Option<&Step>, path: &RepoPath, looks: [&Look; 2]) -> bool {
+        let is_file = |look: &&Look| {
+            look.tree
+                .file(path)
+                .is_none_or(|(mode, _)| FILES.contains(&mode))
+        };
+        let main = &self.session.contract_path;
+        let imports = self.contract.imports.iter();
+        let decides = imports
+            .filter_map(|import| import.path.as_ref())
+            .any(|p| p == path)
+            || [main, &lockfile::path_for(main), &baseline::path_for(main)].contains(&path)
+            || (path.name().ends_with(b".test.vplan"));
+        looks.iter().all(is_file)
+            && !decides
+            && step.is_some_and(|step| may_change(self.contract, step, path))
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Failure {
+    let message = format!("the fix could not be run: {error}");
+    Failure::new(Exit::Setup, "vplan::fix::run", message)
+}
