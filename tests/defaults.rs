@@ -68,7 +68,7 @@ check there {
 ",
     );
     for folder in ["a", "b"] {
-        project.write(&format!("{folder}/x"), "");
+        project.write(format!("{folder}/x"), "");
     }
     let steps = steps(&project);
     let own = step(&steps, "own");

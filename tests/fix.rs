@@ -233,6 +233,36 @@ fn names_and_all_select_as_in_a_run() {
 }
 
 #[test]
+fn the_changed_files_are_those_of_the_check_also_where_only_the_fix_takes_them() {
+    let contract = STYLE.replace("lint sh bin/lint {changed}", "lint sh bin/lint src/a src/b");
+    let project = project(&contract, MEND);
+    project
+        .write("src/a", "BAD 2\n")
+        .write("docs/d", "changed\n");
+    let plan = project.run(&["plan", "--format", "json"]).json();
+    assert_eq!(
+        plan["facts"],
+        json!([]),
+        "it asks nothing of the repository"
+    );
+    let answer = project.run(&["fix", "--format", "json"]).exits(0).json();
+    assert_eq!(answer["fixes"][0]["command"], "sh bin/mend src/a");
+}
+
+#[test]
+fn what_a_named_check_needs_is_verified_and_not_mended() {
+    let contract = "vplan 1\ncheck first {\n  run test -e src/first\n  fix touch src/first\n  writes \"src/**\"\n}\ncheck second {\n  run test -e src/second\n  fix touch src/second\n  writes \"src/**\"\n  needs first\n}\n";
+    let project = project(contract, MEND);
+    let answer = project
+        .run(&["fix", "second", "--format", "json"])
+        .exits(40)
+        .json();
+    assert_eq!(fixes(&answer), []);
+    project.run(&["fix", "first"]).exits(0);
+    project.run(&["fix", "second"]).exits(0);
+}
+
+#[test]
 fn what_still_fails_ends_as_a_run_would() {
     let contract = "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit {\n    test false\n    fix true\n  }\n  check built {\n    compile false\n    fix no-such-program-at-all\n  }\n  check plain {\n    run false\n  }\n}\n";
     for (name, code) in [("unit", 42), ("built", 41), ("plain", 40)] {

@@ -366,3 +366,21 @@ fn a_file_system_inside_the_repository() {
     let ran = project.vplan(&["run", "--staged"]).under(&mounting).run();
     ran.exits(40).says("in a checkout");
 }
+
+#[test]
+fn what_is_mended_in_a_checkout_is_staged() {
+    if !refuses() {
+        return;
+    }
+    let project = of(
+        "vplan 1\nwhenChangedAny \"src/**\" {\n  check good {\n    shell ! grep -rq bad src\n    fix sed -i s/bad/good/ {changed}\n  }\n}\n",
+    );
+    stage(&project, "src/a", "bad, mended\n");
+    project.write("src/b", "bad, and not staged\n");
+    let ran = without_overlays(&project, &["fix", "--staged", "--format", "json"]).run();
+    assert_eq!(ran.exits(0).json()["changed"], serde_json::json!(["src/a"]));
+    assert_eq!(project.git(&["show", ":src/a"]), "good, mended");
+    assert_eq!(project.read("src/a"), "good, mended\n");
+    assert_eq!(project.read("src/b"), "bad, and not staged\n");
+    assert_eq!(left(&project), 0);
+}

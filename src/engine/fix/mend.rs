@@ -18,6 +18,7 @@ use crate::engine::request::{MAX_OUTPUT, VerifyRequest, deny};
 use crate::engine::verify::Verified;
 use crate::plan::facts::Facts;
 use crate::plan::fixes::{bare_step, contract_of_fixes, fix, may_change, plan_of_fixes};
+use crate::plan::request::Selector;
 use crate::plan::{Origin, Step};
 use crate::run::event::Interrupt;
 use std::collections::BTreeSet;
@@ -72,6 +73,13 @@ pub(in crate::engine) fn has_fix(contract: &Contract, id: &str) -> bool {
     checks.any(|check| check.id == id && fix(check).is_some())
 }
 
+/// Whether a check is among those that are named, where any are: what these need is verified, and not
+/// mended.
+fn is_asked_for(contract: &Contract, id: &str, names: &[Selector]) -> bool {
+    let mut checks = contract.checks.iter().filter(|check| check.id == id);
+    names.is_empty() || checks.any(|check| names.iter().any(|name| name.selects(id, &check.tags)))
+}
+
 /// Runs the fixes of the checks that failed in a run, up to one that changes what it must not. `None`
 /// where no failing check has one.
 ///
@@ -86,8 +94,10 @@ pub(in crate::engine) fn mend(
     let Some(contract) = session.contract() else {
         return Ok(None);
     };
-    let fixable = failing(verified).into_iter();
-    let fixable: BTreeSet<&str> = fixable.filter(|id| has_fix(contract, id)).collect();
+    let failing = failing(verified).into_iter();
+    let fixable: BTreeSet<&str> = failing
+        .filter(|id| has_fix(contract, id) && is_asked_for(contract, id, &asked.plan.names))
+        .collect();
     let fixes = contract_of_fixes(contract, &fixable);
     let plan = session.compiled(Some(&fixes), &session.request, &mut Facts::default())?;
     let plan = plan_of_fixes(plan, &fixable);

@@ -348,7 +348,7 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
             globs.collect::<Vec<_>>().join(" ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
-        (Some(Value::Command(command)), _) => shown(&command.to_text()),
+        (Some(Value::Command(command)), _) => shown(command.to_text()),
         (None, Unset::AtMost(n)) => format!("unset ({n})"),
         (None | Some(Value::Flag), _) => "none".to_owned(),
     }
