@@ -101,8 +101,8 @@ mod tests {
     use crate::arbitrary::plan::{plain_check, plain_contract};
     use crate::base::glob::{Glob, Item, ItemContent, Selection};
     use crate::base::index::Index as _;
-    use crate::base::span::SourceId;
-    use crate::contract::{Condition, ConditionIndex, Placement, Test};
+    use crate::base::span::{Place, SourceId};
+    use crate::contract::{Condition, ConditionIndex, Placement, Sought, Test};
 
     fn path(text: &str) -> RepoPath {
         RepoPath::parse(text.as_bytes()).unwrap()
@@ -122,7 +122,7 @@ mod tests {
         let mut check = plain_check("a");
         let condition = |test| Condition {
             line: 1,
-            source: SourceId(0),
+            place: Place::default(),
             test,
         };
         let place = |conditions: &[usize]| Placement {
@@ -142,7 +142,7 @@ mod tests {
             Test::ChangedAny(of("src/**")),
             Test::ChangedOnly(of("**/*.rs")),
             Test::ChangedNone(of("docs/**")),
-            Test::Exists(vec![path("made")]),
+            Test::Exists(vec![Sought::Path(path("made"))]),
         ]
         .map(condition)
         .into_iter()
