@@ -260,3 +260,45 @@ fn granted_variables_reach_it_and_are_masked() {
         "the value was there, masked"
     );
 }
+
+#[test]
+fn it_is_asked_last_in_its_tier_unless_something_waits_for_it() {
+    let project = Project::contract(
+        r#"vplan 1
+judge-with ./judge
+check first {
+  judge "Is it?"
+}
+check clear {
+  judge "Is it clear?"
+}
+check early {
+  judge "Is it early?"
+}
+check a: true
+check waits {
+  run true
+  needs clear
+}
+tier 1 {
+  check b: true
+}
+sequence early -> a
+expect "judges behind all that does not wait for them" {
+  tier 1
+  plan clear waits early a first b
+}
+"#,
+    );
+    project.run(&["test"]).exits(0);
+    let text = std::fs::read_to_string(project.path("contracts/verify.vplan")).unwrap();
+    let other = text.replace(
+        "plan clear waits early a first b",
+        "plan first clear waits early a b",
+    );
+    project.write("contracts/verify.vplan", other);
+    project
+        .run(&["test"])
+        .exits(40)
+        .says("since a judge is asked last in its tier");
+}

@@ -22,6 +22,7 @@ pub struct Constraints {
     pub sequences: Vec<Vec<Vec<usize>>>,
     pub writers: Vec<usize>,
     pub setup: BTreeSet<usize>,
+    pub judges: BTreeSet<usize>,
     pub artifacts: Vec<Bundle>,
     pub preparing: Preparing,
     pub full: bool,
@@ -69,6 +70,7 @@ pub fn order(of: &Constraints) -> Ordered {
             .collect(),
         writers: typed(&of.writers),
         setup: of.setup.iter().copied().map(I::new).collect(),
+        judges: of.judges.iter().copied().map(I::new).collect(),
         artifacts: of.artifacts.iter().map(bundle).collect(),
         preparing: order::Preparing {
             files: preparing.files.iter().map(file).collect(),

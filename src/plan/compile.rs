@@ -19,6 +19,7 @@ use crate::base::index::Dense;
 use crate::base::matching::SHOWN;
 use crate::base::setting::Row;
 use crate::base::word::{Word, visible};
+use crate::check::Kind;
 use crate::contract::{Body, Check, CheckIndex, Contract, Placement, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -618,6 +619,9 @@ impl<'a> Input<'a> {
                 .collect(),
             writers: with(&|s| s.is_writer()),
             setup: with(&|s| s.setup).into_iter().collect(),
+            judges: with(&|s| s.kind == Kind::Judge && !self.request.in_version_1)
+                .into_iter()
+                .collect(),
             artifacts: artifact_bundles(&effects),
             preparing: self.preparing(&members, list),
             full: self.request.in_version_1,

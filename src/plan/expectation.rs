@@ -15,6 +15,7 @@ use super::select::ConditionResults;
 use super::{Omitted, Plan, Step};
 use crate::base::span::Place;
 use crate::base::word::visible;
+use crate::check::Kind;
 use crate::contract::draft::{End, RiskLevel};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
 use crate::contract::{CheckIndex, Contract, Sought};
@@ -363,6 +364,9 @@ impl<'v> View<'v> {
         let step = self.steps.get(name);
         let after = step.map(|s| s.after.as_slice()).unwrap_or_default();
         match after {
+            [] if step.is_some_and(|step| step.kind == Kind::Judge) => {
+                format!("{place}, since a judge is asked last in its tier")
+            }
             [] => format!("{place}, by the order of the file"),
             list => {
                 let shown: Vec<String> = list

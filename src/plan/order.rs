@@ -1,7 +1,7 @@
 //! Orders the steps, and records why one comes before another.
 //!
 //! Nodes are in base order. By tier first, then topologically; of the nodes that are ready
-//! the first goes first. The constraints, the stronger first: tiers, `sequence`, `needs`, `writes`,
+//! the first goes first, those that ask a judge after all others of their tier. The constraints, the stronger first: tiers, `sequence`, `needs`, `writes`,
 //! artifact settings, preparation. Each gives way to those before it.
 
 mod artifacts;
@@ -51,6 +51,8 @@ pub struct Constraints {
     pub writers: Vec<NodeIndex>,
     /// Nodes that are `setup`.
     pub setup: BTreeSet<NodeIndex>,
+    /// Nodes that ask a judge: they go last in their tier, as far as no other waits for them.
+    pub judges: BTreeSet<NodeIndex>,
     /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
     pub artifacts: Vec<Bundle>,
     /// The constraints of preparation: they give way to all others.
@@ -124,7 +126,11 @@ pub fn order(constraints: &Constraints) -> Ordered {
     strong.extend(writers::add(&mut graph, constraints));
     strong.extend(artifacts::add(&mut graph, tiers, &constraints.artifacts));
     let weak = preparing::add(&mut graph, constraints);
-    let order = sorted(&graph, tiers);
+    let awaited = awaited_judges(&graph, constraints);
+    let order = graph.sort(|node| {
+        let is_judge = constraints.judges.contains(&node);
+        (tiers[node], is_judge, is_judge && !awaited.contains(&node))
+    });
     let (after, prepared_by) = reduced::predecessors(&order, [&strong, &weak], constraints.full);
     Ordered {
         order,
@@ -132,6 +138,31 @@ pub fn order(constraints: &Constraints) -> Ordered {
         prepared_by,
         against_tiers,
     }
+}
+
+/// Returns the judges that another node of their tier waits for: where all that is ready are judges,
+/// they go first.
+fn awaited_judges(graph: &Graph, constraints: &Constraints) -> BTreeSet<NodeIndex> {
+    let Constraints { tiers, judges, .. } = constraints;
+    let mut awaited = BTreeSet::new();
+    if judges.is_empty() {
+        return awaited;
+    }
+    for tier in 0..=2 {
+        let is_waiting = |node: &NodeIndex| tiers[*node] == tier && !judges.contains(node);
+        let waiting = tiers.indices().filter(is_waiting);
+        let mut stack: Vec<_> = waiting.map(Graph::node).collect();
+        let mut seen = graph.each(false);
+        while let Some(node) = stack.pop() {
+            if std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            let judge = graph.thing(node).filter(|node| judges.contains(node));
+            awaited.extend(judge.filter(|judge| tiers[*judge] == tier));
+            stack.extend(graph.previous(node));
+        }
+    }
+    awaited
 }
 
 /// Makes one bundle for each two neighbouring groups that are present; those against the tiers are

@@ -11,6 +11,7 @@ use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::index::Index as _;
 use vplan::base::word::is_unsafe_to_show;
+use vplan::check::Kind;
 use vplan::contract::condition::holds;
 use vplan::contract::{Body, Check, CheckIndex, ConditionIndex, Contract, Test};
 use vplan::plan::digest::{digest, seal};
@@ -24,7 +25,7 @@ use vplan::plan::facts::{Certainty, FactAnswer, Question};
 use vplan::plan::imply::{contradicts, implies};
 use vplan::plan::order::{Witness, check_order, witness};
 use vplan::plan::request::Selector;
-use vplan::plan::{Origin, Plan, StepIndex};
+use vplan::plan::{Origin, Plan, Step, StepIndex};
 
 /// A compilation in which every check has a name, so that none is merged into another.
 fn named() -> impl Strategy<Value = (Contract, Compilation)> {
@@ -612,10 +613,28 @@ proptest! {
         let mut explicit = Vec::new();
         let mut left: Vec<_> = plan.steps.iter().collect();
         explicit.extend(plan.steps.iter().filter(|s| s.origin == Origin::Explicit).map(|s| s.id.clone()));
+        // A judge goes last in its tier, behind those for which others wait.
+        let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
+        let mut awaited: BTreeSet<&str> = BTreeSet::new();
+        for step in plan.steps.iter().filter(|s| s.kind != Kind::Judge) {
+            let mut seen: BTreeSet<&str> = BTreeSet::new();
+            let mut stack: Vec<&str> = step.after.iter().map(String::as_str).collect();
+            while let Some(id) = stack.pop() {
+                if seen.insert(id) {
+                    stack.extend(by_id[id].after.iter().map(String::as_str));
+                }
+            }
+            awaited.extend(seen.into_iter().filter(|id| by_id[id].tier == step.tier));
+        }
+        let class = |s: &Step| match s.kind {
+            Kind::Judge if awaited.contains(s.id.as_str()) => 1,
+            Kind::Judge => 2,
+            _ => 0,
+        };
         let mut done: BTreeSet<&str> = BTreeSet::new();
         for step in &plan.steps {
             let ready = left.iter().filter(|s| s.after.iter().all(|a| done.contains(a.as_str())));
-            let first = ready.min_by_key(|s| (s.tier, base(s.check()))).unwrap();
+            let first = ready.min_by_key(|s| (s.tier, class(s), base(s.check()))).unwrap();
             prop_assert_eq!(&first.id, &step.id);
             left.retain(|s| s.id != step.id);
             done.insert(&step.id);

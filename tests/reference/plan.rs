@@ -545,8 +545,23 @@ impl World<'_> {
             }
         }
         self.prepare(&nodes, list, &mut table);
-        let order = sorted(&with_tiers(&table, tier), |n| (tier(n), n)).expect("no cycle");
-        let behind = closed(table);
+        let behind = closed(table.clone());
+        let is_judge = |n: usize| {
+            nodes[n]
+                .check
+                .is_some_and(|c| checks[c].kind == Kind::Judge)
+        };
+        // A judge goes last in its tier, behind those for which others wait.
+        let class = |n: usize| {
+            let waits = |m: usize| tier(m) == tier(n) && !is_judge(m) && behind[n][m];
+            match is_judge(n) {
+                false => 0,
+                true if (0..nodes.len()).any(waits) => 1,
+                true => 2,
+            }
+        };
+        let order =
+            sorted(&with_tiers(&table, tier), |n| (tier(n), class(n), n)).expect("no cycle");
         let names = |n: usize| {
             (0..nodes.len())
                 .filter(|a| behind[*a][n])
