@@ -1207,6 +1207,10 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("check unit.: true\n", &[("lang::bad_name", "unit.")]),
     ("each {\n  check a: b\n}\n", &[("lang::each_head", "each")]),
     (
+        "each p of 1 2 {\n  check a-{p}: b {p}\n  whenChangedAny \"{p}\" {\n    use a-{p}\n  }\n}\n",
+        &[("lang::each_head", "p of 1 2")],
+    ),
+    (
         "each p in {\n  check a-{p}: b\n}\n",
         &[("lang::missing_argument", "{")],
     ),

@@ -74,6 +74,7 @@ each a in 1 2 {
   run t 1 'y z' 'y z.c'
   run t 1 '$' '$.c'
   byRole tester {
+    use u-1
     check p-1 {
       file \"p/1.txt\" {
         contains \"[1]\"
@@ -85,6 +86,7 @@ each a in 1 2 {
   run t 2 'y z' 'y z.c'
   run t 2 '$' '$.c'
   byRole tester {
+    use u-2
     check p-2 {
       file \"p/2.txt\" {
         contains \"[2]\"
@@ -112,9 +114,9 @@ each n in 'a*' b.c 'd,e' 'f/g' {
   tier 1 {
     check t-{n} {
       run x {n}
+      describe \"of {n}\"
       tags {n} all
       exclusive {n}
-      describe \"of {n}\"
     }
   }
   sequence all -> t-{n}
@@ -132,15 +134,15 @@ risk r-b tier 1 p-b
 tier 1 {
   check t-a {
     run x a
+    describe \"of a\"
     tags a all
     exclusive a
-    describe \"of a\"
   }
   check t-b {
     run x b
+    describe \"of b\"
     tags b all
     exclusive b
-    describe \"of b\"
   }
 }
 sequence all -> t-a
@@ -304,7 +306,7 @@ fn rows_in_plans_explanations_and_tests() {
         .exits(0)
         .out()
         .to_owned();
-    assert!(kdl.contains("each pkg=web"), "{kdl}");
+    assert!(kdl.contains("each pkg=\"web\""), "{kdl}");
     project.write("p.kdl", &kdl);
     project
         .run(&["explain", "--changed", "packages/web/a.ts", "lint-web"])

@@ -262,12 +262,6 @@ fn syntax_of_other_languages_is_one_error_each() {
             "-->",
         ),
         (
-            "check test:unit: npm test\n",
-            "check_colon",
-            "`check test-unit: npm test`",
-            "check test:unit: npm test",
-        ),
-        (
             "jobs:\n  test:\n    runs-on: x\n    steps:\n      - run: npm test\ncheck a: x\n",
             "unknown_statement",
             "`check NAME: COMMAND`",

@@ -16,7 +16,7 @@ use crate::base::index::Dense;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::visible;
-use crate::contract::draft::Draft;
+use crate::contract::draft::{Draft, Rows};
 use crate::contract::validate::validate;
 use crate::contract::{Condition, Contract};
 use builder::{Builder, cut};
@@ -397,6 +397,7 @@ pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<
 fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();
     plain.path.clear();
+    plain.rows = Rows::default();
     plain.digest = crate::base::canon::Digest::of(b"");
     plain.conditions = Dense::default();
     for check in &mut plain.checks {

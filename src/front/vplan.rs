@@ -3,7 +3,7 @@
 use super::vplan_test::expect;
 use super::vplan_value::Values;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::hole::Escape;
+use crate::base::hole::{Escape, has_hole};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
@@ -270,6 +270,13 @@ impl Lowering<'_> {
         let named = node.statement.keyword == Keyword::Check;
         let name = if named { self.values.word(node) } else { None };
         if named && name.is_none() {
+            // What has a hole is some name all the same, which is not reported as unknown.
+            if node
+                .values()
+                .any(|arg| matches!(arg.value, Value::Word(word) if has_hole(word)))
+            {
+                self.draft.absent.push(String::new());
+            }
             return;
         }
         let place = name
@@ -390,6 +397,7 @@ impl Lowering<'_> {
                 "write one `import` for each file: which files a contract is made of is said in it",
             );
             self.values.sink.push(error);
+            self.draft.absent.push(String::new());
             return;
         }
         let (alias, below) = (

@@ -25,8 +25,8 @@ use vplan::plan::request::{Boundary, Request};
 const ITEMS: &[&str] = &[
     "check a#-‹x›: run ‹x› \"‹x›.y\" '{x}' w‹x›\n",
     "whenChangedAny \"d/‹x›/**\" \"!d/‹x›/no\" {\ncheck b#-‹x› {\nrun t ‹x›\nneeds all-*\nenv V=\"‹x› z\"\n}\n}\n",
-    "check c#-‹x› {\nrun c\ntags ‹x› t\ntimeout 1m30s\ndir \"d/‹x›\"\n}\n",
-    "tier 1 {\ncheck e#-‹x› {\ntest e ‹x›\nexclusive ‹x›\n}\n}\n",
+    "check c#-‹x› {\nrun c\ntags r-‹x› t\ntimeout 1m30s\ndir \"d/‹x›\"\n}\n",
+    "tier 1 {\ncheck e#-‹x› {\ntest e ‹x›\nexclusive r-‹x›\n}\n}\n",
     "run anonymous ‹x› #\n",
     "paths p#-‹x› = \"d/‹x›/**\"\nwhenChangedNone p#-‹x› {\ncheck f#-‹x›: f ‹x›\n}\n",
     "check g#-‹x›: g\nsequence g#-‹x› -> all-‹x›\n",

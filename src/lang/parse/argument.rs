@@ -584,7 +584,8 @@ impl<'a> Parser<'a> {
     pub(super) fn known_holes(&self) -> Vec<&'a str> {
         let eaches = self.frames.iter().map(|frame| &frame.node);
         let eaches = eaches.filter(|node| node.statement.keyword == Keyword::Each);
-        eaches.flat_map(each::names).collect()
+        let outer = self.around.iter().copied();
+        outer.chain(eaches.flat_map(each::names)).collect()
     }
 
     /// Returns the first hole of a text that is filled here.
@@ -666,7 +667,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Puts a letter into the place of each hole.
-fn without_holes(text: &str) -> Cow<'_, str> {
+pub(super) fn without_holes(text: &str) -> Cow<'_, str> {
     let mut shape = Cow::Borrowed(text);
     // From behind, so that the other ranges stay as they are.
     for (range, _) in holes(text).collect::<Vec<_>>().into_iter().rev() {

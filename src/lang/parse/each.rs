@@ -99,7 +99,7 @@ pub(super) fn each_help(rest: &str) -> String {
         .next()
         .map(|word| word.trim_end_matches([':', '=', ',']));
     let values: Vec<&str> = words
-        .filter(|word| !matches!(*word, "in" | "of" | "=" | ":"))
+        .filter(|word| !matches!(*word, "in" | "in-folders" | "of" | "=" | ":") && !word.contains('*'))
         .map(|word| word.trim_matches(['[', ']', ',', '(', ')']))
         .filter(|word| !word.is_empty())
         .collect();
@@ -357,6 +357,16 @@ impl<'a> Parser<'a> {
             "names, `in`, and what they stand for, are expected",
             &help,
         );
+        // Its block is read all the same, with the name that it may have.
+        let name = rest.split_whitespace().next();
+        let name = name.map(|word| word.trim_end_matches([':', '=', ',', '{']));
+        if let Some(name) = name.filter(|name| is_hole_name(name)) {
+            let start = offset + rest.offset(name);
+            parts.args.push(Arg {
+                span: Span::new(start, start + name.len()),
+                value: Value::Word(name),
+            });
+        }
         if rest.trim_end().ends_with('{') {
             let open = offset + rest.trim_end().len();
             parts.open = Some(Span::new(open - 1, open));

@@ -3,7 +3,7 @@
 //! something else.
 
 use super::line::{self, Line};
-use super::meant::meant;
+use super::meant::{meant, meant_with};
 use super::{Parser, token};
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
 use crate::base::name::is_name;
@@ -103,11 +103,15 @@ impl<'a> Parser<'a> {
         };
         let items = nested.items.join(" ");
         let written = if assigns {
-            nested.items.first().and_then(|item| meant(statement, item))
+            nested
+                .items
+                .first()
+                .and_then(|item| meant_with(statement, item, &self.known_holes()))
         } else {
-            meant(
+            meant_with(
                 statement,
                 &format!("{} {items}", head.trim_end_matches(['[', '('])),
+                &self.known_holes(),
             )
         };
         let (label, help) = match (assigns, written) {
@@ -149,7 +153,8 @@ impl<'a> Parser<'a> {
     fn variables(&mut self, statement: &'static Statement, keyword: Span, line: &Line) {
         let first = line::read(self.text, line.next);
         let text = self.slice(first.content).trim();
-        let written = meant(statement, text).unwrap_or_else(|| statement.usage.to_owned());
+        let written = meant_with(statement, text, &self.known_holes())
+            .unwrap_or_else(|| statement.usage.to_owned());
         let end = line.content.start + self.slice(line.content).trim_end().len();
         let brace = Span::new(end.saturating_sub(1), end);
         self.foreign(
@@ -473,7 +478,7 @@ impl<'a> Parser<'a> {
         }) else {
             return false;
         };
-        let Some(written) = meant(statement, behind) else {
+        let Some(written) = meant_with(statement, behind, &self.known_holes()) else {
             return false;
         };
         self.out.truncate(said);

@@ -1,10 +1,12 @@
 //! Writes a faulty line as its author may have meant it: the same words in the form that the
 //! statement's slots ask for. Only a line that reads without an error is offered.
 
+use super::argument::without_holes;
 use super::{Caps, Parser};
 use crate::base::command::{is_env_name, quote};
 use crate::base::diagnostic::Severity;
-use crate::base::name::{is_name, is_reference};
+use crate::base::hole::holes;
+use crate::base::name::{is_name, is_pattern, is_reference};
 use crate::base::span::{SourceId, Span};
 use crate::base::unit::parse_duration;
 use crate::base::word::{Word, is_unsafe_to_show};
@@ -35,6 +37,15 @@ type Bits = Peekable<IntoIter<Bit>>;
 
 /// Returns the whole line, if what is behind the keyword can be written in the statement's form.
 pub(super) fn meant(statement: &'static Statement, rest: &str) -> Option<String> {
+    meant_with(statement, rest, &[])
+}
+
+/// The same where `each` blocks around fill these holes.
+pub(super) fn meant_with(
+    statement: &'static Statement,
+    rest: &str,
+    known: &[&str],
+) -> Option<String> {
     if rest.len() > LONGEST || rest.contains('`') || rest.chars().any(is_unsafe_to_show) {
         return None;
     }
@@ -46,11 +57,11 @@ pub(super) fn meant(statement: &'static Statement, rest: &str) -> Option<String>
         slots => arguments(statement, slots, rest)?,
     };
     let line = format!("{} {behind}", statement.word).trim_end().to_owned();
-    is_sound(statement, &line).then_some(line)
+    is_sound(statement, &line, known).then_some(line)
 }
 
 /// Whether a line of this statement reads without an error.
-fn is_sound(statement: &'static Statement, line: &str) -> bool {
+fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
     let mut parser = Parser {
         text: line,
         id: SourceId::default(),
@@ -64,6 +75,7 @@ fn is_sound(statement: &'static Statement, line: &str) -> bool {
         guesses: 0,
         skip_to: 0,
         stopped: false,
+        around: known.to_vec(),
     };
     let end = statement.word.len();
     let rest = line.get(end..).unwrap_or_default();
@@ -151,7 +163,7 @@ fn assignment(rest: &str) -> Option<String> {
 /// Writes a name as one that a check may have: `test@unit` is `test-unit`.
 fn check_name(text: &str) -> Option<String> {
     let text = unquoted(text).unwrap_or(text);
-    if is_name(text) {
+    if is_name(&without_holes(text)) {
         return Some(text.to_owned());
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -296,15 +308,20 @@ fn one(item: Item, bits: &mut Bits) -> Option<String> {
         (Item::Str | Item::Sel | Item::Glob, Bit::Str(text)) => text,
         // What has a dot may be a name, but is a file more often.
         (Item::Sel, Bit::Word(word))
-            if is_reference(word.strip_prefix('!').unwrap_or(&word)) && !word.contains('.') =>
+            if is_reference(&without_holes(word.strip_prefix('!').unwrap_or(&word)))
+                && !word.contains('.') =>
         {
             word
         }
         (Item::Str | Item::Sel | Item::Glob, Bit::Word(word)) if !word.contains('\\') => {
             format!("\"{word}\"")
         }
-        (Item::Name, Bit::Word(word)) if is_name(&word) => word,
-        (Item::Reference, Bit::Word(word)) if is_reference(&word) => word,
+        (Item::Name, Bit::Word(word)) if is_name(&without_holes(&word)) => word,
+        (Item::Reference, Bit::Word(word))
+            if is_reference(&without_holes(&word)) || is_pattern(&without_holes(&word)) =>
+        {
+            word
+        }
         (Item::Name | Item::Reference, Bit::Str(text) | Bit::Word(text)) => {
             let name = unquoted(&text).unwrap_or(&text);
             let name = if is_reference(name) {
@@ -405,7 +422,7 @@ fn bits(text: &str) -> Vec<Bit> {
             out.push(Bit::Str(string));
         } else {
             match c {
-                '{' => out.push(Bit::Open),
+                '{' if !begins_with_hole(rest) => out.push(Bit::Open),
                 ',' => out.push(Bit::Comma),
                 ':' | '=' => {
                     if out.last() != Some(&Bit::Equals) {
@@ -425,6 +442,10 @@ fn bits(text: &str) -> Vec<Bit> {
         rest = rest.get(taken..).unwrap_or_default();
     }
     out
+}
+
+fn begins_with_hole(text: &str) -> bool {
+    holes(text).next().is_some_and(|(hole, _)| hole.start == 0)
 }
 
 /// Reads a string in whatever quotes, perhaps with a `!` in front; an unclosed one ends with its
@@ -485,9 +506,13 @@ fn string(text: &str) -> Option<(String, usize)> {
 
 /// Reads a word without quotes, and its length in the text.
 fn word(text: &str) -> (&str, usize) {
-    let end = text
-        .find(|c: char| c.is_whitespace() || "\"'{},;→⇒“”‘’".contains(c))
-        .unwrap_or(text.len());
+    let mut ends = text.char_indices();
+    let end = ends.find(|(at, c)| {
+        let is_hole = || holes(text).any(|(hole, _)| hole.start == *at || hole.end == at + 1);
+        let stops = c.is_whitespace() || "\"'{},;→⇒“”‘’".contains(*c);
+        stops && !(matches!(c, '{' | '}') && is_hole())
+    });
+    let end = end.map_or(text.len(), |(at, _)| at);
     let mut word = text.get(..end).unwrap_or(text);
     for arrow in ["->", "=>"] {
         if let Some(at) = word.find(arrow).filter(|at| *at > 0) {

@@ -71,6 +71,7 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
         guesses: 0,
         skip_to: 0,
         stopped: false,
+        around: Vec::new(),
     };
     if text.len() > caps.file_bytes {
         let message = format!(
@@ -118,6 +119,8 @@ struct Parser<'a> {
     /// The end of lines that belong to one that was answered already.
     skip_to: usize,
     stopped: bool,
+    /// The names of `each` blocks around the whole text.
+    around: Vec<&'a str>,
 }
 
 impl<'a> Parser<'a> {
@@ -285,7 +288,7 @@ impl<'a> Parser<'a> {
             // Its value was read as something else, and one message is enough.
         } else if parts.broken
             && self.out.len() > said
-            && let Some(written) = meant::meant(statement, rest)
+            && let Some(written) = meant::meant_with(statement, rest, &self.known_holes())
         {
             if reading == Reading::Guessed {
                 self.out.truncate(said);

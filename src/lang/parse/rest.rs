@@ -89,6 +89,10 @@ impl<'a> Parser<'a> {
         {
             // `check lint:pnpm lint`
             let colon = span.start + short.len();
+            if let Some(arg) = parts.args.last_mut() {
+                arg.value = Value::Word(short);
+                arg.span.end = colon;
+            }
             let command = format!("{command}{behind}");
             self.bad_colon(
                 Span::new(colon, colon + 1),

@@ -240,7 +240,7 @@ pub(super) fn word(input: &str) -> Parsed<'_, &str> {
         ))
     };
     let some = || recognize(many1_count(alt((take_while1(is_plain), hole()))));
-    let mut run = recognize((some(), many0_count((tag(":"), some()))));
+    let mut run = recognize((some(), many0_count((take_while1(|c| c == ':'), some()))));
     let (_, run) = run.parse(input)?;
     let end = run.find("->").filter(|i| *i > 0).unwrap_or(run.len());
     Ok((
@@ -308,7 +308,7 @@ mod tests {
             ("a: b", vec!["a", "`:", "b"], 0),
             (
                 "a:b a::b :c d:",
-                vec!["a:b", "a", "`:", "`:", "b", "`:", "c", "d", "`:"],
+                vec!["a:b", "a::b", "`:", "c", "d", "`:"],
                 0,
             ),
             ("\\x", vec!["\\", "x"], 0),
