@@ -303,6 +303,387 @@ const BAD: &[Bad] = &[
             ("contract::duplicate_name", "r"),
         ],
     ),
+    // The block of an import.
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without c\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "c")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without x/a\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "x/a")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override c {\n    timeout 1m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "c")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without c*\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "c*")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without *\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "*")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without a\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_needed", "a")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without b b\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "b")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  without b\n  override b {\n    timeout 1m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "b")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    timeout 1m\n  }\n  override b {\n    timeout 2m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "timeout 2m")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    timeout 1m\n    timeout 2m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "timeout 2m")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    timeout 1m\n    without timeout\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "timeout")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    run true\n    test true\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "test true")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override * {\n    timeout 1m\n  }\n  override b {\n    timeout 2m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_unknown", "*")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b* {\n    timeout 1m\n  }\n  override b {\n    timeout 2m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_twice", "timeout 2m")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    timeout 5m\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::change_nothing", "timeout 5m")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override a {\n    timeout 1m\n    run true\n    without env dir\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[
+            ("contract::change_nothing", "timeout 1m"),
+            ("contract::change_nothing", "run true"),
+            ("contract::change_nothing", "env"),
+            ("contract::change_nothing", "dir"),
+        ],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    without needs\n  }\n  without a\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    needs c\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::unknown_check", "c")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    needs x/b\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::cycle", "x/b")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    without timeuot\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::unknown_word", "timeuot")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    without env.1\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::unknown_word", "env.1")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    without timeout.A\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::unknown_word", "timeout.A")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    min-tests 2\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("contract::foreign_setting", "min-tests 2")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  override b {\n    whenChangedAny \"q\" {\n    }\n  }\n}\n",
+            ),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::misplaced_statement", "whenChangedAny")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  check c: true\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::misplaced_statement", "check")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  timeout 5m\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::misplaced_statement", "timeout")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  exclude a\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::unknown_statement", "exclude")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  override b\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::missing_block", "override")],
+    ),
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without\n}\n"),
+            (
+                "contracts/l",
+                "check a: true\ncheck b {\n  run true\n  needs a\n  timeout 5m\n}\n",
+            ),
+        ],
+        &[("lang::missing_argument", "without")],
+    ),
+    (
+        &[(
+            MAIN,
+            "check a: true\noverride a {\n  timeout 1m\n}\nwithout a\n",
+        )],
+        &[("lang::misplaced_statement", "override")],
+    ),
+    // An inner block has changed it before.
+    (
+        &[
+            (MAIN, "import \"l\" as x {\n  without y/b\n}\n"),
+            ("contracts/l", "import \"m\" as y {\n  without b\n}\n"),
+            ("contracts/m", "check a: true\ncheck b: false\n"),
+        ],
+        &[("contract::change_unknown", "y/b")],
+    ),
+    // What is missing is said once.
+    (
+        &[(MAIN, "import \"l\" as x {\n  without b\n}\ncheck a: true\n")],
+        &[("load::import_missing", "\"l\"")],
+    ),
+    (
+        &[
+            (
+                MAIN,
+                "import \"l\" as x {\n  without b\n}\nimport \"l\" as x\n",
+            ),
+            ("contracts/l", "check a: true\ncheck b: false\n"),
+        ],
+        &[("contract::duplicate_name", "a")],
+    ),
     // What an importer says is nothing to a file in a namespace.
     (
         &[

@@ -35,6 +35,7 @@ mod frozen;
 mod gate;
 mod golden;
 mod html;
+mod import_block;
 mod imports;
 mod init;
 mod init_trees;

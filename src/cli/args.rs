@@ -360,6 +360,10 @@ pub struct Check {
 pub struct Explain {
     /// Only this check's story.
     pub name: Option<String>,
+    /// List the definitions of the contract instead: where each stands, when it applies, its rows,
+    /// and what the block of an import changes.
+    #[arg(long, conflicts_with = "name", help_heading = "Options")]
+    pub checks: bool,
     /// The request.
     #[command(flatten)]
     pub request: Request,

@@ -89,6 +89,8 @@ pub struct Draft {
     pub tests: Vec<At<String>>,
     /// The rows of `each` blocks, of each file.
     pub rows: Rows,
+    /// The checks that the blocks of imports take out.
+    pub taken_out: Vec<At<String>>,
 }
 
 /// The rows of the `each` blocks of some files; a [`Place`] has the number of its row.
@@ -170,10 +172,53 @@ pub struct Import {
     pub alias: Option<At<String>>,
     /// `at`
     pub below: Option<At<String>>,
+    /// What its block changes of what it brings.
+    pub changes: Changes,
     /// The statement.
     pub place: Place,
     /// The part of the draft that preceded it.
     pub extent: Extent,
+}
+
+/// The block of an import: what it changes of the checks that it brings, which are named as the
+/// imported file does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// `without NAME…`: checks that are taken out.
+    pub without: Vec<At<String>>,
+    /// `override` blocks, in file order.
+    pub overrides: Vec<Override>,
+}
+
+/// `override NAME { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    /// The check, or a pattern of several.
+    pub name: At<String>,
+    /// What it does instead; at most one is valid.
+    pub verbs: Vec<At<Verb>>,
+    /// The settings that replace those of the same name; repetitions have not been looked for.
+    pub settings: Vec<At<Setting>>,
+    /// `without SETTING…`: settings that get their default again.
+    pub without: Vec<At<SettingName>>,
+}
+
+/// The name of a setting, or of one variable of `env`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SettingName {
+    /// The setting.
+    pub row: Row,
+    /// The variable; `None` for all of them, and for other settings.
+    pub variable: Option<String>,
+}
+
+/// A part of a check that the block of an import changes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Changed {
+    /// What it does.
+    Verb,
+    /// A setting; the defaults of the check's file do not reach it any more.
+    Setting(SettingName),
 }
 
 /// A part of a draft, from its beginning.
@@ -322,6 +367,8 @@ pub struct Check {
     pub conditions: Vec<ConditionIndex>,
     /// The `tier` block around it.
     pub tier_block: Option<At<u8>>,
+    /// What the blocks of imports change of it.
+    pub changed: Vec<At<Changed>>,
     /// The name, or the `run` of an anonymous one.
     pub place: Place,
     /// The [`Inclusion`] that brought it, or the contract.

@@ -76,6 +76,8 @@ pub struct Contract {
     pub expects: Vec<expect::Expect>,
     /// The rows of `each` blocks, by the place of what stands in them.
     pub rows: Rows,
+    /// The checks that the blocks of imports take out.
+    pub taken_out: Vec<TakenOut>,
 }
 
 impl Contract {
@@ -181,6 +183,30 @@ pub struct Check {
     pub report: Option<Report>,
     /// All other settings, as far as they say what does not hold anyway: `Check::value`.
     pub settings: Settings,
+    /// What the blocks of imports change of it.
+    pub changed: Vec<ChangedPart>,
+}
+
+/// A part of a check that the block of an import changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedPart {
+    /// `command`, or the name of a setting.
+    pub part: String,
+    /// Line of the change.
+    pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
+}
+
+/// A check that the block of an import takes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenOut {
+    /// Its name.
+    pub name: String,
+    /// Line of the `without`.
+    pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
 }
 
 /// The body of a check.

@@ -431,6 +431,7 @@ mod tests {
             settings: Vec::new(),
             conditions: Vec::new(),
             tier_block: None,
+            changed: Vec::new(),
             place: Place::default(),
             inclusion: InclusionIndex::CONTRACT,
         }))

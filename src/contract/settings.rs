@@ -1,7 +1,7 @@
 //! Validates the settings of a check and merges them with the defaults.
 
 use super::checker::{Checker, Reference};
-use super::draft::{self, At, Setting, VerbDefaults, Written};
+use super::draft::{self, At, Changed, Setting, VerbDefaults, Written};
 use super::error::{
     DEFAULTS_SETTING, DEFAULTS_TWICE, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FIX_IS_VERB,
     FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
@@ -84,10 +84,20 @@ impl Values {
 
     /// These settings, filled up with defaults as far as a verb knows them. `env`, `tags` and
     /// `tool-path` add up: the own value of a variable wins, the own folders are searched first.
-    fn or(self, defaults: &Values, kind: Kind) -> Self {
-        let knows = |row: Row| known_by(row).contains(&kind);
+    fn or(self, defaults: &Values, kind: Kind, changed: &[At<Changed>]) -> Self {
+        let is_changed = |row: Row, variable: Option<&str>| {
+            changed.iter().any(|part| match &part.value {
+                Changed::Setting(name) if name.row == row => {
+                    name.variable.is_none() || name.variable.as_deref() == variable
+                }
+                _ => false,
+            })
+        };
+        let knows = |row: Row| known_by(row).contains(&kind) && !is_changed(row, None);
         let env = defaults.env.clone().into_iter();
+        let env = env.filter(|(name, _)| !is_changed(Row::Env, Some(name)));
         let folders = defaults.tool_path.iter().filter(|_| knows(Row::ToolPath));
+        let tags = defaults.tags.iter().filter(|_| knows(Row::Tags));
         let mut settings = defaults.settings.clone();
         settings.retain(|row, _| knows(*row));
         settings.extend(self.settings);
@@ -97,7 +107,7 @@ impl Values {
             pass_env: (self.pass_env)
                 .or_else(|| defaults.pass_env.clone().filter(|_| knows(Row::PassEnv))),
             tool_path: each_once(self.tool_path.iter().chain(folders)),
-            tags: each_once(defaults.tags.iter().chain(&self.tags)),
+            tags: each_once(tags.chain(&self.tags)),
             settings,
             ..self
         }
@@ -111,12 +121,13 @@ impl Values {
         kind: Kind,
         body: Body,
         defaults: &Defaults,
+        changed: &[At<Changed>],
     ) -> Check {
         let own = match defaults.of_verbs.get(&kind) {
-            Some(of_verb) => self.or(of_verb, kind),
+            Some(of_verb) => self.or(of_verb, kind, changed),
             None => self,
         };
-        let own = own.or(&defaults.all, kind);
+        let own = own.or(&defaults.all, kind, changed);
         let mut check = Check {
             id,
             named: false,
@@ -137,6 +148,7 @@ impl Values {
             tags: own.tags,
             needs: each_once(own.needs.iter().map(|n| &n.value)),
             report: own.report,
+            changed: Vec::new(),
             settings: Settings::new(),
         };
         for (row, value) in own.settings {
@@ -564,7 +576,7 @@ impl Check {
     #[must_use]
     pub fn plain(id: &str, kind: Kind, body: Body) -> Self {
         let unset = Defaults::default();
-        Values::default().into_check(id.to_owned(), kind, body, &unset)
+        Values::default().into_check(id.to_owned(), kind, body, &unset, &[])
     }
 
     /// Gives a setting of the table a value. What holds anyway is not kept, so that checks that

@@ -15,7 +15,8 @@ use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
 use super::settings::{Defaults, Values};
 use super::{
-    Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement, Sought, Test,
+    ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement,
+    Sought, TakenOut, Test,
 };
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -141,6 +142,7 @@ impl Checker<'_> {
             judge_with: self.judge_with(),
             expects: self.expects(),
             rows: self.draft.rows.clone(),
+            taken_out: self.taken_out(),
             checks: checks
                 .into_iter()
                 .collect::<Option<_>>()
@@ -386,6 +388,29 @@ impl Checker<'_> {
         );
     }
 
+    /// The checks that the blocks of imports take out.
+    fn taken_out(&self) -> Vec<TakenOut> {
+        let taken = |name: &At<String>| TakenOut {
+            name: name.value.clone(),
+            line: line(self.sources, name.place),
+            source: name.place.source,
+        };
+        self.draft.taken_out.iter().map(taken).collect()
+    }
+
+    /// What the blocks of imports change of a check, each part once, in the order of the text.
+    fn changed_parts(&self, changed: &[At<draft::Changed>]) -> Vec<ChangedPart> {
+        let part = |part: &At<draft::Changed>| ChangedPart {
+            part: match &part.value {
+                draft::Changed::Verb => "command".to_owned(),
+                draft::Changed::Setting(name) => name.to_string(),
+            },
+            line: line(self.sources, part.place),
+            source: part.place.source,
+        };
+        changed.iter().map(part).collect()
+    }
+
     /// Puts the checks together. `None` for those with an error.
     fn checks(
         &mut self,
@@ -406,7 +431,8 @@ impl Checker<'_> {
                 let (kind, body, assignments) = self.body(check)?;
                 let position = self.sources.position(check.place);
                 let named = check.name.is_some();
-                let mut made = own.into_check(id, kind, body, &defaults[check.inclusion]);
+                let defaults = &defaults[check.inclusion];
+                let mut made = own.into_check(id, kind, body, defaults, &check.changed);
                 made.env.extend(assignments);
                 Some(Check {
                     named,
@@ -416,6 +442,7 @@ impl Checker<'_> {
                     column: position.column,
                     placements,
                     tier: *tier,
+                    changed: self.changed_parts(&check.changed),
                     ..made
                 })
             })
@@ -471,6 +498,7 @@ mod tests {
             settings: settings.into_iter().map(at).collect(),
             conditions: Vec::new(),
             tier_block: None,
+            changed: Vec::new(),
             place: Place::default(),
             inclusion: InclusionIndex::CONTRACT,
         }))

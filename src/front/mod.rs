@@ -11,6 +11,7 @@ pub mod std;
 pub mod tree;
 pub mod verify_contract_json;
 pub mod vplan;
+mod vplan_change;
 pub mod vplan_test;
 mod vplan_value;
 

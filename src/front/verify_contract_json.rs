@@ -258,6 +258,7 @@ impl<'s> Lowering<'s, '_> {
                     .collect(),
                 conditions: conditions.to_vec(),
                 tier_block: None,
+                changed: Vec::new(),
                 place,
                 inclusion: InclusionIndex::CONTRACT,
             })));

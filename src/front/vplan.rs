@@ -44,6 +44,16 @@ pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostic
     draft
 }
 
+/// The lines of a check.
+pub(super) struct Content<'n, 'a> {
+    pub(super) verbs: Vec<At<Verb>>,
+    pub(super) settings: Vec<At<Setting>>,
+    /// Definitions that may not occur there, which was reported; but their names are known.
+    pub(super) inner: Vec<&'n Node<'a>>,
+    /// Whether a line could not be read.
+    pub(super) broken: bool,
+}
+
 pub(super) struct Lowering<'s> {
     pub(super) draft: Draft,
     pub(super) values: Values<'s>,
@@ -290,28 +300,13 @@ impl Lowering<'_> {
                 verbs.push(self.at(Verb::Command(Kind::Run, command), span));
             }
         }
-        let mut settings: Vec<At<Setting>> = Vec::new();
-        let mut inner = Vec::new();
-        let mut broken = node.broken;
-        if let Some(body) = &node.body {
-            broken |= body.broken;
-            for line in &body.nodes {
-                if let Some(verb) = self.verb(line) {
-                    if line.broken {
-                        broken = true;
-                    } else {
-                        verbs.push(self.at(verb, line.span));
-                    }
-                } else if let Some(setting) =
-                    (!line.broken).then(|| self.values.setting(line)).flatten()
-                {
-                    settings.push(self.at(setting, line.span));
-                } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {
-                    // It may not occur here, which was reported; but its name is known.
-                    inner.push(line);
-                }
-            }
-        }
+        let Content {
+            verbs: own,
+            settings,
+            inner,
+            broken,
+        } = self.content(node);
+        verbs.extend(own);
         if verbs.is_empty() && broken {
             // The line with the verb could not be read, so that a missing verb is not reported as
             // well.
@@ -325,6 +320,7 @@ impl Lowering<'_> {
             settings,
             conditions,
             tier_block: tier.clone(),
+            changed: Vec::new(),
             place,
             inclusion: InclusionIndex::CONTRACT,
         };
@@ -332,6 +328,32 @@ impl Lowering<'_> {
         for line in inner {
             self.entry(line, around, tier.clone());
         }
+    }
+
+    /// Reads the lines of a check, or of an `override`.
+    pub(super) fn content<'n, 'a>(&mut self, node: &'n Node<'a>) -> Content<'n, 'a> {
+        let mut content = Content {
+            verbs: Vec::new(),
+            settings: Vec::new(),
+            inner: Vec::new(),
+            broken: node.broken || node.body.as_ref().is_some_and(|body| body.broken),
+        };
+        for line in node.body.iter().flat_map(|body| &body.nodes) {
+            if let Some(verb) = self.verb(line) {
+                if line.broken {
+                    content.broken = true;
+                } else {
+                    content.verbs.push(self.at(verb, line.span));
+                }
+            } else if let Some(setting) =
+                (!line.broken).then(|| self.values.setting(line)).flatten()
+            {
+                content.settings.push(self.at(setting, line.span));
+            } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {
+                content.inner.push(line);
+            }
+        }
+        content
     }
 
     fn verb(&mut self, node: &Node<'_>) -> Option<Verb> {
@@ -418,10 +440,12 @@ impl Lowering<'_> {
             sequences: sequences.len(),
         };
         let place = self.place(node.span);
+        let changes = self.changes(node);
         self.draft.imports.push(Import {
             source,
             alias,
             below,
+            changes,
             place,
             extent: stands,
         });

@@ -38,7 +38,13 @@ impl Foreign {
     /// context.
     fn is_about(self, context: Context) -> bool {
         match context {
-            Context::Top | Context::Group | Context::Check | Context::Defaults => true,
+            Context::Change => self.advice == Word("without"),
+            _ if self.advice == Word("without") => context == Context::Override,
+            Context::Top
+            | Context::Group
+            | Context::Check
+            | Context::Override
+            | Context::Defaults => true,
             Context::Limits => {
                 matches!(self.advice, Advice::Word("jobs" | "budget" | "max-checks"))
             }
@@ -163,6 +169,10 @@ const INPUT: Advice = No("a check gets no keyboard and no standard input");
 
 /// The table.
 pub const FOREIGN: &[Foreign] = &[
+    row(
+        "except exclude unset remove drop disable omit delete",
+        Word("without"),
+    ),
     // GitHub Actions
     row("if when condition rules onlyif runif", WHEN),
     row("else elif elseif otherwise", ELSE),

@@ -52,7 +52,7 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
 pub fn is_sorted_block(context: Context) -> bool {
     matches!(
         context,
-        Context::Check | Context::Defaults | Context::Limits | Context::Gate
+        Context::Check | Context::Override | Context::Defaults | Context::Limits | Context::Gate
     )
 }
 

@@ -15,6 +15,10 @@ pub enum Context {
     Each,
     /// A `check` block.
     Check,
+    /// The block of an `import`.
+    Change,
+    /// An `override` block.
+    Override,
     /// A `file` block.
     File,
     /// A `role` block.
@@ -44,6 +48,8 @@ impl Context {
             Context::Group => "in a conditional or `tier` block",
             Context::Each => "in an `each` block",
             Context::Check => "in a `check` block",
+            Context::Change => "in the block of an `import`",
+            Context::Override => "in an `override` block",
             Context::File => "in a `file` block",
             Context::Role => "in a `role` block",
             Context::Limits => "in a `limits` block",
@@ -97,6 +103,8 @@ pub enum Slot {
     Command,
     /// `: COMMAND`, or a block.
     ColonOrBlock,
+    /// A block, or none.
+    MaybeBlock,
     /// The names of an `each`, and what they stand for.
     Each,
     /// The rest of the line is text for a shell.
@@ -148,7 +156,7 @@ macro_rules! statements {
             };
             $(add(Keyword::$keyword, $word, $contexts, $slots, $body, $usage);)*
             for (row, setting) in Row::ALL.iter().map(|row| (*row, row.setting())) {
-                let contexts = if setting.in_defaults { SHARED } else { CHECK };
+                let contexts = if setting.in_defaults { SHARED } else { OF_CHECK };
                 add(Keyword::Row(row), setting.word, contexts, slots(setting), None, setting.usage);
             }
             $(add(Keyword::$after, $after_word, $after_contexts, $after_slots, $after_body, $after_usage);)*
@@ -162,8 +170,11 @@ const TOP: &[Context] = &[Context::Top];
 const REPEATED: &[Context] = &[Context::Top, Context::Each];
 const ENTRY: &[Context] = &[Context::Top, Context::Each, Context::Group];
 const GROUP: &[Context] = &[Context::Group];
-const CHECK: &[Context] = &[Context::Check];
-const SHARED: &[Context] = &[Context::Check, Context::Defaults];
+/// Of a check, where it is defined or where an import changes it.
+const OF_CHECK: &[Context] = &[Context::Check, Context::Override];
+const SHARED: &[Context] = &[Context::Check, Context::Override, Context::Defaults];
+const CHANGE: &[Context] = &[Context::Change];
+const OVERRIDE: &[Context] = &[Context::Override];
 const FILE: &[Context] = &[Context::File];
 const ROLE: &[Context] = &[Context::Role];
 const LIMITS: &[Context] = &[Context::Limits];
@@ -217,8 +228,13 @@ statements! {
     Base "base" in TOP, takes STR, opens None, "base \"BRANCH\"";
     Linked "linked" in TOP, takes STRS, opens None, "linked \"PATH\" …";
     Import "import" in REPEATED,
-        takes &[Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str)],
-        opens None, "import \"PATH\" as NAME at \"DIR\"";
+        takes &[
+            Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str), Slot::MaybeBlock,
+        ],
+        opens Some(Context::Change), "import \"PATH\" as NAME at \"DIR\"";
+    Without "without" in CHANGE, takes REFERENCES, opens None, "without NAME …";
+    Override "override" in CHANGE, takes &[Slot::One(Item::Reference)], opens Some(Context::Override),
+        "override NAME {";
     Paths "paths" in REPEATED, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
         "paths NAME = \"GLOB\" …";
     Each "each" in ENTRY, takes &[Slot::Each], opens Some(Context::Each), "each NAME in VALUE … {";
@@ -252,14 +268,16 @@ statements! {
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
     Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
 
-    Run "run" in CHECK, takes COMMAND, opens None, "run COMMAND";
-    Compile "compile" in CHECK, takes COMMAND, opens None, "compile COMMAND";
-    Test "test" in CHECK, takes COMMAND, opens None, "test COMMAND";
-    Lint "lint" in CHECK, takes COMMAND, opens None, "lint COMMAND";
-    Shell "shell" in CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
-    File "file" in CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
-    Judge "judge" in CHECK, takes STR, opens None, "judge \"QUESTION\"";
+    Run "run" in OF_CHECK, takes COMMAND, opens None, "run COMMAND";
+    Compile "compile" in OF_CHECK, takes COMMAND, opens None, "compile COMMAND";
+    Test "test" in OF_CHECK, takes COMMAND, opens None, "test COMMAND";
+    Lint "lint" in OF_CHECK, takes COMMAND, opens None, "lint COMMAND";
+    Shell "shell" in OF_CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
+    File "file" in OF_CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
+    Judge "judge" in OF_CHECK, takes STR, opens None, "judge \"QUESTION\"";
     => rows;
+    WithoutSetting "without" in OVERRIDE, takes &[Slot::Many(Item::Word("a setting"))], opens None,
+        "without SETTING …";
     Exists "exists" in FILE, takes FLAG, opens None, "exists";
     Absent "absent" in FILE, takes FLAG, opens None, "absent";
     NotEmpty "not-empty" in FILE, takes FLAG, opens None, "not-empty";
@@ -301,6 +319,12 @@ statements! {
 }
 
 impl Statement {
+    /// Whether it may stand without a block.
+    #[must_use]
+    pub fn has_maybe_block(&self) -> bool {
+        self.slots.last() == Some(&Slot::MaybeBlock)
+    }
+
     /// Whether the rest of its line is a command or a shell's text, so that it cannot open a block.
     #[must_use]
     pub fn takes_rest(&self) -> bool {

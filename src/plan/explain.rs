@@ -4,6 +4,7 @@
 //! Unaware of terminals: a text is made of marked pieces, and the caller's [`Style`] decides what a
 //! mark looks like.
 
+pub mod checks;
 pub mod graph;
 pub mod outlook;
 pub mod shell;
@@ -11,6 +12,7 @@ pub mod story;
 pub mod text;
 
 use crate::base::word::{and_more, visible};
+use crate::contract::Contract;
 use crate::plan::Reason;
 
 /// The meaning of a piece of text.
@@ -61,6 +63,8 @@ pub struct Options<'a> {
     pub rows: bool,
     /// What earlier runs say of the plan, if that is shown.
     pub outlook: Option<&'a outlook::Outlook>,
+    /// The contract, of which is shown what the blocks of imports change.
+    pub contract: Option<&'a Contract>,
 }
 
 impl Default for Options<'_> {
@@ -71,6 +75,7 @@ impl Default for Options<'_> {
             files: 3,
             rows: false,
             outlook: None,
+            contract: None,
         }
     }
 }

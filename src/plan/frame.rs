@@ -340,5 +340,6 @@ pub fn without_contract() -> Contract {
         judge_with: None,
         expects: Vec::new(),
         rows: Rows::default(),
+        taken_out: Vec::new(),
     }
 }

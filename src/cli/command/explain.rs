@@ -7,8 +7,10 @@ use crate::cli::args::{Explain, Format, Global};
 use crate::cli::render::style::Colors;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
+use crate::engine::failure::invalid;
 use crate::plan::Plan;
 use crate::plan::document::write_json;
+use crate::plan::explain::checks::{definitions, definitions_text};
 use crate::plan::explain::outlook::Outlook;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
@@ -25,19 +27,25 @@ pub(super) struct ExplainDocument<'p> {
     outlook: &'p Outlook,
 }
 
+/// The forms of a whole plan.
+const FORMATS: &[Format] = &[
+    Format::Text,
+    Format::Json,
+    Format::Dot,
+    Format::Mermaid,
+    Format::Shell,
+];
+
 /// Prints the explanation of a plan, or the story of one check.
 ///
 /// # Errors
 /// A contract or a request that does not fit, an unknown name.
 pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
+    if args.checks {
+        return checks(global, terminal);
+    }
     let known: &[Format] = match args.name {
-        None => &[
-            Format::Text,
-            Format::Json,
-            Format::Dot,
-            Format::Mermaid,
-            Format::Shell,
-        ],
+        None => FORMATS,
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
@@ -48,6 +56,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         style: &style,
         width: terminal.width,
         rows: global.verbose > 0,
+        contract: session.contract(),
         ..Options::default()
     };
     let out = match (&args.name, format) {
@@ -85,5 +94,28 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     }
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
+    Ok(Exit::Success.code())
+}
+
+/// Prints the definitions of the contract.
+fn checks(global: &Global, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let engine = global.engine().with_observer(terminal);
+    let loaded = engine.load_contract(&engine.locate()?)?;
+    let Some(contract) = &loaded.contract else {
+        return Err(invalid(loaded));
+    };
+    let of = definitions(contract);
+    if format == Format::Json {
+        terminal.print_json(&of);
+    } else {
+        let style = Colors(terminal.color);
+        let options = Options {
+            style: &style,
+            width: terminal.width,
+            ..Options::default()
+        };
+        terminal.say(&definitions_text(&of, &options));
+    }
     Ok(Exit::Success.code())
 }

@@ -3,11 +3,12 @@
 //! Pure: which files there are and what is in them has been read before. `source` says what an
 //! import names, `scope` how its content reads where it is put; this file puts it there.
 
+mod changes;
 mod scope;
 pub mod source;
 
 use super::InclusionIndex;
-use super::draft::{CheckEntry, Draft, Extent, Import, Imported};
+use super::draft::{Changes, CheckEntry, Draft, Extent, Import, Imported};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
 use crate::base::canon::Digest;
@@ -20,7 +21,7 @@ use crate::base::unit::show_size;
 use crate::base::word::visible;
 use scope::Scope;
 use source::IMPORT_SOURCE;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The text after `at` is no directory of the repository.
 pub const IMPORT_AT: Code = Code("vplan::contract::import_at");
@@ -37,7 +38,11 @@ pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// A file that is imported says which folders a checkout has as links.
 pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
 /// All codes of this room.
-pub const CODES: [Code; 8] = [
+pub const CODES: [Code; 12] = [
+    changes::CHANGE_UNKNOWN,
+    changes::CHANGE_TWICE,
+    changes::CHANGE_NEEDED,
+    changes::CHANGE_NOTHING,
     IMPORT_SOURCE,
     IMPORT_AT,
     IMPORT_CYCLE,
@@ -137,7 +142,7 @@ pub fn expand(
         sink,
         uses: Dense::default(),
         pieces: Vec::new(),
-        placed: BTreeSet::new(),
+        placed: BTreeMap::new(),
         told: BTreeSet::new(),
         absent: files[FileIndex::CONTRACT].draft.absent.clone(),
         followed: 0,
@@ -149,6 +154,8 @@ pub fn expand(
         file: FileIndex::CONTRACT,
         scope: Scope::default(),
         chain: Vec::new(),
+        importer: InclusionIndex::CONTRACT,
+        changes: Changes::default(),
     };
     let own = walk.uses.push(own);
     walk.follow(own, 0)?;
@@ -164,9 +171,10 @@ pub fn expand(
         return None;
     }
     let Walk {
-        uses,
+        mut uses,
         pieces,
         absent,
+        sink,
         ..
     } = walk;
     let imported = files.iter().skip(1).map(|file| Imported {
@@ -176,13 +184,30 @@ pub fn expand(
         digest: file.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
     });
     let imported = imported.collect();
-    let main = std::mem::take(&mut files[FileIndex::CONTRACT].draft);
-    Some(Draft {
+    let main = Draft {
         imported,
         absent,
         imports: Vec::new(),
-        ..put_together(main, &files, uses, &pieces)
-    })
+        ..std::mem::take(&mut files[FileIndex::CONTRACT].draft)
+    };
+    let mut whole = put_together(main, &files, &mut uses, &pieces);
+    let has_block = |(_, used): &(InclusionIndex, &Use)| used.changes != Changes::default();
+    let mut blocks: Vec<_> = uses.numbered().filter(has_block).collect();
+    // Those inside an imported file before the one of its import.
+    blocks.reverse();
+    for (index, used) in blocks {
+        let below = below(&uses, index);
+        let block = changes::ImportBlock {
+            changes: &used.changes,
+            scope: &used.scope,
+            importer: &uses[used.importer].scope,
+            files: below.iter().map(|i| files[uses[*i].file].source).collect(),
+            below,
+            name: &files[used.file].name,
+        };
+        changes::apply(&mut whole, &block, sources, sink);
+    }
+    Some(whole)
 }
 
 /// One use of a file.
@@ -190,6 +215,22 @@ struct Use {
     file: FileIndex,
     scope: Scope,
     chain: Vec<Place>,
+    /// The use of the file that imports it.
+    importer: InclusionIndex,
+    /// What the block of the import changes.
+    changes: Changes,
+}
+
+/// The uses of files that one of them brings, itself among them.
+fn below(uses: &Dense<InclusionIndex, Use>, of: InclusionIndex) -> BTreeSet<InclusionIndex> {
+    let mut below = BTreeSet::from([of]);
+    // The use of an importing file comes before those of what it imports.
+    for (index, used) in uses.numbered().skip(1) {
+        if below.contains(&used.importer) {
+            below.insert(index);
+        }
+    }
+    below
 }
 
 /// A part of a file, between two of its imports, for one use of it.
@@ -200,14 +241,14 @@ struct Piece {
 }
 
 /// Walks all files as they import each other, and notes which part of which comes when.
-struct Walk<'w> {
+struct Walk<'w, 's> {
     files: &'w Dense<FileIndex, File>,
     caps: &'w Caps,
-    sink: &'w mut Diagnostics,
+    sink: &'s mut Diagnostics,
     uses: Dense<InclusionIndex, Use>,
     pieces: Vec<Piece>,
-    /// The same file with the same `as` and `at` counts once.
-    placed: BTreeSet<(FileIndex, String, RepoPath)>,
+    /// The same file with the same `as`, `at` and block counts once.
+    placed: BTreeMap<(FileIndex, String, RepoPath), Vec<Changes>>,
     /// The imports that a message was about; in a file that is used twice they come by twice.
     told: BTreeSet<Place>,
     absent: Vec<String>,
@@ -217,7 +258,7 @@ struct Walk<'w> {
     first_too_many: Option<Place>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Recursion is bounded by the cap on depth. `None` when there is too much.
     fn follow(&mut self, of: InclusionIndex, depth: usize) -> Option<()> {
         let files = self.files;
@@ -255,9 +296,14 @@ impl Walk<'_> {
                 self.absent.push(namespace);
                 continue;
             }
-            if !self.placed.insert((target, namespace.clone(), dir.clone())) {
+            let placed = (self.placed)
+                .entry((target, namespace.clone(), dir.clone()))
+                .or_default();
+            let block = changes::without_places(&import.changes);
+            if placed.contains(&block) {
                 continue;
             }
+            placed.push(block);
             let brought = &files[target];
             self.bytes = self.bytes.saturating_add(brought.bytes);
             if self.bytes > self.caps.bytes {
@@ -282,6 +328,8 @@ impl Walk<'_> {
                 file: target,
                 scope: Scope::new(namespace, dir, next),
                 chain,
+                importer: of,
+                changes: import.changes.clone(),
             });
             self.follow(next, depth + 1)?;
         }
@@ -397,7 +445,7 @@ fn extent(draft: &Draft) -> Extent {
 fn put_together(
     mut main: Draft,
     files: &Dense<FileIndex, File>,
-    mut uses: Dense<InclusionIndex, Use>,
+    uses: &mut Dense<InclusionIndex, Use>,
     pieces: &[Piece],
 ) -> Draft {
     let (mut entries, mut paths, mut risks, mut sequences) = (
@@ -440,11 +488,11 @@ fn put_together(
             .skip(from.sequences);
         main.sequences.extend(part.map(|s| scope.sequence(s)));
     }
-    let inclusion = |used: Use| {
+    let inclusion = |used: &Use| {
         let file = &files[used.file];
-        used.scope.inclusion(file.source, &file.draft, used.chain)
+        (used.scope).inclusion(file.source, &file.draft, used.chain.clone())
     };
-    main.inclusions = uses.into_iter().skip(1).map(inclusion).collect();
+    main.inclusions = uses.iter().skip(1).map(inclusion).collect();
     for file in files.iter().skip(1) {
         main.rows.append(&file.draft.rows);
     }

@@ -88,7 +88,7 @@ impl Scope {
 
     /// A path below the directory. One that cannot be read stays as it is, so that the message
     /// about it repeats what was written.
-    fn path(&self, text: &str) -> String {
+    pub(super) fn path(&self, text: &str) -> String {
         match RepoPath::parse(text.as_bytes()) {
             Ok(_) if self.dir.is_root() => text.to_owned(),
             Ok(path) => match self
@@ -223,6 +223,7 @@ impl Scope {
                 settings: check.settings.iter().map(|s| self.setting(s)).collect(),
                 conditions: moved(&check.conditions),
                 tier_block: check.tier_block.clone(),
+                changed: check.changed.clone(),
                 place: check.place,
                 inclusion: self.inclusion,
             })),
@@ -240,7 +241,7 @@ impl Scope {
         }
     }
 
-    fn verb(&self, verb: &At<Verb>) -> At<Verb> {
+    pub(super) fn verb(&self, verb: &At<Verb>) -> At<Verb> {
         let value = match &verb.value {
             Verb::File { path, assertions } => Verb::File {
                 path: At::new(self.path(&path.value), path.place),
@@ -251,7 +252,7 @@ impl Scope {
         At::new(value, verb.place)
     }
 
-    fn setting(&self, setting: &At<Setting>) -> At<Setting> {
+    pub(super) fn setting(&self, setting: &At<Setting>) -> At<Setting> {
         let row = setting.value.row;
         let value = match (&setting.value.value, row.setting().takes) {
             (Written::Text(path), Takes::Path) => Written::Text(self.path(path)),

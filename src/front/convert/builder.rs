@@ -454,6 +454,7 @@ impl<'s> Builder<'s> {
             settings: settings.into_iter().map(|s| At::new(s, place)).collect(),
             conditions: Vec::new(),
             tier_block,
+            changed: Vec::new(),
             place,
         })));
     }

@@ -211,7 +211,12 @@ impl<'a> Parser<'a> {
                     });
                 }
             }
-            Slot::Command | Slot::ColonOrBlock | Slot::Each | Slot::Shell | Slot::Assignment => {}
+            Slot::Command
+            | Slot::ColonOrBlock
+            | Slot::MaybeBlock
+            | Slot::Each
+            | Slot::Shell
+            | Slot::Assignment => {}
         }
     }
 
@@ -459,6 +464,7 @@ impl<'a> Parser<'a> {
     ) {
         match (tokens.next(), statement.body) {
             (None, None) => {}
+            (None, Some(_)) if statement.has_maybe_block() => {}
             (None, Some(_)) => {
                 if !parts.broken {
                     self.report(

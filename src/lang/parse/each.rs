@@ -99,7 +99,9 @@ pub(super) fn each_help(rest: &str) -> String {
         .next()
         .map(|word| word.trim_end_matches([':', '=', ',']));
     let values: Vec<&str> = words
-        .filter(|word| !matches!(*word, "in" | "in-folders" | "of" | "=" | ":") && !word.contains('*'))
+        .filter(|word| {
+            !matches!(*word, "in" | "in-folders" | "of" | "=" | ":") && !word.contains('*')
+        })
         .map(|word| word.trim_matches(['[', ']', ',', '(', ')']))
         .filter(|word| !word.is_empty())
         .collect();

@@ -606,6 +606,7 @@ pub(super) fn noun(context: Context) -> (&'static str, String) {
     match context {
         Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
         Context::File => ("assertion", format!("asserts nothing {}", context.name())),
+        Context::Change => ("statement", format!("changes nothing {}", context.name())),
         _ => ("setting", format!("sets nothing {}", context.name())),
     }
 }

@@ -82,8 +82,8 @@ fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
     let parts = parser.arguments(statement, Span::new(0, end), rest, end);
     let opens = parts.open.is_some();
     let blocks = match statement.body {
-        // A check may have either.
-        Some(Context::Check) => true,
+        // A check and an import may have either.
+        Some(Context::Check | Context::Change) => true,
         Some(_) => opens,
         None => !opens,
     };
@@ -265,10 +265,12 @@ fn arguments(statement: &'static Statement, slots: &[Slot], rest: &str) -> Optio
                 words.push("=".to_owned());
             }
             Slot::Groups => words.push(groups(&mut bits)?),
+            Slot::MaybeBlock => {}
             _ => return None,
         }
     }
-    if statement.body.is_some() {
+    let opens = statement.body.is_some();
+    if opens && (!statement.has_maybe_block() || bits.peek() == Some(&Bit::Open)) {
         bits.next_if(|bit| matches!(bit, Bit::Equals | Bit::Arrow));
         bits.next_if_eq(&Bit::Open);
         words.push("{".to_owned());

@@ -108,15 +108,21 @@ impl<'a> Parser<'a> {
             let contexts: Vec<&str> = STATEMENTS
                 .iter()
                 .filter(|s| s.word == word)
-                .flat_map(|s| s.contexts)
-                .map(|c| c.name())
+                .flat_map(|s| s.contexts.iter().map(move |context| (s, context)))
+                // What a check holds may be changed where it is imported, too.
+                .filter(|(s, c)| **c != Context::Override || !s.contexts.contains(&Context::Check))
+                .map(|(_, c)| c.name())
                 .collect();
             let mut help = format!("it stands {}", contexts.join(", or "));
             if other.keyword == Keyword::Use {
                 // Not around a `tier` block either: a check brings its tier along.
                 help = "it stands in a conditional block; at the top level a check applies anyway"
                     .to_owned();
-            } else if context != Context::Check && other.contexts == [Context::Check] {
+            } else if context == Context::Override && other.body == Some(Context::Group) {
+                help = "when a check applies is not changed: `use` it in such a block, or take it out with \
+                        `without` and write another"
+                    .to_owned();
+            } else if context != Context::Check && contexts == [Context::Check.name()] {
                 help.push_str(": `check NAME {` … `}`");
             }
             // The block around it may be a condition's inside of the `each`.

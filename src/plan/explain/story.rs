@@ -1,8 +1,9 @@
 //! Explains one check: what it does, when it applies, what the plan decided about it, and what
 //! would select it.
 
+use super::checks::{asks, changed_text};
 use super::text::{command_line, omission, settings};
-use super::{Mark, Options, place, sentence, wrap};
+use super::{Mark, Options, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
@@ -16,7 +17,6 @@ use crate::plan::error::{PlanError, UNKNOWN_CHECK};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::order::{Why, Witness, witness};
 use crate::plan::request::Request;
-use crate::plan::select::item_text;
 use crate::plan::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
 
@@ -206,39 +206,6 @@ fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
         .filter(|id| !step.after.contains(id))
         .map(|id| (id.clone(), Why::Needs));
     implied.chain(step.after.iter().filter_map(why)).collect()
-}
-
-/// Returns the conditions of a placement, outermost first.
-fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
-    let mut asks = Vec::new();
-    for condition in contract.around(placement) {
-        let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
-        let what = match &condition.test {
-            Test::Role(roles) => visible(roles.join(" ").as_bytes()),
-            Test::ChangedAny(s)
-            | Test::ChangedAll(s)
-            | Test::ChangedOnly(s)
-            | Test::ChangedNone(s) => list(s),
-            Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
-                .iter()
-                .map(|sought| format!("\"{sought}\""))
-                .collect::<Vec<_>>()
-                .join(" "),
-        };
-        asks.push(format!(
-            "{} {what} ({})",
-            condition.test.keyword(),
-            place(contract.imported(condition.place.source), condition.line)
-        ));
-    }
-    if placement.is_use {
-        asks.push(format!(
-            "use {} ({})",
-            visible(check.id.as_bytes()),
-            place(contract.imported(placement.source), placement.line)
-        ));
-    }
-    asks
 }
 
 /// Finds the smallest change of a request that selects a check, by trying: every answer was
@@ -610,6 +577,12 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                 line(2, None, &format!("{} ({why})", visible(id.as_bytes())));
             }
         }
+    }
+    let check = options.contract.zip(story.check);
+    if let Some(text) = check.and_then(|(contract, check)| changed_text(contract, check)) {
+        line(0, None, "");
+        line(0, Some(Mark::Title), "what an import changes");
+        line(2, None, &text);
     }
     if let Some((file, at)) = &story.place {
         line(0, None, "");

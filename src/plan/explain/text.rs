@@ -1,5 +1,6 @@
 //! Renders a plan as text for people.
 
+use super::checks::{changed_texts, taken_out, taken_out_text};
 use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
@@ -25,6 +26,7 @@ const WIDEST_ID: usize = 28;
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page {
         options,
+        changed: options.contract.map(changed_texts).unwrap_or_default(),
         out: String::new(),
     };
     page.compared(plan);
@@ -43,6 +45,7 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
         );
     }
     page.omitted(plan);
+    page.taken_out();
     page.tiers(plan);
     page.rewrites(plan);
     page.out
@@ -107,6 +110,8 @@ pub fn command_line(step: &Step) -> String {
 
 struct Page<'a> {
     options: &'a Options<'a>,
+    /// What the blocks of imports change, by the name of the check.
+    changed: BTreeMap<&'a str, String>,
     out: String,
 }
 
@@ -292,6 +297,9 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
+        if let Some(text) = self.changed.get(step.check()).cloned() {
+            self.labelled(indent, "import ", Mark::Dim, &text);
+        }
         if let Some(fix) = &step.fix {
             let text = format!("{}; only `vplan fix` starts it", visible(fix.as_bytes()));
             self.labelled(indent, "fix    ", Mark::Command, &text);
@@ -358,6 +366,21 @@ impl Page<'_> {
                 };
                 self.line(&format!("{head}  {part}"));
             }
+        }
+    }
+
+    /// Prints the checks that the blocks of imports take out.
+    fn taken_out(&mut self) {
+        let taken = self
+            .options
+            .contract
+            .map(|contract| taken_out_text(&taken_out(contract)));
+        let taken = taken.unwrap_or_default();
+        if !taken.is_empty() {
+            self.title("taken out of imports");
+            taken
+                .iter()
+                .for_each(|text| self.line(&format!("  {text}")));
         }
     }
 

@@ -1,0 +1,512 @@
+//! Changes what an import brings by the lines of its block.
+//!
+//! All is in its place already: names are whole, conditions and defaults are numbered. What is
+//! named in a block is named as the imported file does; what is written in it is text of the
+//! importing file, and stands in the scope of that.
+
+use super::scope::Scope;
+use crate::base::command::Command;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::name::{is_pattern, matches};
+use crate::base::nearest::nearest;
+use crate::base::setting::{Row, Takes, Unset};
+use crate::base::source::Sources;
+use crate::base::span::{Place, SourceId};
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::contract::InclusionIndex;
+use crate::contract::draft::{
+    At, Changed, Changes, Check, CheckEntry, Draft, Group, Inclusion, Override, Sel, Sequence,
+    Setting, SettingName, Verb, Written,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The block of an import names a check that the file does not have.
+pub(super) const CHANGE_UNKNOWN: Code = Code("vplan::contract::change_unknown");
+/// Two lines of such a block change the same.
+pub(super) const CHANGE_TWICE: Code = Code("vplan::contract::change_twice");
+/// A check that is taken out is needed by another.
+pub(super) const CHANGE_NEEDED: Code = Code("vplan::contract::change_needed");
+/// A line of such a block says what holds anyway.
+pub(super) const CHANGE_NOTHING: Code = Code("vplan::contract::change_nothing");
+
+/// The block of one import, and what it is about.
+pub(super) struct ImportBlock<'b> {
+    /// Its lines.
+    pub(super) changes: &'b Changes,
+    /// Where the content of the imported file is put.
+    pub(super) scope: &'b Scope,
+    /// Where that of the importing file is.
+    pub(super) importer: &'b Scope,
+    /// The uses of files that come with the import, itself among them.
+    pub(super) below: BTreeSet<InclusionIndex>,
+    /// These files.
+    pub(super) files: BTreeSet<SourceId>,
+    /// The name of the imported file.
+    pub(super) name: &'b str,
+}
+
+/// Applies the block of an import.
+pub(super) fn apply(
+    draft: &mut Draft,
+    block: &ImportBlock<'_>,
+    sources: &Sources,
+    sink: &mut Diagnostics,
+) {
+    let mut applying = Applying {
+        block,
+        sources,
+        sink,
+        taken: BTreeMap::new(),
+        seen: BTreeMap::new(),
+    };
+    applying.take_out(draft, &block.changes.without);
+    for change in &block.changes.overrides {
+        applying.change(draft, change);
+    }
+    let taken = applying.taken;
+    remove(draft, &taken, block);
+    report_needed(draft, &taken, sink);
+    let taken = taken.into_iter().map(|(name, place)| At::new(name, place));
+    draft.taken_out.extend(taken);
+}
+
+/// A block while it is applied.
+struct Applying<'b> {
+    block: &'b ImportBlock<'b>,
+    sources: &'b Sources,
+    sink: &'b mut Diagnostics,
+    /// The checks that are taken out, by their whole names.
+    taken: BTreeMap<String, Place>,
+    /// What is changed of which check.
+    seen: BTreeMap<(String, Changed), Place>,
+}
+
+impl Applying<'_> {
+    /// The checks that the import brings.
+    fn brought<'d>(&self, draft: &'d Draft) -> impl Iterator<Item = (&'d str, &'d Check)> {
+        let checks = draft.entries.iter().filter_map(|entry| match entry {
+            CheckEntry::Check(check) => Some((check.name.as_ref()?.value.as_str(), &**check)),
+            CheckEntry::Use { .. } => None,
+        });
+        checks.filter(|(_, check)| self.block.below.contains(&check.inclusion))
+    }
+
+    /// The whole names of the checks that a line means; reports a name of none.
+    fn meant(&mut self, draft: &Draft, name: &At<String>) -> Vec<String> {
+        let prefix = &self.block.scope.namespace;
+        let whole = format!("{prefix}{}", name.value);
+        let is_meant = |found: &str| match is_pattern(&name.value) {
+            true => name.value != "*" && matches(&whole, found),
+            false => whole == found,
+        };
+        let known: BTreeSet<&str> = self.brought(draft).map(|(name, _)| name).collect();
+        let found: BTreeSet<&str> = known.iter().copied().filter(|n| is_meant(n)).collect();
+        let is_absent = draft.absent.iter().any(|a| whole.starts_with(a.as_str()));
+        if found.is_empty() && !is_absent {
+            let shown = visible(name.value.as_bytes());
+            let message = format!(
+                "`{}` has no check `{shown}`",
+                visible(self.block.name.as_bytes())
+            );
+            let error = Diagnostic::error(CHANGE_UNKNOWN, message);
+            let known = known.iter().filter_map(|k| k.strip_prefix(prefix.as_str()));
+            let known: Vec<&str> = known.collect();
+            let near = nearest(&name.value, known.iter().copied());
+            self.sink.push(match near {
+                Some(near) => error
+                    .label(name.place, format!("did you mean `{near}`?"))
+                    .help(format!("replace `{shown}` by `{near}`")),
+                None => error
+                    .label(name.place, "checks are named here as that file names them")
+                    .help(format!("it has {}", known.join(" "))),
+            });
+        }
+        found.into_iter().map(str::to_owned).collect()
+    }
+
+    fn take_out(&mut self, draft: &Draft, names: &[At<String>]) {
+        for name in names {
+            for whole in self.meant(draft, name) {
+                if let Some(first) = self.taken.get(&whole) {
+                    self.report_twice(&whole, "taken out", *first, name.place);
+                } else {
+                    self.taken.insert(whole, name.place);
+                }
+            }
+        }
+    }
+
+    /// Reports that a line changes what another one did. `what` happened there.
+    fn report_twice(&mut self, whole: &str, what: &str, first: Place, again: Place) {
+        let name = whole.strip_prefix(self.block.scope.namespace.as_str());
+        let line = self.sources.position(first).line;
+        let message = format!(
+            "`{}` is {what} in line {line} already",
+            visible(name.unwrap_or(whole).as_bytes())
+        );
+        self.sink.push(
+            Diagnostic::error(CHANGE_TWICE, message)
+                .label(again, "again here")
+                .label(first, "first here")
+                .help("keep one of them"),
+        );
+    }
+
+    fn change(&mut self, draft: &mut Draft, change: &Override) {
+        for whole in self.meant(draft, &change.name) {
+            if let Some(first) = self.taken.get(&whole).copied() {
+                self.report_twice(&whole, "taken out", first, change.name.place);
+                continue;
+            }
+            let parts = parts_of(change);
+            let twice = parts.iter().find_map(|part| {
+                let key = (whole.clone(), part.value.clone());
+                let first = self.seen.insert(key, part.place)?;
+                Some((part, first))
+            });
+            if let Some((part, first)) = twice {
+                let what = match &part.value {
+                    Changed::Verb => "given another command".to_owned(),
+                    Changed::Setting(name) => format!("given another `{name}`"),
+                };
+                self.report_twice(&whole, &what, first, part.place);
+                continue;
+            }
+            let below = &self.block.below;
+            let own = &draft.inclusions;
+            let mut checks = draft.entries.iter_mut().filter_map(|entry| match entry {
+                CheckEntry::Check(check) => Some(check),
+                CheckEntry::Use { .. } => None,
+            });
+            let is_it = |check: &&mut Box<Check>| {
+                check.name.as_ref().is_some_and(|name| name.value == whole)
+                    && below.contains(&check.inclusion)
+            };
+            if let Some(check) = checks.find(is_it) {
+                let defaults = Inclusion::of(own, check.inclusion);
+                self.report_nothing(check, defaults, change);
+                self.change_check(check, change);
+                check.changed.extend(parts);
+            }
+        }
+    }
+
+    /// Warns of lines that say what holds anyway.
+    fn report_nothing(&mut self, check: &Check, defaults: Option<&Inclusion>, change: &Override) {
+        let Some(kind) = check.verbs.first().map(|verb| verb.value.kind()) else {
+            return;
+        };
+        let kind = change.verbs.first().map_or(kind, |verb| verb.value.kind());
+        let mut found = Vec::new();
+        for setting in &change.settings {
+            let name = SettingName::of(&setting.value);
+            // Lists of the defaults and the check are one.
+            if matches!(name.row, Row::Tags | Row::ToolPath) {
+                continue;
+            }
+            let new = without_place(&self.block.importer.setting(setting).value.value);
+            let old = said(check, defaults, kind, &name).map(without_place);
+            let old = old.or_else(|| usual(name.row, kind));
+            if old.as_ref() == Some(&new) {
+                found.push((setting.place, format!("`{name}` is that already")));
+            }
+        }
+        for name in &change.without {
+            if said(check, defaults, kind, &name.value).is_none() {
+                found.push((name.place, format!("it has no `{}`", name.value)));
+            }
+        }
+        for verb in &change.verbs {
+            let new = self.block.importer.verb(verb);
+            if check
+                .verbs
+                .first()
+                .is_some_and(|old| old.value == new.value)
+            {
+                found.push((verb.place, "it does that already".to_owned()));
+            }
+        }
+        for (place, label) in found {
+            let message = "a line of an `override` changes nothing";
+            self.sink
+                .push(Diagnostic::warning(CHANGE_NOTHING, message).label(place, label));
+        }
+    }
+
+    fn change_check(&self, check: &mut Check, change: &Override) {
+        let scope = self.block.importer;
+        for name in &change.without {
+            remove_setting(check, &name.value);
+            if name.value.row == Row::Dir {
+                // The folder that its file is used for.
+                let dir = Setting::new(Row::Dir, self.block.scope.path("."));
+                check.settings.push(At::new(dir, name.place));
+            }
+        }
+        for setting in &change.settings {
+            remove_setting(check, &SettingName::of(&setting.value));
+            check.settings.push(scope.setting(setting));
+        }
+        if !change.verbs.is_empty() {
+            check.verbs = change.verbs.iter().map(|verb| scope.verb(verb)).collect();
+        }
+    }
+}
+
+/// Takes a setting out of a check, and a variable out of what stands in front of its command.
+fn remove_setting(check: &mut Check, name: &SettingName) {
+    check.settings.retain(|own| !name.covers(&own.value));
+    if name.row == Row::Tier {
+        check.tier_block = None;
+    }
+    for verb in check.verbs.iter_mut().filter(|_| name.row == Row::Env) {
+        if let Verb::Command(_, Command::Argv { env, .. }) = &mut verb.value {
+            env.retain(|variable, _| name.variable.as_ref().is_some_and(|n| n != variable));
+        }
+    }
+}
+
+/// The parts of a check that an `override` changes.
+fn parts_of(change: &Override) -> Vec<At<Changed>> {
+    let verbs = change
+        .verbs
+        .iter()
+        .map(|verb| At::new(Changed::Verb, verb.place));
+    let settings = change.settings.iter().map(|setting| {
+        let name = SettingName::of(&setting.value);
+        At::new(Changed::Setting(name), setting.place)
+    });
+    let without = change.without.iter();
+    let without = without.map(|name| At::new(Changed::Setting(name.value.clone()), name.place));
+    // All variables may go before one is set.
+    let mut all: Vec<At<Changed>> = verbs.chain(settings).chain(without).collect();
+    all.sort_by_key(|part| part.place);
+    all
+}
+
+/// What a check and the defaults of its file say of a setting.
+fn said<'d>(
+    check: &'d Check,
+    defaults: Option<&'d Inclusion>,
+    kind: Kind,
+    name: &SettingName,
+) -> Option<&'d Written> {
+    let of_verb = defaults.into_iter().flat_map(|file| &file.verb_defaults);
+    let of_verb = of_verb.filter(|block| block.verb == kind);
+    let of_verb = of_verb.flat_map(|block| &block.settings);
+    let of_all = defaults.into_iter().flat_map(|file| &file.defaults);
+    let mut settings = check.settings.iter().chain(of_verb).chain(of_all);
+    let found = settings.find(|setting| name.covers(&setting.value));
+    found.map(|setting| &setting.value.value)
+}
+
+/// What holds where nothing is said of a setting.
+fn usual(row: Row, kind: Kind) -> Option<Written> {
+    match (row.setting().unset, row.setting().takes) {
+        (Unset::Number(number), Takes::Number { .. } | Takes::Duration) => {
+            Some(Written::Number(number))
+        }
+        (Unset::ByVerb, _) => Some(Written::Number(kind.default_timeout_ms())),
+        (Unset::Word(word), _) => Some(Written::Text(word.to_owned())),
+        _ => None,
+    }
+}
+
+/// Removes checks that are taken out, from whatever comes with the import: where they are defined,
+/// used and put into an order.
+fn remove(draft: &mut Draft, taken: &BTreeMap<String, Place>, block: &ImportBlock<'_>) {
+    let ImportBlock { below, files, .. } = block;
+    if taken.is_empty() {
+        return;
+    }
+    draft.entries.retain(|entry| match entry {
+        CheckEntry::Check(check) => {
+            let name = check.name.as_ref();
+            let is_taken = name.is_some_and(|name| taken.contains_key(&name.value));
+            !(is_taken && below.contains(&check.inclusion))
+        }
+        CheckEntry::Use { .. } => true,
+    });
+    let left = names(draft);
+    let is_gone = |name: &At<String>| is_gone(&name.value, taken, &left);
+    draft.entries.retain_mut(|entry| match entry {
+        CheckEntry::Use { names, place, .. } if files.contains(&place.source) => {
+            names.retain(|name| !is_gone(name));
+            !names.is_empty()
+        }
+        _ => true,
+    });
+    draft.sequences.retain_mut(|sequence| {
+        let is_whole = |sequence: &Sequence| sequence.groups.len() > 1;
+        if !below.contains(&sequence.inclusion) || !is_whole(sequence) {
+            return true;
+        }
+        sequence.groups.retain_mut(|group| match &mut group.value {
+            Group::Names(names) => {
+                names.retain(|name| !is_gone(name));
+                !names.is_empty()
+            }
+            Group::Rest => true,
+        });
+        is_whole(sequence)
+    });
+}
+
+fn names(draft: &Draft) -> BTreeSet<String> {
+    let name = |entry: &CheckEntry| match entry {
+        CheckEntry::Check(check) => check.name.as_ref().map(|name| name.value.clone()),
+        CheckEntry::Use { .. } => None,
+    };
+    draft.entries.iter().filter_map(name).collect()
+}
+
+/// Whether a name, or a pattern, means only checks that are taken out.
+fn is_gone(name: &str, taken: &BTreeMap<String, Place>, left: &BTreeSet<String>) -> bool {
+    let means = |check: &String| match is_pattern(name) {
+        true => matches(name, check),
+        false => name == check,
+    };
+    taken.keys().any(means) && !left.iter().any(means)
+}
+
+/// Reports checks that need one that is taken out.
+fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut Diagnostics) {
+    if taken.is_empty() {
+        return;
+    }
+    let left = names(draft);
+    for entry in &mut draft.entries {
+        let CheckEntry::Check(check) = entry else {
+            continue;
+        };
+        let own = check.name.as_ref().map_or("a check", |name| &name.value);
+        let own = visible(own.as_bytes());
+        for setting in &mut check.settings {
+            let Written::Texts(needs) = &mut setting.value.value else {
+                continue;
+            };
+            if setting.value.row != Row::Needs {
+                continue;
+            }
+            needs.retain(|need| {
+                if !is_gone(&need.value, taken, &left) {
+                    return true;
+                }
+                let out = taken.iter().find(|(name, _)| {
+                    **name == need.value || matches(&need.value, name.as_str())
+                });
+                let shown = visible(need.value.as_bytes());
+                let message = format!("`{own}` needs `{shown}`, which is taken out");
+                let error = Diagnostic::error(CHANGE_NEEDED, message);
+                let error = match out {
+                    Some((_, place)) => error.label(*place, "taken out here"),
+                    None => error,
+                };
+                let help = format!(
+                    "keep it, or change `{own}` too: `override` it with `without needs`, or with other `needs`"
+                );
+                sink.push(error.label(need.place, "needed here").help(help));
+                false
+            });
+        }
+    }
+}
+
+impl SettingName {
+    /// The name of a setting that is written.
+    fn of(setting: &Setting) -> Self {
+        let variable = match &setting.value {
+            Written::Variable(name, _) => Some(name.clone()),
+            _ => None,
+        };
+        Self {
+            row: setting.row,
+            variable,
+        }
+    }
+
+    /// Whether a setting has this name.
+    fn covers(&self, setting: &Setting) -> bool {
+        let is_it =
+            |name: &String| matches!(&setting.value, Written::Variable(own, _) if own == name);
+        self.row == setting.row && self.variable.as_ref().is_none_or(is_it)
+    }
+}
+
+impl std::fmt::Display for SettingName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.row.setting().word)?;
+        match &self.variable {
+            Some(name) => write!(f, ".{name}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The block of an import without the places of its text, to be compared with another.
+pub(super) fn without_places(changes: &Changes) -> Changes {
+    let at = |text: &At<String>| At::new(text.value.clone(), Place::default());
+    let setting = |setting: &At<Setting>| {
+        let Setting { row, value } = &setting.value;
+        let value = without_place(value);
+        At::new(Setting { row: *row, value }, Place::default())
+    };
+    let verb = |verb: &At<Verb>| {
+        let value = match &verb.value {
+            Verb::File { path, assertions } => Verb::File {
+                path: at(path),
+                assertions: assertions
+                    .iter()
+                    .map(|a| At::new(a.value.clone(), Place::default()))
+                    .collect(),
+            },
+            other => other.clone(),
+        };
+        At::new(value, Place::default())
+    };
+    let overrides = changes.overrides.iter().map(|change| Override {
+        name: at(&change.name),
+        verbs: change.verbs.iter().map(verb).collect(),
+        settings: change.settings.iter().map(setting).collect(),
+        without: change
+            .without
+            .iter()
+            .map(|name| At::new(name.value.clone(), Place::default()))
+            .collect(),
+    });
+    Changes {
+        without: changes.without.iter().map(at).collect(),
+        overrides: overrides.collect(),
+    }
+}
+
+/// A value without the places of its text.
+fn without_place(value: &Written) -> Written {
+    let sel = |sel: &Sel| Sel {
+        not: sel.not,
+        what: At::new(sel.what.value.clone(), Place::default()),
+        inner: None,
+    };
+    match value {
+        Written::Texts(texts) => Written::Texts(
+            texts
+                .iter()
+                .map(|text| At::new(text.value.clone(), Place::default()))
+                .collect(),
+        ),
+        Written::Codes(codes) => Written::Codes(
+            codes
+                .iter()
+                .map(|code| At::new(code.value, Place::default()))
+                .collect(),
+        ),
+        Written::Sels(sels) => Written::Sels(sels.iter().map(sel).collect()),
+        Written::Report(format, glob) => Written::Report(format.clone(), sel(glob)),
+        Written::Flag
+        | Written::Number(_)
+        | Written::Text(_)
+        | Written::Variable(..)
+        | Written::Command(_) => value.clone(),
+    }
+}

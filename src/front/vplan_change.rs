@@ -1,0 +1,80 @@
+//! Lowers the block of an import: what it changes of what it brings.
+
+use super::vplan::Lowering;
+use crate::base::command::is_env_name;
+use crate::base::diagnostic::Diagnostic;
+use crate::base::nearest::nearest;
+use crate::base::setting::Row;
+use crate::contract::draft::{At, Changes, Override, SettingName};
+use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::error::{UNKNOWN_WORD, shown};
+use crate::lang::statement::Keyword;
+
+impl Lowering<'_> {
+    /// Lowers the lines of an import's block.
+    pub(super) fn changes(&mut self, node: &Node<'_>) -> Changes {
+        let mut changes = Changes::default();
+        for line in node.body.iter().flat_map(|body| &body.nodes) {
+            match line.statement.keyword {
+                Keyword::Without => changes.without.extend(self.values.words(line)),
+                Keyword::Override => {
+                    let changed = self.change(line);
+                    changes.overrides.extend(changed);
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    fn change(&mut self, node: &Node<'_>) -> Option<Override> {
+        let name = self.values.word(node)?;
+        let content = self.content(node);
+        let mut without = Vec::new();
+        for line in node.body.iter().flat_map(|body| &body.nodes) {
+            if line.statement.keyword == Keyword::WithoutSetting {
+                without.extend(line.values().filter_map(|arg| self.setting_name(arg)));
+            }
+        }
+        Some(Override {
+            name,
+            verbs: content.verbs,
+            settings: content.settings,
+            without,
+        })
+    }
+
+    /// Reads `timeout`, or `env.NAME`; reports what is no setting.
+    fn setting_name(&mut self, arg: &Arg<'_>) -> Option<At<SettingName>> {
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
+        let place = self.place(arg.span);
+        let (setting, variable) = match word.split_once('.') {
+            Some((setting, variable)) => (setting, Some(variable)),
+            None => (word, None),
+        };
+        let mut rows = Row::ALL.iter().copied();
+        let row = rows.find(|row| row.setting().word == setting);
+        let is_sound = variable.is_none_or(|name| row == Some(Row::Env) && is_env_name(name));
+        if let Some(row) = row.filter(|_| is_sound) {
+            let variable = variable.map(str::to_owned);
+            return Some(At::new(SettingName { row, variable }, place));
+        }
+        let words = Row::ALL.iter().map(|row| row.setting().word);
+        let help = match (row, nearest(setting, words.clone())) {
+            (Some(Row::Env), _) => {
+                "one variable is written `env.NAME`, all of them `env`".to_owned()
+            }
+            (Some(_), _) => format!("write `{setting}`"),
+            (None, Some(near)) => format!("did you mean `{near}`?"),
+            (None, None) => format!("known are: {}", words.collect::<Vec<_>>().join(" ")),
+        };
+        self.values.sink.push(
+            Diagnostic::error(UNKNOWN_WORD, format!("{} is no setting", shown(word)))
+                .label(place, "no check has it")
+                .help(help),
+        );
+        None
+    }
+}

@@ -1,0 +1,263 @@
+//! Lists the definitions of a contract: what each is called, where it stands, when it applies, the
+//! rows of the `each` blocks around it, and what the blocks of imports change.
+
+use super::{Mark, Options, place, wrap};
+use crate::base::glob::Selection;
+use crate::base::word::{count, visible};
+use crate::contract::{ChangedPart, Check, Contract, Placement, Test};
+use crate::plan::select::item_text;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The definitions of a contract.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Definitions {
+    /// In the order of the contract.
+    pub definitions: Vec<Definition>,
+    /// The checks that the blocks of imports take out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_out: Vec<TakenOut>,
+    /// The version of this document.
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+/// A definition: one check, or one for each row of the `each` blocks around it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Definition {
+    /// When it applies: the conditions of each place, of which one must hold. Of several rows, those
+    /// of the first, with its values as holes.
+    pub applies: Vec<String>,
+    /// What the blocks of imports change of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Change>,
+    /// The file that it stands in.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its name, with holes.
+    pub name: String,
+    /// The names of its checks, and the values of their rows. Without an `each`, one without values.
+    pub rows: Vec<Row>,
+    /// Its verb.
+    pub verb: &'static str,
+}
+
+/// A row of a definition.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The values, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub each: BTreeMap<String, String>,
+    /// The name of the check.
+    pub id: String,
+}
+
+/// A part of a check that the block of an import changes.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Change {
+    /// The file of the change.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// `command`, or the name of a setting.
+    pub part: String,
+}
+
+/// A check that the block of an import takes out.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TakenOut {
+    /// The file of the block.
+    pub file: String,
+    /// The line of its `without`.
+    pub line: usize,
+    /// The name of the check.
+    pub name: String,
+}
+
+/// Collects the definitions of a contract.
+#[must_use]
+pub fn definitions(contract: &Contract) -> Definitions {
+    let mut all: Vec<Definition> = Vec::new();
+    let mut known: BTreeMap<(&str, usize, String), usize> = BTreeMap::new();
+    for check in contract.checks.iter() {
+        let row = contract.rows.of(check.place);
+        let with_holes =
+            |text: &str| row.map_or_else(|| text.to_owned(), |row| row.with_holes(text));
+        let file = contract
+            .imported(check.place.source)
+            .unwrap_or(&contract.path);
+        let name = with_holes(&check.id);
+        let key = (file, check.line, name.clone());
+        let at = *known.entry(key).or_insert_with(|| {
+            let applies = check.placements.iter().map(|placement| {
+                let asks = asks(contract, check, placement).join(", and ");
+                with_holes(if asks.is_empty() { "always" } else { &asks })
+            });
+            all.push(Definition {
+                applies: applies.collect(),
+                changed: changes(contract, check),
+                file: file.to_owned(),
+                line: check.line,
+                name,
+                rows: Vec::new(),
+                verb: check.kind.verb(),
+            });
+            all.len() - 1
+        });
+        if let Some(definition) = all.get_mut(at) {
+            definition.rows.push(Row {
+                each: contract.row_of(check.place),
+                id: check.id.clone(),
+            });
+        }
+    }
+    Definitions {
+        definitions: all,
+        taken_out: taken_out(contract),
+        version: 1,
+    }
+}
+
+/// Returns the checks that the blocks of imports take out.
+#[must_use]
+pub fn taken_out(contract: &Contract) -> Vec<TakenOut> {
+    let taken = contract.taken_out.iter().map(|taken| TakenOut {
+        file: contract
+            .imported(taken.source)
+            .unwrap_or(&contract.path)
+            .to_owned(),
+        line: taken.line,
+        name: taken.name.clone(),
+    });
+    taken.collect()
+}
+
+/// Returns the conditions of a placement, outermost first.
+pub(super) fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
+    let mut asks = Vec::new();
+    for condition in contract.around(placement) {
+        let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
+        let what = match &condition.test {
+            Test::Role(roles) => visible(roles.join(" ").as_bytes()),
+            Test::ChangedAny(s)
+            | Test::ChangedAll(s)
+            | Test::ChangedOnly(s)
+            | Test::ChangedNone(s) => list(s),
+            Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
+                .iter()
+                .map(|sought| format!("\"{sought}\""))
+                .collect::<Vec<_>>()
+                .join(" "),
+        };
+        asks.push(format!(
+            "{} {what} ({})",
+            condition.test.keyword(),
+            place(contract.imported(condition.place.source), condition.line)
+        ));
+    }
+    if placement.is_use {
+        asks.push(format!(
+            "use {} ({})",
+            visible(check.id.as_bytes()),
+            place(contract.imported(placement.source), placement.line)
+        ));
+    }
+    asks
+}
+
+fn changes(contract: &Contract, check: &Check) -> Vec<Change> {
+    let change = |changed: &ChangedPart| Change {
+        file: contract
+            .imported(changed.source)
+            .unwrap_or(&contract.path)
+            .to_owned(),
+        line: changed.line,
+        part: changed.part.clone(),
+    };
+    check.changed.iter().map(change).collect()
+}
+
+/// Says what the blocks of imports change of a check: `timeout changed in contracts/verify.vplan:6`.
+#[must_use]
+pub fn changed_text(contract: &Contract, check: &Check) -> Option<String> {
+    changes_text(&changes(contract, check))
+}
+
+/// Returns that text for each check of which something is changed, by name.
+#[must_use]
+pub fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
+    let changed = contract
+        .checks
+        .iter()
+        .filter(|check| !check.changed.is_empty());
+    let text =
+        changed.filter_map(|check| Some((check.id.as_str(), changed_text(contract, check)?)));
+    text.collect()
+}
+
+fn changes_text(changes: &[Change]) -> Option<String> {
+    let same_file = |a: &Change, b: &Change| a.file == b.file;
+    let text = |changes: &[Change]| {
+        let parts: Vec<String> = changes.iter().map(|c| visible(c.part.as_bytes())).collect();
+        let lines: Vec<String> = changes.iter().map(|c| c.line.to_string()).collect();
+        let file = changes.first().map(|c| visible(c.file.as_bytes()));
+        let (parts, lines) = (parts.join(", "), lines.join(","));
+        format!("{parts} changed in {}:{lines}", file.unwrap_or_default())
+    };
+    let texts: Vec<String> = changes.chunk_by(same_file).map(text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// Says which checks are taken out, and where.
+#[must_use]
+pub fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
+    let text = |taken: &TakenOut| {
+        let at = place(Some(&taken.file), taken.line);
+        format!("{} ({at})", visible(taken.name.as_bytes()))
+    };
+    taken_out.iter().map(text).collect()
+}
+
+/// Renders the definitions as text: a line each, with what belongs to it below.
+#[must_use]
+pub fn definitions_text(of: &Definitions, options: &Options) -> String {
+    let mut out = String::new();
+    let paint = |mark, text: &str| options.style.paint(mark, text);
+    let below = |out: &mut String, label: &str, text: &str| {
+        let width = options.width.saturating_sub(2 + label.len()).max(20);
+        for (at, part) in wrap(text, width).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let pad = 9 - label.len();
+            out.push_str(&format!("  {}{:pad$}{part}\n", paint(Mark::Dim, label), ""));
+        }
+    };
+    for definition in &of.definitions {
+        let name = paint(Mark::Id, &visible(definition.name.as_bytes()));
+        let at = place(Some(&definition.file), definition.line);
+        let about = paint(Mark::Dim, &format!("{}  {at}", definition.verb));
+        out.push_str(&format!("{name}  {about}\n"));
+        for (at, applies) in definition.applies.iter().enumerate() {
+            below(&mut out, if at == 0 { "when" } else { "or" }, applies);
+        }
+        if definition.rows.iter().any(|row| !row.each.is_empty()) {
+            let ids = definition.rows.iter().map(|row| visible(row.id.as_bytes()));
+            let ids: Vec<String> = ids.collect();
+            let text = format!("{}: {}", count(ids.len(), "row"), ids.join(" "));
+            below(&mut out, "rows", &text);
+        }
+        if let Some(text) = changes_text(&definition.changed) {
+            below(&mut out, "import", &text);
+        }
+    }
+    if !of.taken_out.is_empty() {
+        let text = format!("taken out: {}", taken_out_text(&of.taken_out).join(", "));
+        out.push_str(&format!("{text}\n"));
+    }
+    out
+}
