@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use vplan::base::diagnostic::Severity;
 use vplan::base::index::Index as _;
-use vplan::base::origin::GitOrigin;
+use vplan::base::origin::{GitOrigin, GitRef};
 use vplan::contract::CheckIndex;
 use vplan::contract::import as contract;
 use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
@@ -964,6 +964,10 @@ impl Pins for These {
             Some((_, text)) => Ok(text.as_bytes().to_vec()),
             None => NothingPinned.read(origin),
         }
+    }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        NothingPinned.commit(at)
     }
 }
 

@@ -904,3 +904,188 @@ fn bad_flags() {
     project.run(&["lock"]).exits(3).tells("unknown_statement");
     project.run(&["lock", "--check"]).exits(3);
 }
+
+/// A contract that imports from the branch `main` of the remote.
+fn from_branch(setup: &Setup, files: &[(&str, &str)]) {
+    let imports: Vec<String> = files
+        .iter()
+        .map(|(alias, path)| {
+            format!(
+                "import \"git+{}?ref=main#{path}\" as {alias}\n",
+                setup.url()
+            )
+        })
+        .collect();
+    let text = format!("vplan 1\n{}check own: true\n", imports.concat());
+    setup.project.write(CONTRACT, text);
+}
+
+#[test]
+fn a_branch_is_pinned_and_moves_when_it_is_asked_to() {
+    let mut setup = Setup::new();
+    from_branch(&setup, &[("r", "shared.vplan"), ("o", "deep/other.vplan")]);
+    setup.plan().exits(4).tells("vplan::lock::not_pinned");
+    setup
+        .project
+        .run(&["lock", "--offline"])
+        .exits(4)
+        .tells("vplan::lock::offline");
+    let short = setup.revision[..12].to_owned();
+    setup
+        .lock()
+        .exits(0)
+        .says(&format!("?ref=main  {short}"))
+        .says("2 imports");
+    let lock = setup.read();
+    assert_eq!(lock.refs.len(), 1, "one commit for both");
+    assert_eq!(lock.refs[0].commit, setup.revision);
+    assert_eq!(setup.project.read(LOCK), encode(&lock));
+    setup.plan().exits(0).says("r/shared").says("o/other");
+
+    // The branch moves; nobody asked.
+    let stronger = format!("{SHARED}check more: true\n");
+    setup.project.write("../remote/shared.vplan", &stronger);
+    let first = std::mem::replace(&mut setup.revision, String::new());
+    setup.revision = setup.commit_remote();
+    let pinned = setup.project.read(LOCK);
+    setup.lock().exits(0).never_says("moved");
+    assert_eq!(setup.project.read(LOCK), pinned);
+    setup.plan().exits(0).never_says("r/more");
+    // Nothing weakens: it moves, with all that is imported from there.
+    let moved = setup.project.run(&["lock", "--update", "r"]);
+    moved
+        .exits(0)
+        .says("moved")
+        .says(&format!("{} -> {}", &first[..12], &setup.revision[..12]))
+        .says("check `r/more`");
+    setup.plan().exits(0).says("r/more");
+    let lock = setup.read();
+    assert!(
+        lock.imports
+            .iter()
+            .all(|i| i.origin.revision == setup.revision)
+    );
+    assert_eq!(
+        (lock.imports.len(), lock.refs[0].accepted.clone()),
+        (2, None)
+    );
+    setup.project.run(&["lock", "--check"]).exits(0);
+    setup
+        .project
+        .run(&["lock", "--update"])
+        .exits(0)
+        .never_says("moved");
+
+    // A check is gone: that is shown, and takes a maintainer.
+    setup.project.write("../remote/shared.vplan", SHARED);
+    setup.revision = setup.commit_remote();
+    let pinned = setup.project.read(LOCK);
+    let refused = setup.project.run(&["lock", "--update"]);
+    refused
+        .exits(45)
+        .says("check `r/more`: removed")
+        .tells("vplan::lock::weaker");
+    assert_eq!(setup.project.read(LOCK), pinned, "nothing was written");
+    let document = setup.project.run(&["lock", "--update", "--format", "json"]);
+    document.exits(45);
+    assert_eq!(document.json()["entries"][0]["state"], "moved");
+    assert_eq!(document.json()["written"], false);
+    let url = setup.url();
+    setup
+        .project
+        .run(&["lock", "--update", &url, "--accept"])
+        .exits(0);
+    let lock = setup.read();
+    assert_eq!(lock.refs[0].commit, setup.revision);
+    assert!(
+        lock.refs[0].accepted.is_some(),
+        "the lock says that it was accepted"
+    );
+    setup.plan().exits(0).never_says("r/more");
+    // Whatever is done next, it stays said.
+    setup.lock().exits(0);
+    assert_eq!(setup.read(), lock);
+
+    // Another commit, by hand.
+    let edited = setup.project.read(LOCK).replace(&setup.revision, &first);
+    setup.project.write(LOCK, edited);
+    setup.plan().exits(4).tells("vplan::lock::invalid");
+    setup
+        .project
+        .run(&["lock", "--check"])
+        .exits(4)
+        .tells("vplan::lock::seal");
+}
+
+#[test]
+fn what_cannot_move() {
+    let setup = Setup::new();
+    let update = |args: &[&str]| setup.project.run(&[&["lock", "--update"], args].concat());
+    // A commit does not move.
+    setup.lock().exits(0);
+    update(&[]).exits(0);
+    update(&["nothing"])
+        .exits(2)
+        .tells("no import is called `nothing`");
+    let origin = setup.origin("shared.vplan").to_string();
+    update(&[&origin]).exits(2).tells("which does not move");
+    from_branch(&setup, &[("rules", "shared.vplan")]);
+    setup.lock().exits(0);
+    update(&["rule"]).exits(2).tells("did you mean `rules`?");
+    update(&["--locked"]).exits(2).tells("keeps it as it is");
+    update(&["--check"]).exits(2);
+    update(&["--record"]).exits(2);
+    setup.project.run(&["lock", "--accept"]).exits(2);
+    update(&["--offline"])
+        .exits(4)
+        .tells("vplan::lock::offline");
+    // The branch is gone, or is a tag too; a tag stands for the commit behind it.
+    setup
+        .project
+        .git_in("../remote", &["tag", "-a", "-m", "one", "v1"]);
+    let tagged = |name: &str| {
+        let text = format!("git+{}?ref={name}#shared.vplan", setup.url());
+        setup.import_texts(&[text]);
+        setup.lock()
+    };
+    tagged("v1").exits(0);
+    assert_eq!(setup.read().refs[0].commit, setup.revision);
+    assert_eq!(
+        setup.read().refs.len(),
+        1,
+        "what is not imported any more is taken out"
+    );
+    tagged("v2")
+        .exits(4)
+        .tells("vplan::lock::no_such_ref")
+        .tells("no branch and no tag `v2`");
+    setup.project.write("../remote/x", "x");
+    setup.commit_remote();
+    setup.project.git_in("../remote", &["branch", "v1"]);
+    setup.project.remove(LOCK);
+    tagged("v1").exits(4).tells("a branch and a tag `v1`");
+    tagged("a..b")
+        .exits(3)
+        .tells("is no name of a branch or tag");
+    tagged("main&rev=1").exits(3).tells("either `rev` or `ref`");
+    // Two commits of one repository are worth a word.
+    let texts = [
+        format!("git+{}?ref=main#deep/other.vplan", setup.url()),
+        setup.origin("shared.vplan").to_string(),
+    ];
+    setup.import_texts(&texts);
+    setup.lock().exits(0).says("is imported at 2 commits");
+    // What a newer contract asks for is missing, what it does not is too many.
+    setup.import(&["shared.vplan"]);
+    setup
+        .project
+        .run(&["lock", "--check"])
+        .exits(4)
+        .says("surplus");
+    from_branch(&setup, &[("r", "link.vplan")]);
+    setup
+        .project
+        .run(&["lock", "--check"])
+        .exits(4)
+        .says("missing");
+}

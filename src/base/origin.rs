@@ -15,6 +15,73 @@ pub struct GitOrigin {
     pub path: RepoPath,
 }
 
+/// A branch or a tag of another repository: `git+URL?ref=NAME`. It moves; a lock says which commit
+/// is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GitRef {
+    /// The repository, as of [`GitOrigin`].
+    pub url: String,
+    /// The name, without `refs/heads/` and `refs/tags/`.
+    pub name: String,
+}
+
+impl GitRef {
+    /// Reads `git+URL?ref=NAME`. Each has one spelling: what this accepts, `Display` gives back.
+    ///
+    /// # Errors
+    /// Any other shape or protocol; a URL as in [`GitOrigin::parse`]; a name that git does not allow.
+    pub fn parse(text: &str) -> Result<Self, OriginError> {
+        let split = text.strip_prefix(GIT_PREFIX);
+        let Some((url, name)) = split.and_then(|rest| rest.split_once("?ref=")) else {
+            return Err(fault(
+                0,
+                text.len(),
+                "a branch or tag is written `git+URL?ref=NAME`",
+            ));
+        };
+        check_url(url).map_err(|e| e.shifted(GIT_PREFIX.len()))?;
+        if !is_ref_name(name) {
+            let at = text.len() - name.len();
+            return Err(fault(
+                at,
+                name.len(),
+                "git allows no branch or tag of this name",
+            ));
+        }
+        Ok(Self {
+            url: url.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for GitRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "git+{}?ref={}", self.url, self.name)
+    }
+}
+
+/// Whether a text can name a branch or a tag, as `git check-ref-format` defines it, and can stand in
+/// a URL.
+#[must_use]
+pub fn is_ref_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with(['.'])
+            && !part.ends_with(".lock")
+    };
+    let is_allowed =
+        |c: char| !c.is_ascii_control() && !is_unsafe_to_show(c) && !" ~^:?*[\\#&`\"'".contains(c);
+    text.len() <= 250
+        && text != "@"
+        && !text.starts_with('-')
+        && !text.contains("..")
+        && !text.contains("@{")
+        && text.chars().all(is_allowed)
+        && text.split('/').all(is_part)
+}
+
 /// An error in the text of a git import.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

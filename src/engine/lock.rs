@@ -1,6 +1,7 @@
 //! Pins what a contract imports, removes pins that are no longer needed, and records answers.
 
 mod account;
+mod moving;
 
 use super::failure::{Failure, invalid, load_failed};
 use super::pins::{invalid as lock_invalid, no_cache};
@@ -8,6 +9,7 @@ use super::place::Engine;
 use super::propose::Asking;
 use super::request::PlanRequest;
 use crate::base::canon::Digest;
+use crate::base::origin::GitRef;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{count, visible};
@@ -22,6 +24,7 @@ use crate::effect::repo::lockfile::{self, LockFile};
 use crate::effect::repo::pinned::{CHANGED, Fetching, NOT_PINNED, PinnedImports};
 use crate::lock::{Lock as Pinned, PinnedImport, RecordedAnswer};
 pub use account::{Account, Line, State};
+pub use moving::Moving;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -128,9 +131,9 @@ impl<'e> Locking<'e> {
         if found.has_errors() {
             self.engine.observer.mended(&self.path, &found);
         }
-        let mut pinned = self.pinned(&found.lock)?;
+        let (_, mut pinned) = self.loaded(&found.lock, &BTreeSet::new())?;
         let mut before = Pinned::default();
-        let written = lockfile::replace(&self.site, &self.path, self.how.limit, |now| {
+        let written = self.replace(|now| {
             self.merged(now, &mut pinned)?;
             before = now.lock.clone();
             Ok::<_, Failure>(pinned.clone())
@@ -145,9 +148,14 @@ impl<'e> Locking<'e> {
         };
         let gone = |i: &&PinnedImport| pinned.import(&i.origin).is_none();
         let removed = |i: &PinnedImport| Line::of(&i.origin, Some(i), State::Removed);
-        let entries = pinned.imports.iter().map(held);
+        let refs = pinned.refs.iter();
+        let refs = refs.map(|now| Line::of_ref(now, before.commit(&now.at)));
+        let gone_refs = before.refs.iter();
+        let gone_refs = gone_refs.filter(|was| pinned.commit(&was.at).is_none());
+        let gone_refs = gone_refs.map(|was| Line::of_gone_ref(was, State::Removed));
         let gone = before.imports.iter().filter(gone).map(removed);
-        let entries = entries.chain(gone).collect();
+        let imports = pinned.imports.iter().map(held);
+        let entries = refs.chain(imports).chain(gone_refs).chain(gone).collect();
         let (recorded, judged) = if self.how.record {
             self.record(&asked()?)?
         } else {
@@ -186,6 +194,17 @@ impl<'e> Locking<'e> {
             return Err(Failure::new(Exit::Drift, CHANGED.0, message)
                 .help("look at the lock, then try again"));
         }
+        let disputed = now.lock.refs.iter();
+        let mut disputed =
+            disputed.filter(|r| pinned.commit(&r.at).is_some_and(|p| p.commit != r.commit));
+        if let Some(other) = disputed.next() {
+            let message = format!(
+                "another `vplan lock` pinned `{}` to another commit",
+                other.at
+            );
+            return Err(Failure::new(Exit::Drift, CHANGED.0, message)
+                .help("look at the lock, then try again"));
+        }
         pinned.proposals.clone_from(&now.lock.proposals);
         if self.engine.locked && now.lock != *pinned {
             let message = format!("the lock `{}` is not up to date", self.path);
@@ -196,7 +215,7 @@ impl<'e> Locking<'e> {
     }
 
     /// Resolves the imports of the contract, fetched where the cache does not have it.
-    fn pinned(&self, lock: &Pinned) -> Result<Pinned, Failure> {
+    fn read(&self, lock: &Pinned, moved: &BTreeSet<GitRef>) -> Result<(Loaded, Pinned), Failure> {
         let store = self.engine.import_cache().ok_or_else(no_cache)?;
         let fetcher = (!self.how.offline)
             .then(|| Fetcher::new(&self.site.root, &environment, self.how.limit));
@@ -207,27 +226,17 @@ impl<'e> Locking<'e> {
             max_file: self.engine.max_file,
             pinned: Pinned::default(),
             fetched: BTreeSet::new(),
+            moved: moved.clone(),
         };
         let loaded = self.load(&mut pins).map_err(load_failed)?;
-        if loaded.contract.is_none() {
-            let drift = loaded.drift;
-            let message = format!(
-                "`{}` imports what cannot be pinned; the lock stays as it was",
-                loaded.path
-            );
-            let failure = invalid(loaded);
-            let code = "vplan::lock::incomplete".to_owned();
-            return Err(if drift {
-                Failure {
-                    message,
-                    code,
-                    ..failure
-                }
-            } else {
-                failure
-            });
-        }
-        Ok(pins.pinned)
+        Ok((loaded, pins.pinned))
+    }
+
+    fn replace(
+        &self,
+        change: impl FnOnce(&LockFile) -> Result<Pinned, Failure>,
+    ) -> Result<bool, Failure> {
+        lockfile::replace(&self.site, &self.path, self.how.limit, change)
     }
 
     /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that
@@ -237,7 +246,7 @@ impl<'e> Locking<'e> {
     /// As for [`Self::update`], and a lock that does not pin all.
     pub fn fetch(&self) -> Result<Account, Failure> {
         let found = self.whole()?;
-        let pinned = self.pinned(&found.lock)?;
+        let (_, pinned) = self.loaded(&found.lock, &BTreeSet::new())?;
         let imports = pinned.imports.iter();
         if let Some(import) = imports
             .clone()
@@ -246,6 +255,17 @@ impl<'e> Locking<'e> {
             let message = format!(
                 "the lock `{}` of that revision does not pin `{}`",
                 self.path, import.origin
+            );
+            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message));
+        }
+        if let Some(new) = pinned
+            .refs
+            .iter()
+            .find(|r| found.lock.commit(&r.at).is_none())
+        {
+            let message = format!(
+                "the lock `{}` of that revision does not pin `{}`",
+                self.path, new.at
             );
             return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message));
         }
@@ -312,11 +332,19 @@ impl<'e> Locking<'e> {
         );
         let loaded = self.load(&mut pins).map_err(load_failed)?;
         let asked = pins.requested;
+        let asked_refs = pins.requested_refs;
         let whole = loaded.contract.is_some();
         if !whole && !loaded.drift {
             return Err(invalid(loaded));
         }
         let mut entries: Vec<Line> = Vec::new();
+        for pinned in &found.lock.refs {
+            if asked_refs.contains(&pinned.at) {
+                entries.push(Line::of_ref(pinned, Some(pinned)));
+            } else if whole {
+                entries.push(Line::of_gone_ref(pinned, State::Surplus));
+            }
+        }
         for origin in &asked {
             let pin = found.lock.import(origin);
             let state = pin.map_or(State::Missing, |_| State::Kept);

@@ -4,10 +4,10 @@ use super::error::{
     ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,
     UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
 };
-use super::{Key, Lock, LockEntry, PinnedImport, RecordedAnswer};
+use super::{Key, Lock, LockEntry, PinnedImport, PinnedRef, RecordedAnswer};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef, OriginError};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
@@ -29,11 +29,13 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     let mut lock = Lock::default();
     for piece in read.pieces {
         match piece.node {
+            DecodedNode::Entry(LockEntry::Ref(pinned)) => lock.refs.push(pinned),
             DecodedNode::Entry(LockEntry::Import(import)) => lock.imports.push(import),
             DecodedNode::Entry(LockEntry::Proposal(answer)) => lock.proposals.push(answer),
             DecodedNode::Version | DecodedNode::Junk => {}
         }
     }
+    lock.refs.sort();
     lock.imports.sort();
     lock.proposals.sort();
     (lock, sink)
@@ -181,7 +183,12 @@ impl Reader<'_> {
     /// removed after a comment).
     fn comment(&mut self, text: &str, span: Span) {
         let comment = text.get(span.start..span.end).unwrap_or("");
-        let signs = ["import \"git+", "proposal question=", "seal=\""];
+        let signs = [
+            "ref \"git+",
+            "import \"git+",
+            "proposal question=",
+            "seal=\"",
+        ];
         if let Some(at) = signs.iter().filter_map(|sign| comment.find(sign)).min() {
             let place = self.place(Span::new(span.start + at, span.end));
             let message = "an entry of the lock stands in a comment";
@@ -196,6 +203,7 @@ impl Reader<'_> {
         match node.name.text.as_str() {
             "version" => self.version(node),
             _ if self.newer => Err(Wrong),
+            "ref" => self.pinned_ref(node),
             "import" => self.import(node),
             "proposal" => self.proposal(node),
             other => {
@@ -204,7 +212,7 @@ impl Reader<'_> {
                     UNKNOWN_NODE,
                     node.name.span,
                     message,
-                    "neither `import` nor `proposal`",
+                    "neither `ref` nor `import` nor `proposal`",
                 )
             }
         }
@@ -253,9 +261,40 @@ impl Reader<'_> {
         }
     }
 
+    fn pinned_ref(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+        let is_accepted = |entry: &NodeEntry| {
+            let name = entry.name.as_ref();
+            name.is_some_and(|name| name.text == "accepted")
+        };
+        let (at, commit, accepted, seal) = if node.entries.iter().any(is_accepted) {
+            let [at, commit, accepted, seal] =
+                self.values(node, ["", "commit", "accepted", "seal"])?;
+            (at, commit, Some(accepted), seal)
+        } else {
+            let [at, commit, seal] = self.values(node, ["", "commit", "seal"])?;
+            (at, commit, None, seal)
+        };
+        let read = self.git(at, GitRef::parse);
+        let accepted = accepted.map(|digest| self.digest(digest)).transpose();
+        let id = self.string(commit)?;
+        let is_hex = id
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if !is_hex || !matches!(id.len(), 40 | 64) {
+            let message = "a commit is named by its full object id";
+            return self.wrong(BAD_VALUE, commit.at, message, "no object id");
+        }
+        let pinned = PinnedRef {
+            at: read?,
+            commit: id.to_owned(),
+            accepted: accepted?,
+        };
+        self.sealed(node, LockEntry::Ref(pinned), seal)
+    }
+
     fn import(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
         let [origin, digest, bytes, seal] = self.values(node, ["", "digest", "bytes", "seal"])?;
-        let origin = self.origin(origin);
+        let origin = self.git(origin, GitOrigin::parse);
         let digest = self.digest(digest);
         let bytes = match number(&bytes.value) {
             Some(bytes) => Ok(bytes),
@@ -374,9 +413,14 @@ impl Reader<'_> {
             .or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
     }
 
-    fn origin(&mut self, said: &NodeEntry) -> Result<GitOrigin, Wrong> {
+    /// Reads what names something of another repository.
+    fn git<T>(
+        &mut self,
+        said: &NodeEntry,
+        parse: impl Fn(&str) -> Result<T, OriginError>,
+    ) -> Result<T, Wrong> {
         let text = self.string(said)?;
-        GitOrigin::parse(text).or_else(|e| {
+        parse(text).or_else(|e| {
             // With an escape in it, offsets in text and source differ.
             let plain = said.at.len() == text.len() + 2;
             let start = said.at.start + 1 + e.at;

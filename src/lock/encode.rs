@@ -25,6 +25,16 @@ pub(super) const VERSION: &str = "version 1";
 pub(super) fn encode_entry(entry: &LockEntry, newline: &str) -> String {
     let seal = entry.seal();
     let (name, on_first_line, values) = match entry {
+        LockEntry::Ref(r) => {
+            let accepted = r.accepted.iter();
+            let mut values = vec![
+                string(None, &r.at.to_string()),
+                string(Some("commit"), &r.commit),
+            ];
+            values.extend(accepted.map(|digest| string(Some("accepted"), &digest.to_string())));
+            values.push(string(Some("seal"), &seal));
+            ("ref", 1, values)
+        }
         LockEntry::Import(i) => {
             let bytes = value(Some("bytes"), i128::from(i.bytes), i.bytes.to_string());
             let digest = string(Some("digest"), &i.digest.to_string());

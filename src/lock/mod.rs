@@ -6,13 +6,16 @@
 //! ```text
 //! // Written by `vplan lock`. Comments stay where they are; everything else is checked.
 //! version 1
+//! ref "git+https://example.org/x.git?ref=main" \\
+//!   commit="0123456789abcdef0123456789abcdef01234567" seal="0123456789abcdef"
 //! import "git+https://example.org/x.git?rev=0123456789abcdef0123456789abcdef01234567#verify.vplan" \
 //!   digest="sha256:…" bytes=1234 seal="89abcdef01234567"
 //! proposal question="sha256:…" proposer="ask --json" \
 //!   answer=#"{"checks":["pnpm test"]}"# seal="76543210fedcba98"
 //! ```
 //!
-//! Imports are in the order of their names, then proposals in that of their questions; each on two
+//! The commits of branches and tags are in the order of their names, then the imports in that of
+//! theirs, then proposals in that of their questions; each on two
 //! lines, so that a review shows on one what is pinned and on the other to what, and so that a
 //! merge of two branches that pin different imports is just both. The `seal` is taken over the rest
 //! of the entry. It is no protection from an attacker, who can compute one, but from slips:
@@ -32,7 +35,7 @@ pub use encode::encode;
 pub use update::update;
 
 use crate::base::canon::Digest;
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef};
 
 /// The largest lock that is read, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -40,6 +43,8 @@ pub const MAX_BYTES: u64 = 1 << 20;
 /// The pinned imports and answers of a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
+    /// The branches and tags that are imported from. None twice.
+    pub refs: Vec<PinnedRef>,
     /// The git imports. No origin twice.
     pub imports: Vec<PinnedImport>,
     /// The recorded answers. No question twice.
@@ -57,6 +62,17 @@ pub struct PinnedImport {
     pub bytes: u64,
 }
 
+/// The commit that a branch or a tag stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PinnedRef {
+    /// The branch or tag.
+    pub at: GitRef,
+    /// The commit, 40 or 64 lower-case hexadecimal digits.
+    pub commit: String,
+    /// The identity of the contract that was accepted with this commit, where it weakened something.
+    pub accepted: Option<Digest>,
+}
+
 /// The recorded answer of a proposer or a judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordedAnswer {
@@ -69,6 +85,19 @@ pub struct RecordedAnswer {
 }
 
 impl Lock {
+    /// Returns the commit of a branch or tag.
+    #[must_use]
+    pub fn commit(&self, at: &GitRef) -> Option<&PinnedRef> {
+        self.refs.iter().find(|pinned| pinned.at == *at)
+    }
+
+    /// Pins a branch or tag to a commit, and replaces what was pinned for it before.
+    pub fn pin_ref(&mut self, pinned: PinnedRef) {
+        self.refs.retain(|other| other.at != pinned.at);
+        self.refs.push(pinned);
+        self.refs.sort();
+    }
+
     /// Returns what is pinned for an import.
     #[must_use]
     pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
@@ -98,13 +127,14 @@ impl Lock {
     /// Whether nothing is pinned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.imports.is_empty() && self.proposals.is_empty()
+        self.refs.is_empty() && self.imports.is_empty() && self.proposals.is_empty()
     }
 }
 
 /// An entry, of either kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LockEntry {
+    Ref(PinnedRef),
     Import(PinnedImport),
     Proposal(RecordedAnswer),
 }
@@ -112,6 +142,7 @@ enum LockEntry {
 /// The key of an entry, by which entries are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
+    Ref(GitRef),
     Import(GitOrigin),
     Proposal(Digest),
 }
@@ -119,6 +150,7 @@ enum Key {
 impl LockEntry {
     fn key(&self) -> Key {
         match self {
+            LockEntry::Ref(pinned) => Key::Ref(pinned.at.clone()),
             LockEntry::Import(import) => Key::Import(import.origin.clone()),
             LockEntry::Proposal(answer) => Key::Proposal(answer.question.clone()),
         }
@@ -127,6 +159,9 @@ impl LockEntry {
     /// Returns 16 hexadecimal digits that depend on the whole entry.
     fn seal(&self) -> String {
         let digest = match self {
+            LockEntry::Ref(r) => {
+                Digest::of_value(&("ref", r.at.to_string(), &r.commit, &r.accepted))
+            }
             LockEntry::Import(i) => {
                 Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes))
             }
@@ -140,8 +175,10 @@ impl LockEntry {
 
 /// Returns all entries of a lock in their order.
 fn entries(lock: &Lock) -> Vec<LockEntry> {
+    let refs = lock.refs.iter().cloned().map(LockEntry::Ref);
     let imports = lock.imports.iter().cloned().map(LockEntry::Import);
-    let mut all: Vec<LockEntry> = imports
+    let mut all: Vec<LockEntry> = refs
+        .chain(imports)
         .chain(lock.proposals.iter().cloned().map(LockEntry::Proposal))
         .collect();
     all.sort();

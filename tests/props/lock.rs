@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::base::diagnostic::Diagnostics;
-use vplan::base::origin::GitOrigin;
+use vplan::base::origin::{GitOrigin, GitRef, is_ref_name};
 use vplan::base::span::SourceId;
-use vplan::lock::{Lock, PinnedImport, RecordedAnswer, decode, encode, update};
+use vplan::lock::{Lock, PinnedImport, PinnedRef, RecordedAnswer, decode, encode, update};
 
 fn origins() -> impl Strategy<Value = GitOrigin> {
     let url = prop_oneof![
@@ -50,12 +50,27 @@ fn locks() -> impl Strategy<Value = Lock> {
             proposer,
             answer,
         });
+    let at = (0..3_u8, "[a-z]{1,3}(/[a-z0-9.]{1,3}x)?").prop_map(|(url, name)| GitRef {
+        url: format!("https://example.org/{url}"),
+        name,
+    });
+    let pinned = (at, "[0-9a-f]{40}", prop::option::of(digests()));
+    let pinned = pinned.prop_map(|(at, commit, accepted)| PinnedRef {
+        at,
+        commit,
+        accepted,
+    });
     let lists = (
+        prop::collection::vec(
+            pinned.prop_filter("a name", |p| is_ref_name(&p.at.name)),
+            0..3,
+        ),
         prop::collection::vec(import, 0..5),
         prop::collection::vec(answer, 0..4),
     );
-    lists.prop_map(|(imports, answers)| {
+    lists.prop_map(|(refs, imports, answers)| {
         let mut lock = Lock::default();
+        refs.into_iter().for_each(|r| lock.pin_ref(r));
         imports.into_iter().for_each(|i| lock.pin(i));
         answers.into_iter().for_each(|a| lock.record(a));
         lock
@@ -78,6 +93,9 @@ fn two_locks() -> impl Strategy<Value = (Lock, Lock)> {
                 bytes,
                 ..import.clone()
             });
+        }
+        for pinned in a.refs.iter().skip(usize::from(keep) % 2) {
+            second.pin_ref(pinned.clone());
         }
         for answer in a.proposals.iter().skip(usize::from(keep) % 3) {
             second.record(answer.clone());
@@ -164,6 +182,11 @@ proptest! {
             let text = |key: &str| node.get(key).unwrap().as_string().unwrap().to_owned();
             match node.name().value() {
                 "version" => prop_assert_eq!(node.get(0).unwrap().as_integer(), Some(1)),
+                "ref" => theirs.pin_ref(PinnedRef {
+                    at: GitRef::parse(node.get(0).unwrap().as_string().unwrap()).unwrap(),
+                    commit: text("commit"),
+                    accepted: node.get("accepted").map(|v| v.as_string().unwrap().parse().unwrap()),
+                }),
                 "import" => theirs.pin(PinnedImport {
                     origin: GitOrigin::parse(node.get(0).unwrap().as_string().unwrap()).unwrap(),
                     digest: text("digest").parse().unwrap(),

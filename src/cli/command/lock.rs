@@ -4,11 +4,15 @@
 use super::format;
 use crate::base::vocabulary::Exit;
 use crate::cli::args::{Format, Global, Request, duration};
+use crate::cli::render::style::Colors;
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use crate::engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
+use crate::plan::diff::{ContractDiff, text::contracts};
 use clap::{Arg, Args};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::time::Duration;
 
 /// `vplan lock`
@@ -16,12 +20,24 @@ use std::time::Duration;
 #[command(
     mut_args(part_of_a_request),
     after_help = "Exit codes: 0 the lock is up to date; 2 usage; 3 contract invalid or missing; 4 something cannot be fetched, or the lock \
-                        cannot be used or, with `--check`, is not up to date; 5 the proposer or the judge gave no answer."
+                        cannot be used or, with `--check`, is not up to date; 5 the proposer or the judge gave no answer; 45 `--update` would weaken \
+                        the contract."
 )]
 pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
+    /// Move what is pinned for branches and tags (`?ref=NAME`) to where they are now: of these
+    /// imports, by the name behind `as` or the URL, or of all.
+    ///
+    /// It shows what changes with that, and writes nothing where the contract gets weaker, or may
+    /// get: that takes `--accept`.
+    #[arg(long, value_name = "IMPORT", num_args = 0.., conflicts_with_all = ["check", "record"])]
+    pub update: Option<Vec<String>>,
+    /// Write what `--update` found although the contract is weaker with it, or may be; the lock says
+    /// so.
+    #[arg(long, requires = "update")]
+    pub accept: bool,
     /// Ask the proposer and the judge what this request (below) makes them say, and record the
     /// answers. Nothing of a request has an effect without this flag, but `--contract-from`:
     /// that fetches what the lock of a revision pins, and writes no lock.
@@ -40,7 +56,15 @@ pub struct Lock {
 
 /// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
 fn part_of_a_request(arg: Arg) -> Arg {
-    let own = ["check", "record", "timeout", "contract_from"].contains(&arg.get_id().as_str());
+    let own = [
+        "check",
+        "record",
+        "timeout",
+        "contract_from",
+        "update",
+        "accept",
+    ];
+    let own = own.contains(&arg.get_id().as_str());
     if own {
         arg
     } else {
@@ -77,6 +101,9 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
             }),
         };
     }
+    if let Some(names) = &args.update {
+        return move_pins(&locking, names, args.accept, format, terminal);
+    }
     let account = if revision.is_some() {
         locking.fetch()?
     } else {
@@ -92,6 +119,55 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     Ok(Exit::Success.code())
 }
 
+/// What would move, and what differs then.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct UpdateDocument<'a> {
+    /// What moves.
+    #[serde(flatten)]
+    account: &'a Account,
+    /// What differs between the contract as it was and as it is with what has moved.
+    differences: &'a ContractDiff,
+}
+
+/// Shows what moving pins changes, and moves them.
+fn move_pins(
+    locking: &Locking<'_>,
+    names: &[String],
+    accept: bool,
+    format: Format,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let moving = locking.moving(names)?;
+    let weaker = moving.diff.weaker();
+    if format == Format::Text && !terminal.quiet {
+        terminal.say(&text(&moving.account));
+        if !moving.diff.differences.is_empty() {
+            terminal.say(&contracts(&moving.diff, &Colors(terminal.color)));
+        }
+    }
+    if weaker > 0 && !accept {
+        if format == Format::Json {
+            terminal.print_json(&UpdateDocument {
+                account: &moving.account,
+                differences: &moving.diff,
+            });
+        }
+        let message =
+            "the contract is weaker with what has moved, or may be; the lock stays as it was";
+        return Err(Failure::new(Exit::Weakened, "vplan::lock::weaker", message)
+            .help("a maintainer accepts it with `--accept`"));
+    }
+    let differences = moving.diff.clone();
+    let account = moving.write()?;
+    if format == Format::Json {
+        terminal.print_json(&UpdateDocument {
+            account: &account,
+            differences: &differences,
+        });
+    }
+    Ok(Exit::Success.code())
+}
+
 fn show(account: &Account, format: Format, terminal: &Terminal) {
     if format == Format::Json {
         terminal.print_json(account);
@@ -104,18 +180,28 @@ fn text(account: &Account) -> String {
     let mut out = String::new();
     for line in account.entries.iter().filter(|l| l.state != State::Kept) {
         let state = match line.state {
+            State::Moved => "moved",
             State::Kept => "kept",
             State::Pinned => "pinned",
             State::Removed => "removed",
             State::Missing => "missing",
             State::Surplus => "surplus",
         };
-        out.push_str(&format!("{state:8} {}\n", line.import));
+        let short = |id: &String| id.chars().take(12).collect::<String>();
+        let commits = match (&line.from, &line.commit) {
+            (Some(from), Some(commit)) => format!("  {} -> {}", short(from), short(commit)),
+            (None, Some(commit)) => format!("  {}", short(commit)),
+            _ => String::new(),
+        };
+        out.push_str(&format!("{state:8} {}{commits}\n", line.import));
+    }
+    for note in &account.notes {
+        out.push_str(&format!("note: {note}\n"));
     }
     let held = account
         .entries
         .iter()
-        .filter(|l| matches!(l.state, State::Kept | State::Pinned))
+        .filter(|l| l.commit.is_none() && matches!(l.state, State::Kept | State::Pinned))
         .count();
     let answers = match account.proposals {
         0 => String::new(),

@@ -2,7 +2,7 @@
 //! another repository.
 
 use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef, is_ref_name};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::Place;
 use crate::base::word::{is_unsafe_to_show, visible};
@@ -25,6 +25,20 @@ pub enum Source {
     },
     /// `git+URL?rev=OBJECTID#path`
     Git(GitOrigin),
+}
+
+/// What an import names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A file.
+    Source(Source),
+    /// `git+URL?ref=NAME#path`: a file of the commit that the lock has for a branch or tag.
+    Moving {
+        /// The branch or tag.
+        at: GitRef,
+        /// The file below that repository's root.
+        path: RepoPath,
+    },
 }
 
 impl fmt::Display for Source {
@@ -83,7 +97,7 @@ impl ImportFault {
 /// The protocols that a git import may use.
 const PROTOCOLS: [&str; 3] = ["https://", "ssh://", "file://"];
 /// The syntax of a git import.
-const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`";
+const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`, or with `?ref=BRANCH`";
 /// The syntax of an import of a shipped contract.
 const STD_USAGE: &str =
     "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
@@ -93,22 +107,22 @@ impl Source {
     ///
     /// # Errors
     /// Texts that name nothing that can be imported.
-    pub fn parse(text: &str, importer: &Source) -> Result<Self, ImportFault> {
+    pub fn parse(text: &str, importer: &Source) -> Result<Named, ImportFault> {
         if text.is_empty() {
             return Err(unreadable("an import of nothing", "the path is empty")
                 .help("name a file, relative to this one"));
         }
         if let Some(rest) = text.strip_prefix("std:") {
-            return std(text, rest);
+            return std(text, rest).map(Named::Source);
         }
         if let Some(rest) = text.strip_prefix("git+") {
-            return git(text, rest).map(Source::Git);
+            return git(text, rest);
         }
         if let Some(scheme) = scheme(text) {
             return Err(foreign(text, scheme));
         }
         let join = |file: &RepoPath, root: &str| relative(file, text, root);
-        Ok(match importer {
+        Ok(Named::Source(match importer {
             Source::Local(file) => Source::Local(join(file, "the repository")?),
             Source::Git(origin) => Source::Git(GitOrigin {
                 path: join(&origin.path, "its repository")?,
@@ -123,7 +137,7 @@ impl Source {
                     unreadable(message, "relative to no file").help("import `std:NAME@VERSION`")
                 );
             }
-        })
+        }))
     }
 }
 
@@ -216,8 +230,8 @@ fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
     }
 }
 
-/// `git+URL?rev=OBJECTID#path`
-fn git(text: &str, rest: &str) -> Result<GitOrigin, ImportFault> {
+/// `git+URL?rev=OBJECTID#path`, `git+URL?ref=NAME#path`
+fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
     let shown = visible(text.as_bytes());
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
@@ -257,6 +271,36 @@ fn git(text: &str, rest: &str) -> Result<GitOrigin, ImportFault> {
         )
         .help("leave it out; git asks its credential helper"));
     }
+    if let Some(name) = query
+        .strip_prefix("ref=")
+        .filter(|_| !query.contains("rev="))
+    {
+        if !is_ref_name(name) {
+            let message = format!(
+                "`{}` is no name of a branch or tag",
+                visible(name.as_bytes())
+            );
+            return Err(unreadable(message, "git allows no such name")
+                .help("`git ls-remote` shows the branches and tags of a repository"));
+        }
+        let path = file_below(text, path)?;
+        let (url, name) = (url.to_owned(), name.to_owned());
+        return Ok(Named::Moving {
+            at: GitRef { url, name },
+            path,
+        });
+    }
+    let both = ["rev=", "ref="].iter().all(|word| query.contains(word));
+    if both || query.starts_with("branch=") || query.starts_with("tag=") {
+        let message = format!("`{shown}` does not say which commit");
+        let name = query.split_once('=').map_or("", |(_, name)| name);
+        return Err(if both {
+            unreadable(message, "either `rev` or `ref`")
+                .help("`rev` names a commit; `ref` names a branch or tag, and `vplan lock` pins its commit")
+        } else {
+            unreadable(message, "a branch or tag is `ref`").help(format!("write `?ref={name}`"))
+        });
+    }
     let revision = match query.strip_prefix("rev=") {
         None | Some("") => {
             return Err(wrong(
@@ -275,8 +319,10 @@ fn git(text: &str, rest: &str) -> Result<GitOrigin, ImportFault> {
         let help = if upper {
             format!("write `{}`", revision.to_ascii_lowercase())
         } else {
-            "name the commit in full, 40 or 64 hexadecimal digits (`git rev-parse REV`): a branch or a tag moves"
-                .to_owned()
+            format!(
+                "name the commit in full, 40 or 64 hexadecimal digits; a branch or a tag is `?ref={}`",
+                visible(revision.as_bytes())
+            )
         };
         return Err(wrong(
             format!("`{}` is no revision", visible(revision.as_bytes())),
@@ -284,12 +330,19 @@ fn git(text: &str, rest: &str) -> Result<GitOrigin, ImportFault> {
         )
         .help(help));
     }
+    Ok(Named::Source(Source::Git(GitOrigin {
+        url: url.to_owned(),
+        revision: revision.to_owned(),
+        path: file_below(text, path)?,
+    })))
+}
+
+/// The path of a file in another repository.
+fn file_below(text: &str, path: &str) -> Result<RepoPath, ImportFault> {
+    let shown = visible(text.as_bytes());
+    let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     match RepoPath::parse(path.as_bytes()) {
-        Ok(path) if !path.is_root() => Ok(GitOrigin {
-            url: url.to_owned(),
-            revision: revision.to_owned(),
-            path,
-        }),
+        Ok(path) if !path.is_root() => Ok(path),
         _ if path.is_empty() => Err(wrong(
             format!("`{shown}` does not say which file"),
             "no `#path`",
@@ -327,7 +380,7 @@ fn foreign(text: &str, scheme: &str) -> ImportFault {
     match scheme {
         "https" | "ssh" | "file" if text.contains("?rev=") => fault.help(format!("write `git+{shown}`")),
         _ => fault.help(
-            "an import is a path, `std:NAME@VERSION`, or `git+URL?rev=OBJECTID#path`; a file whose name looks like this is `./NAME`",
+            "an import is a path, `std:NAME@VERSION`, or `git+URL?rev=OBJECTID#path` (or `?ref=BRANCH`); a file whose name looks like this is `./NAME`",
         ),
     }
 }
@@ -385,13 +438,21 @@ mod tests {
                 &format!("git+https://h/r?rev={REV}#d/lib.vplan"),
             ),
             (
+                "git+https://h/r?ref=feature/x-1.2#d/./v.vplan",
+                local("v.vplan"),
+                "git+https://h/r?ref=feature/x-1.2#d/v.vplan",
+            ),
+            (
                 "../lib.vplan",
                 git_file("d/v.vplan"),
                 &format!("git+https://h/r?rev={REV}#lib.vplan"),
             ),
         ] {
             assert_eq!(
-                Source::parse(text, &importer).map(|s| s.to_string()),
+                Source::parse(text, &importer).map(|named| match named {
+                    Named::Source(source) => source.to_string(),
+                    Named::Moving { at, path } => format!("{at}#{path}"),
+                }),
                 Ok(want.to_owned()),
                 "{text}"
             );
@@ -403,7 +464,8 @@ mod tests {
             "https://h:8080/~u/r",
         ] {
             let text = format!("git+{url}?rev={REV}#./a//b.vplan");
-            let Ok(Source::Git(origin)) = Source::parse(&text, &local("v.vplan")) else {
+            let Ok(Named::Source(Source::Git(origin))) = Source::parse(&text, &local("v.vplan"))
+            else {
                 panic!("{text}")
             };
             assert_eq!(origin.to_string(), format!("git+{url}?rev={REV}#a/b.vplan"));
@@ -453,6 +515,19 @@ mod tests {
             ),
             (origin(""), "no `?rev=OBJECTID`"),
             (origin("?rev="), "no `?rev=OBJECTID`"),
+            (origin("?ref=a..b#a"), "git allows no such name"),
+            (origin("?ref=#a"), "git allows no such name"),
+            (origin("?ref=-x#a"), "git allows no such name"),
+            (origin("?ref=main"), "no `#path`"),
+            (
+                origin(&format!("?ref=main&rev={REV}#a")),
+                "either `rev` or `ref`",
+            ),
+            (
+                origin(&format!("?rev={REV}&ref=main#a")),
+                "either `rev` or `ref`",
+            ),
+            (origin("?branch=main#a"), "a branch or tag is `ref`"),
             (origin("?rev=main#a"), "not a whole object id"),
             (
                 origin(&format!("?rev={}#a", REV.to_uppercase())),

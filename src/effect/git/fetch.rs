@@ -12,7 +12,7 @@ use super::error::GitError;
 use super::object::Oid;
 use super::{HARDENING, Lookup, safe_path};
 use crate::base::diagnostic::Code;
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef};
 use crate::base::path::RepoPath;
 use crate::base::unit::{show_duration, show_size};
 use crate::base::word::{Word, visible};
@@ -38,6 +38,8 @@ pub const FETCH_FAILED: Code = Code("vplan::lock::fetch_failed");
 pub const TIMED_OUT: Code = Code("vplan::lock::fetch_timed_out");
 /// The remote has no such commit.
 pub const NO_COMMIT: Code = Code("vplan::lock::no_such_commit");
+/// The remote has no such branch or tag, or both.
+pub const NO_REF: Code = Code("vplan::lock::no_such_ref");
 /// The object is no commit.
 pub const NOT_A_COMMIT: Code = Code("vplan::lock::not_a_commit");
 /// The commit has no such file.
@@ -55,8 +57,9 @@ const FETCHES: scratch::Kind = scratch::Kind {
 };
 
 /// All codes of this file.
-pub const CODES: [Code; 8] = [
+pub const CODES: [Code; 9] = [
     FETCH_FAILED,
+    NO_REF,
     TIMED_OUT,
     NO_COMMIT,
     NOT_A_COMMIT,
@@ -171,28 +174,48 @@ impl Fetcher {
     /// # Errors
     /// The remote does not answer, has no such commit, or it has no such file.
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
-        let setup =
-            |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
-        let dir = Scratch::below(&tempfile::env::temp_dir(), FETCHES).map_err(setup)?;
+        let dir = scratch_folder()?;
         let repository = Repository {
             fetcher: self,
             dir: dir.path(),
-            origin,
+            url: &origin.url,
         };
         tracing::debug!(%origin, "fetching");
-        repository.init()?;
-        repository.bring()?;
-        let bytes = repository.file(cap)?;
+        repository.init(&origin.revision)?;
+        repository.bring(&origin.revision)?;
+        let bytes = repository.file(origin, cap)?;
         tracing::debug!(bytes = bytes.len(), "fetched");
         Ok(bytes)
     }
+
+    /// Returns the commit that a branch or tag of another repository stands for now.
+    ///
+    /// # Errors
+    /// The remote does not answer, or has no such branch or tag, or both.
+    pub fn commit_of(&self, at: &GitRef) -> Result<String, PinError> {
+        let dir = scratch_folder()?;
+        let repository = Repository {
+            fetcher: self,
+            dir: dir.path(),
+            url: &at.url,
+        };
+        repository.init("")?;
+        repository.commit_of(&at.name)
+    }
+}
+
+fn scratch_folder() -> Result<Scratch, PinError> {
+    let setup =
+        |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
+    Scratch::below(&tempfile::env::temp_dir(), FETCHES).map_err(setup)
 }
 
 /// A bare repository for one import.
 struct Repository<'a> {
     fetcher: &'a Fetcher,
     dir: &'a Path,
-    origin: &'a GitOrigin,
+    /// The remote.
+    url: &'a str,
 }
 
 impl Repository<'_> {
@@ -239,8 +262,9 @@ impl Repository<'_> {
             })
     }
 
-    fn init(&self) -> Result<(), PinError> {
-        let format = if self.origin.revision.len() == 64 {
+    /// Makes the repository, for commits with ids like this one.
+    fn init(&self, revision: &str) -> Result<(), PinError> {
+        let format = if revision.len() == 64 {
             "--object-format=sha256"
         } else {
             "--object-format=sha1"
@@ -257,9 +281,9 @@ impl Repository<'_> {
     }
 
     /// Fetches the commit alone, or everything from a server that gives nothing else.
-    fn bring(&self) -> Result<(), PinError> {
+    fn bring(&self, revision: &str) -> Result<(), PinError> {
         let deadline = Instant::now() + self.fetcher.limit;
-        let GitOrigin { url, revision, .. } = self.origin;
+        let url = self.url;
         let alone = self.fetch(&["--depth=1", url, revision], deadline)?;
         if alone.exit == Some(0) {
             return Ok(());
@@ -300,17 +324,48 @@ impl Repository<'_> {
         }
         let message = format!(
             "`{}` cannot be fetched: {}",
-            self.origin.url,
+            self.url,
             reason(&evidence.stderr.text())
         );
         let help = format!(
             "try `git ls-remote {}`: vplan asks for no password and has your keys and credential helpers only",
-            self.origin.url
+            self.url
         );
         error(FETCH_FAILED, message, Some(&help))
     }
 
-    /// Runs git with a connection, below a supervisor.
+    /// Asks the remote which commit a branch or tag stands for.
+    fn commit_of(&self, name: &str) -> Result<String, PinError> {
+        let deadline = Instant::now() + self.fetcher.limit;
+        let (head, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));
+        let peeled = format!("{tag}^{{}}");
+        let args = ["ls-remote", "--quiet", self.url, &head, &tag, &peeled];
+        let asked = self.online(&args, deadline)?;
+        if asked.exit != Some(0) {
+            return Err(self.unreachable(&asked));
+        }
+        let text = asked.stdout.text();
+        let text = String::from_utf8_lossy(&text);
+        let id_of = |wanted: &str| {
+            let named = text.lines().filter_map(|line| line.split_once('\t'));
+            let mut found = named.filter(|(_, name)| *name == wanted);
+            found.find_map(|(id, _)| Oid::parse(id.as_bytes()))
+        };
+        let help = format!("`git ls-remote {}` shows what it has", self.url);
+        match (id_of(&head), id_of(&peeled).or_else(|| id_of(&tag))) {
+            (Some(branch), Some(tag)) if branch != tag => {
+                let message = format!("`{}` has a branch and a tag `{name}`", self.url);
+                Err(error(NO_REF, message, Some("name the commit with `rev`")))
+            }
+            (Some(id), _) | (None, Some(id)) => Ok(id.to_string()),
+            (None, None) => {
+                let message = format!("`{}` has no branch and no tag `{name}`", self.url);
+                Err(error(NO_REF, message, Some(&help)))
+            }
+        }
+    }
+
+    /// Fetches with these arguments.
     fn fetch(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
         let options = [
             "fetch",
@@ -320,17 +375,22 @@ impl Repository<'_> {
             "--no-recurse-submodules",
         ];
         let args: Vec<&str> = options.iter().chain(args).copied().collect();
+        self.online(&args, deadline)
+    }
+
+    /// Runs git with a connection, below a supervisor.
+    fn online(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
         let mut argv = vec![Word::new(
             self.fetcher.program.as_os_str().as_bytes().to_vec(),
         )];
         argv.extend(
-            self.arguments(&args)
+            self.arguments(args)
                 .into_iter()
                 .map(|a| Word::new(a.into_vec())),
         );
         let mut env = self.fetcher.env.clone();
         // Stronger than `protocol.*.allow`: the user's own configuration does not add to it.
-        let protocols = if self.origin.url.starts_with("file:") {
+        let protocols = if self.url.starts_with("file:") {
             "file"
         } else {
             "https:ssh"
@@ -359,7 +419,7 @@ impl Repository<'_> {
         if evidence.timed_out {
             let limit =
                 show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));
-            let message = format!("`{}` did not answer within {limit}", self.origin.url);
+            let message = format!("`{}` did not answer within {limit}", self.url);
             return Err(error(
                 TIMED_OUT,
                 message,
@@ -370,12 +430,12 @@ impl Repository<'_> {
     }
 
     /// Reads the file, once the commit is here.
-    fn file(&self, cap: u64) -> Result<Vec<u8>, PinError> {
+    fn file(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
         let GitOrigin {
             url,
             revision,
             path,
-        } = self.origin;
+        } = origin;
         let kind = self.local(&["cat-file", "-t", revision], 1 << 16)?;
         match kind.stdout.trim_ascii_end() {
             b"commit" if kind.exit == Some(0) => {}

@@ -1,7 +1,7 @@
 //! Supplies the bytes of git imports, which the lock pins.
 
 use crate::base::diagnostic::Code;
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef};
 use crate::base::word::visible;
 
 /// Supplies the bytes of git imports. Loading a contract requests each file once; the source is the
@@ -14,6 +14,12 @@ pub trait Pins {
     /// Not pinned, not in the cache, other bytes than those pinned, or a repository that cannot be
     /// read.
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError>;
+
+    /// Returns the commit that a branch or tag stands for.
+    ///
+    /// # Errors
+    /// Not pinned, or a repository that cannot be asked.
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError>;
 }
 
 /// A source that pins nothing: every git import is still to be locked.
@@ -22,12 +28,19 @@ pub struct NothingPinned;
 
 impl Pins for NothingPinned {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
-        let message = format!("`{}` is not pinned", visible(origin.to_string().as_bytes()));
-        Err(PinError {
-            code: NOT_PINNED,
-            message,
-            help: Some("run `vplan lock`".to_owned()),
-        })
+        Err(not_pinned(&origin.to_string()))
+    }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        Err(not_pinned(&at.to_string()))
+    }
+}
+
+fn not_pinned(what: &str) -> PinError {
+    PinError {
+        code: NOT_PINNED,
+        message: format!("`{}` is not pinned", visible(what.as_bytes())),
+        help: Some("run `vplan lock`".to_owned()),
     }
 }
 

@@ -13,12 +13,12 @@ use crate::base::span::SourceId;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::draft::{Draft, Import};
-use crate::contract::import::source::{ImportFault, Source};
+use crate::contract::import::source::{ImportFault, Named, Source};
 use crate::contract::import::{Caps, File, FileIndex, expand, too_deep, too_many_files};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
-use crate::effect::git::pins::Pins;
+use crate::effect::git::pins::{PinError, Pins};
 use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
 use crate::front;
 use std::collections::BTreeMap;
@@ -142,7 +142,19 @@ impl Reader<'_, '_> {
     fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<FileIndex> {
         let place = import.source.place;
         let source = match Source::parse(&import.source.value, importer) {
-            Ok(source) => source,
+            Ok(Named::Moving { at, path }) => match self.from.pins.commit(&at) {
+                Ok(revision) => Source::Git(GitOrigin {
+                    url: at.url,
+                    revision,
+                    path,
+                }),
+                Err(e) => {
+                    self.unpinned += 1;
+                    self.sink.push(unpinned(e).at(place));
+                    return None;
+                }
+            },
+            Ok(Named::Source(source)) => source,
             Err(fault) => {
                 self.sink.push(fault.at(place));
                 return None;
@@ -212,15 +224,7 @@ impl Reader<'_, '_> {
             Source::Git(origin) => {
                 self.origins.push(origin.clone());
                 let pinned = self.from.pins.read(origin);
-                let bytes = pinned.map_err(|e| {
-                    (
-                        ImportFault {
-                            help: e.help,
-                            ..ImportFault::new(e.code, e.message, "imported here")
-                        },
-                        true,
-                    )
-                })?;
+                let bytes = pinned.map_err(|e| (unpinned(e), true))?;
                 if bytes.len() as u64 > self.from.max_file {
                     return Err((too_large(&shown, self.from.max_file), false));
                 }
@@ -282,6 +286,13 @@ impl Reader<'_, '_> {
             ReadError::TooLarge(_) => too_large(&path.to_string(), max),
             ReadError::System(message) => unreadable(path, &message),
         })
+    }
+}
+
+fn unpinned(e: PinError) -> ImportFault {
+    ImportFault {
+        help: e.help,
+        ..ImportFault::new(e.code, e.message, "imported here")
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::Contract;
-use crate::contract::draft::Draft;
+use crate::contract::draft::{Draft, Import};
 use crate::contract::validate::validate;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
@@ -84,6 +84,8 @@ pub struct Loaded {
     /// The files of other repositories that it imports, in the order of reading: what a lock must
     /// pin.
     pub origins: Vec<GitOrigin>,
+    /// Its own imports: the name behind `as`, and what is imported.
+    pub imports: Vec<(Option<String>, String)>,
     /// Whether the only error is that pinned files cannot be read.
     pub drift: bool,
 }
@@ -271,14 +273,21 @@ pub fn load(
             sources,
             diagnostics,
             origins,
+            imports: Vec::new(),
             drift,
         });
     };
     let (mut origins, mut drift) = (Vec::new(), false);
+    let mut imports = Vec::new();
     let mut contract = None;
     if let Some(draft) = understand(&path, &text, &mut sources, &mut diagnostics) {
         let (mut read, mut unpinned) = (Some(draft), 0);
         if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
+            let name = |import: &Import| {
+                let alias = import.alias.as_ref().map(|alias| alias.value.clone());
+                (alias, import.source.value.clone())
+            };
+            imports = main.imports.iter().map(name).collect();
             let from = import::From {
                 root: &site.root,
                 git: site.git.as_ref(),
@@ -314,6 +323,7 @@ pub fn load(
         sources,
         diagnostics,
         origins,
+        imports,
         drift,
     })
 }

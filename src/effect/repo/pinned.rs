@@ -2,7 +2,7 @@
 
 use crate::base::canon::Digest;
 use crate::base::diagnostic::Code;
-use crate::base::origin::GitOrigin;
+use crate::base::origin::{GitOrigin, GitRef};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::git::error::GitError;
@@ -12,7 +12,7 @@ use crate::effect::repo::changes;
 use crate::effect::repo::load::Site;
 use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
 use crate::effect::store::import_cache::{Store, StoreError};
-use crate::lock::{Lock, PinnedImport};
+use crate::lock::{Lock, PinnedImport, PinnedRef};
 use std::collections::BTreeSet;
 
 /// The lock does not have the import.
@@ -70,6 +70,18 @@ impl Pins for Pinned<'_> {
             }
         }
     }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        let pinned = self.lock.commit(at).map(|pinned| pinned.commit.clone());
+        pinned.ok_or_else(|| {
+            let message = format!("`{}` of `{}` is not pinned by the lock", at.name, at.url);
+            error(
+                NOT_PINNED,
+                message,
+                "`vplan lock` finds its commit and pins it",
+            )
+        })
+    }
 }
 
 /// Reads bytes that are pinned by the lock next to a contract. The lock is read on the first
@@ -84,6 +96,8 @@ pub struct PinnedImports<'a> {
     found: Option<Result<LockFile, LockFileError>>,
     /// The imports that were requested.
     pub requested: BTreeSet<GitOrigin>,
+    /// The branches and tags whose commits were requested.
+    pub requested_refs: BTreeSet<GitRef>,
 }
 
 impl<'a> PinnedImports<'a> {
@@ -105,6 +119,7 @@ impl<'a> PinnedImports<'a> {
             max_file,
             found: None,
             requested: BTreeSet::new(),
+            requested_refs: BTreeSet::new(),
         }
     }
 
@@ -128,6 +143,24 @@ impl<'a> PinnedImports<'a> {
         })
     }
 
+    /// Returns the lock, unless there are mistakes in it.
+    fn sound(&mut self) -> Result<&Lock, PinError> {
+        let path = self.path.clone();
+        match self.look() {
+            Ok(found) if found.has_errors() => {
+                let message =
+                    format!("the lock `{path}` has mistakes, so that nothing is taken from it");
+                Err(error(INVALID, message, "`vplan lock --check` shows them"))
+            }
+            Ok(found) => Ok(&found.lock),
+            Err(e) => Err(PinError {
+                code: Code(e.code()),
+                message: e.to_string(),
+                help: e.help(),
+            }),
+        }
+    }
+
     /// Returns the lock, if it was read.
     #[must_use]
     pub fn into_found(self) -> Option<Result<LockFile, LockFileError>> {
@@ -138,8 +171,7 @@ impl<'a> PinnedImports<'a> {
 impl Pins for PinnedImports<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         self.requested.insert(origin.clone());
-        let (store, max_file, path, revision) =
-            (self.store, self.max_file, self.path.clone(), self.revision);
+        let (store, max_file, revision) = (self.store, self.max_file, self.revision);
         // The present pins are not those of the revision.
         let of_revision = |e: PinError| match revision {
             Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
@@ -153,25 +185,25 @@ impl Pins for PinnedImports<'_> {
             }
             _ => e,
         };
-        match self.look() {
-            Ok(found) if found.has_errors() => {
-                let message =
-                    format!("the lock `{path}` has mistakes, so that nothing is taken from it");
-                Err(error(INVALID, message, "`vplan lock --check` shows them"))
-            }
-            Ok(found) => Pinned {
-                lock: &found.lock,
-                store,
-                max_file,
-            }
-            .read(origin)
-            .map_err(of_revision),
-            Err(e) => Err(PinError {
-                code: Code(e.code()),
-                message: e.to_string(),
-                help: e.help(),
-            }),
-        }
+        let lock = self.sound()?;
+        let mut pinned = Pinned {
+            lock,
+            store,
+            max_file,
+        };
+        pinned.read(origin).map_err(of_revision)
+    }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        self.requested_refs.insert(at.clone());
+        let (store, max_file) = (self.store, self.max_file);
+        let lock = self.sound()?;
+        let mut pinned = Pinned {
+            lock,
+            store,
+            max_file,
+        };
+        pinned.commit(at)
     }
 }
 
@@ -190,6 +222,8 @@ pub struct Fetching<'a> {
     pub pinned: Lock,
     /// The imports that were fetched, for the summary.
     pub fetched: BTreeSet<GitOrigin>,
+    /// The branches and tags that are looked up anew, whatever is pinned for them.
+    pub moved: BTreeSet<GitRef>,
 }
 
 impl Pins for Fetching<'_> {
@@ -211,22 +245,8 @@ impl Pins for Fetching<'_> {
             self.pinned.pin(pin.clone());
             return Ok(bytes);
         }
-        let fetcher = match &self.fetcher {
-            Some(Ok(fetcher)) => fetcher,
-            Some(Err(e)) => return Err(e.clone()),
-            None => {
-                let message = format!(
-                    "`{}` is not in the cache, and `--offline` fetches nothing",
-                    origin.url
-                );
-                return Err(error(
-                    OFFLINE,
-                    message,
-                    "run `vplan lock` with a connection",
-                ));
-            }
-        };
-        let bytes = fetcher.fetch(origin, self.max_file)?;
+        let offline = || format!("`{}` is not in the cache", origin.url);
+        let bytes = self.fetcher(offline)?.fetch(origin, self.max_file)?;
         let pin = PinnedImport {
             origin: origin.clone(),
             digest: Digest::of(&bytes),
@@ -247,6 +267,42 @@ impl Pins for Fetching<'_> {
         self.pinned.pin(pin);
         self.fetched.insert(origin.clone());
         Ok(bytes)
+    }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        let before = self.lock.commit(at).filter(|_| !self.moved.contains(at));
+        let pinned = match before.or_else(|| self.pinned.commit(at)).cloned() {
+            Some(pinned) => pinned,
+            None => {
+                let offline = || format!("the commit of `{at}` is not known");
+                PinnedRef {
+                    at: at.clone(),
+                    commit: self.fetcher(offline)?.commit_of(at)?,
+                    accepted: None,
+                }
+            }
+        };
+        let commit = pinned.commit.clone();
+        self.pinned.pin_ref(pinned);
+        Ok(commit)
+    }
+}
+
+impl Fetching<'_> {
+    /// Returns what fetches; `offline` says what cannot be done without.
+    fn fetcher(&self, offline: impl Fn() -> String) -> Result<&Fetcher, PinError> {
+        match &self.fetcher {
+            Some(Ok(fetcher)) => Ok(fetcher),
+            Some(Err(e)) => Err(e.clone()),
+            None => {
+                let message = format!("{}, and `--offline` fetches nothing", offline());
+                Err(error(
+                    OFFLINE,
+                    message,
+                    "run `vplan lock` with a connection",
+                ))
+            }
+        }
     }
 }
 
@@ -346,6 +402,7 @@ mod tests {
                 max_file: 100,
                 pinned,
                 fetched,
+                moved: BTreeSet::new(),
             };
             pins.read(&origin()).map_err(|e| e.code)
         };

@@ -3,9 +3,11 @@
 use crate::base::canon::Digest;
 use crate::base::origin::GitOrigin;
 use crate::base::path::RepoPath;
-use crate::lock::{Lock, PinnedImport};
+use crate::base::word::count;
+use crate::lock::{Lock, PinnedImport, PinnedRef};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The changes that were made, or the differences that were found.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,6 +21,9 @@ pub struct Account {
     pub lock: RepoPath,
     /// The number of recorded answers in it.
     pub proposals: usize,
+    /// What is worth a look: repositories of which files of several commits are imported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Digest>,
@@ -36,6 +41,7 @@ impl Account {
             entries,
             judged: Vec::new(),
             lock: path.clone(),
+            notes: notes(lock),
             proposals: lock.proposals.len(),
             recorded: None,
             version: 1,
@@ -51,10 +57,16 @@ pub struct Line {
     /// The size of its file; absent when it is not pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// The commit of a branch or tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The digest of its file, which is pinned; absent when it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Its name, as the contract writes it.
+    /// The commit that a branch or tag had before, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Its name; of a branch or tag `git+URL?ref=NAME`.
     pub import: String,
     /// Its state.
     pub state: State,
@@ -64,11 +76,55 @@ impl Line {
     pub(super) fn of(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
         Self {
             bytes: pin.map(|p| p.bytes),
+            commit: None,
+            from: None,
             digest: pin.map(|p| p.digest.to_string()),
             import: origin.to_string(),
             state,
         }
     }
+}
+
+impl Line {
+    /// Of a branch or tag, and what was pinned for it before.
+    pub(super) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
+        let from = was.filter(|was| was.commit != now.commit);
+        let state = match (was, from) {
+            (None, _) => State::Pinned,
+            (Some(_), Some(_)) => State::Moved,
+            (Some(_), None) => State::Kept,
+        };
+        Self {
+            from: from.map(|was| was.commit.clone()),
+            ..Self::of_gone_ref(now, state)
+        }
+    }
+
+    /// Of a branch or tag in this state.
+    pub(super) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
+        Self {
+            bytes: None,
+            commit: Some(pinned.commit.clone()),
+            digest: None,
+            from: None,
+            import: pinned.at.to_string(),
+            state,
+        }
+    }
+}
+
+/// Names the repositories of which files of several commits are imported.
+fn notes(lock: &Lock) -> Vec<String> {
+    let mut commits: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for import in &lock.imports {
+        let of_url = commits.entry(&import.origin.url).or_default();
+        of_url.insert(&import.origin.revision);
+    }
+    let several = commits.iter().filter(|(_, commits)| commits.len() > 1);
+    let note = |(url, commits): (&&str, &BTreeSet<&str>)| {
+        format!("`{url}` is imported at {}", count(commits.len(), "commit"))
+    };
+    several.map(note).collect()
 }
 
 /// The state of an import, or its problem.
@@ -79,6 +135,8 @@ pub enum State {
     Kept,
     /// It is pinned now.
     Pinned,
+    /// The branch or tag is at another commit now.
+    Moved,
     /// It is not imported any more, and was taken out.
     Removed,
     /// It is not pinned.

@@ -6,11 +6,11 @@ use vplan::base::command::{Command, Piece};
 use vplan::base::inert::{
     inert as made_inert, json_without_commands, without_commands, without_escapes,
 };
-use vplan::base::origin::GitOrigin;
+use vplan::base::origin::{GitOrigin, GitRef};
 use vplan::base::path::RepoPath;
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
 use vplan::base::word::{is_unsafe_to_show, quote_string, visible};
-use vplan::contract::import::source::Source;
+use vplan::contract::import::source::{Named, Source};
 use vplan::lang::command::parse_command;
 
 /// Any text as a command: reading is total, what is read round-trips, and what is accepted means
@@ -122,17 +122,23 @@ pub fn words(bytes: &[u8]) {
     let importer = Source::Local(RepoPath::from_exact(b"contracts/verify.vplan").unwrap());
     match Source::parse(text, &importer) {
         // A path that is read leads somewhere inside, from wherever it is read.
-        Ok(Source::Local(path)) => {
+        Ok(Named::Source(Source::Local(path))) => {
             assert!(
                 !path.is_root() && RepoPath::from_exact(path.as_bytes()).is_some(),
                 "{text:?}"
             )
         }
-        Ok(source) => assert_eq!(
+        Ok(Named::Source(source)) => assert_eq!(
             Source::parse(&source.to_string(), &importer).ok(),
-            Some(source),
+            Some(Named::Source(source)),
             "{text:?}"
         ),
+        Ok(Named::Moving { at, path }) => {
+            assert_eq!(GitRef::parse(&at.to_string()).as_ref(), Ok(&at), "{text:?}");
+            let again = format!("{at}#{path}");
+            let again = Source::parse(&again, &importer).ok();
+            assert_eq!(again, Some(Named::Moving { at, path }), "{text:?}");
+        }
         Err(fault) => assert!(
             !fault.message.contains('\n') && !fault.message.ends_with('.'),
             "{fault:?}"

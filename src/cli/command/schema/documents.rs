@@ -100,7 +100,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "ledger" [] "the rounds of all subjects: ledger.json of the state directory"
         => ledger::document::LedgerDocument;
     Written "lock-account" ["lock"] "what became of the lock"
-        => engine::lock::Account;
+        => engine::lock::Account, command::lock::UpdateDocument<'static>;
     Written "log" ["log"] "what a check of a recorded run wrote"
         => command::log::LogDocument;
     Written "loop" ["loop"] "rounds of verification and repair"

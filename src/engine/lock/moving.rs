@@ -1,0 +1,229 @@
+//! Moves what a lock has for branches and tags to where they are now.
+
+use super::account::{Account, Line, State};
+use super::{Locking, Pinned};
+use crate::base::nearest::nearest;
+use crate::base::origin::GitRef;
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::contract::Contract;
+use crate::contract::import::source::{Named, Source};
+use crate::effect::repo::load::Loaded;
+use crate::engine::failure::{Failure, invalid};
+use crate::lock::PinnedRef;
+use crate::plan::diff::ContractDiff;
+use crate::plan::diff::contracts::{Side, compare};
+use std::collections::BTreeSet;
+
+/// A lock whose branches and tags were looked up anew. Nothing is written yet.
+pub struct Moving<'l, 'e> {
+    locking: &'l Locking<'e>,
+    before: Pinned,
+    pinned: Pinned,
+    moved: BTreeSet<GitRef>,
+    /// The contract with what is imported then.
+    contract: Contract,
+    /// What moves.
+    pub account: Account,
+    /// What differs between the contract as it is and as it will be.
+    pub diff: ContractDiff,
+}
+
+impl<'e> Locking<'e> {
+    /// Looks up where branches and tags are now: those of these imports, by the name behind `as` or
+    /// the URL, or all of them.
+    ///
+    /// # Errors
+    /// A name that no import has, or one that names its commit itself; a contract that is invalid,
+    /// before or after; a repository that cannot be asked.
+    pub fn moving(&self, names: &[String]) -> Result<Moving<'_, 'e>, Failure> {
+        if self.engine.locked {
+            let message = "`--update` writes the lock, and `--locked` keeps it as it is";
+            let failure = Failure::usage("vplan::usage::update", message);
+            return Err(failure.help("leave out one of them"));
+        }
+        let found = self.whole()?;
+        let (old, before) = self.loaded(&found.lock, &BTreeSet::new())?;
+        let moved = named(&old, &before, names)?;
+        let (new, pinned) = self.loaded(&found.lock, &moved)?;
+        let sides = (old.contract, new.contract);
+        let (Some(contract), Some(after)) = sides else {
+            return Err(Failure::new(
+                Exit::Contract,
+                "vplan::contract::invalid",
+                "no contract",
+            ));
+        };
+        let tracked = self.site.git.as_ref().ok();
+        let tracked = tracked
+            .and_then(|git| git.tracked().ok())
+            .unwrap_or_default();
+        let older = Side {
+            contract: &contract,
+            sources: &old.sources,
+        };
+        let newer = Side {
+            contract: &after,
+            sources: &new.sources,
+        };
+        let diff = compare(&older, &newer, &tracked);
+        let entries = entries(&before, &pinned, &moved);
+        Ok(Moving {
+            locking: self,
+            account: Account::of(&self.path, entries, &pinned),
+            before: found.lock,
+            pinned,
+            moved,
+            contract: after,
+            diff,
+        })
+    }
+}
+
+impl Moving<'_, '_> {
+    /// Writes the lock. Where the contract is weaker with it, or may be, that was accepted, and the
+    /// lock says so.
+    ///
+    /// # Errors
+    /// A lock that cannot be written, or that another process changed in the meantime.
+    pub fn write(mut self) -> Result<Account, Failure> {
+        if self.diff.weaker() > 0 {
+            let identity = self.contract.identity();
+            for at in &self.moved {
+                if let Some(pinned) = self.pinned.commit(at).cloned() {
+                    self.pinned.pin_ref(PinnedRef {
+                        accepted: Some(identity.clone()),
+                        ..pinned
+                    });
+                }
+            }
+        }
+        let written = self.locking.replace(|now| {
+            if now.lock != self.before {
+                let message = "another `vplan lock` changed the lock in the meantime";
+                return Err(
+                    Failure::new(Exit::Drift, "vplan::lock::changed", message).help("try again")
+                );
+            }
+            let mut pinned = self.pinned.clone();
+            pinned.proposals.clone_from(&now.lock.proposals);
+            Ok(pinned)
+        })?;
+        Ok(Account {
+            written,
+            ..self.account
+        })
+    }
+}
+
+/// The branches and tags that are meant by these names; all of them by none.
+fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
+    if names.is_empty() {
+        return Ok(lock.refs.iter().map(|pinned| pinned.at.clone()).collect());
+    }
+    let importer = Source::Local(loaded.path.clone());
+    let mut meant = BTreeSet::new();
+    for name in names {
+        let is_alias = |import: &&(Option<String>, String)| {
+            import.0.as_ref() == Some(name) || import.1 == *name
+        };
+        let by_url = |pinned: &&PinnedRef| {
+            let at = pinned.at.to_string();
+            [pinned.at.url.as_str(), at.as_str()].contains(&name.as_str())
+                || name.strip_prefix("git+") == Some(pinned.at.url.as_str())
+        };
+        let of_url: BTreeSet<GitRef> = lock
+            .refs
+            .iter()
+            .filter(by_url)
+            .map(|pinned| pinned.at.clone())
+            .collect();
+        let import = loaded.imports.iter().find(is_alias);
+        let written = import.and_then(|(_, text)| Source::parse(text, &importer).ok());
+        match written {
+            Some(Named::Moving { at, .. }) => {
+                meant.insert(at);
+            }
+            Some(Named::Source(source)) => {
+                let message = format!(
+                    "`{}` imports `{}`, which does not move",
+                    visible(name.as_bytes()),
+                    visible(source.to_string().as_bytes())
+                );
+                let failure = Failure::usage("vplan::usage::update", message);
+                return Err(failure.help("only imports with `?ref=BRANCH` have something to move"));
+            }
+            None if of_url.is_empty() => {
+                let message = format!("no import is called `{}`", visible(name.as_bytes()));
+                let aliases = loaded
+                    .imports
+                    .iter()
+                    .filter_map(|(alias, _)| alias.as_deref());
+                let near = nearest(name, aliases);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                let help = help.unwrap_or_else(|| {
+                    "an import is named by its name behind `as`, or by its URL".to_owned()
+                });
+                return Err(Failure::usage("vplan::usage::update", message).help(help));
+            }
+            None => meant.extend(of_url),
+        }
+    }
+    Ok(meant)
+}
+
+/// What became of each branch and tag, and of the files that come with those that move.
+fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Line> {
+    let mut entries = Vec::new();
+    for now in pinned.refs.iter().filter(|now| moved.contains(&now.at)) {
+        let was = before.commit(&now.at);
+        entries.push(Line::of_ref(now, was));
+        let of_commit = pinned.imports.iter().filter(|import| {
+            import.origin.url == now.at.url && import.origin.revision == now.commit
+        });
+        entries.extend(of_commit.map(|import| {
+            let state = if before.import(&import.origin).is_some() {
+                State::Kept
+            } else {
+                State::Pinned
+            };
+            Line::of(&import.origin, Some(import), state)
+        }));
+    }
+    let gone = before
+        .imports
+        .iter()
+        .filter(|i| pinned.import(&i.origin).is_none());
+    entries.extend(gone.map(|import| Line::of(&import.origin, Some(import), State::Removed)));
+    entries
+}
+
+impl Locking<'_> {
+    /// Reads the contract with what the lock pins, but for what has moved; gives what is pinned then.
+    pub(super) fn loaded(
+        &self,
+        lock: &Pinned,
+        moved: &BTreeSet<GitRef>,
+    ) -> Result<(Loaded, Pinned), Failure> {
+        let (loaded, pinned) = self.read(lock, moved)?;
+        if loaded.contract.is_some() {
+            return Ok((loaded, pinned));
+        }
+        let drift = loaded.drift;
+        let message = format!(
+            "`{}` imports what cannot be pinned; the lock stays as it was",
+            loaded.path
+        );
+        let failure = invalid(loaded);
+        let code = "vplan::lock::incomplete".to_owned();
+        Err(if drift {
+            Failure {
+                message,
+                code,
+                ..failure
+            }
+        } else {
+            failure
+        })
+    }
+}
