@@ -1,7 +1,6 @@
 //! Pins what a contract imports, removes pins that are no longer needed, and records answers.
 
 mod account;
-mod moving;
 
 use super::failure::{Failure, invalid, load_failed};
 use super::pins::{invalid as lock_invalid, no_cache};
@@ -24,16 +23,15 @@ use crate::effect::repo::lockfile::{self, LockFile};
 use crate::effect::repo::pinned::{CHANGED, Fetching, NOT_PINNED, PinnedImports};
 use crate::lock::{Lock as Pinned, PinnedImport, RecordedAnswer};
 pub use account::{Account, Line, State};
-pub use moving::Moving;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::Duration;
 
 /// The lock of a contract, with all that it takes to bring it up to date.
 pub struct Locking<'e> {
-    engine: &'e Engine<'e>,
-    site: Site,
-    path: RepoPath,
+    pub(super) engine: &'e Engine<'e>,
+    pub(super) site: Site,
+    pub(super) path: RepoPath,
     commit: Option<Oid>,
     how: LockOptions<'e>,
 }
@@ -109,7 +107,7 @@ impl<'e> Locking<'e> {
         }
     }
 
-    fn whole(&self) -> Result<LockFile, Failure> {
+    pub(super) fn whole(&self) -> Result<LockFile, Failure> {
         let found = self.read_lock()?;
         if found.has_errors() {
             return Err(lock_invalid(&self.path, found));
@@ -232,7 +230,35 @@ impl<'e> Locking<'e> {
         Ok((loaded, pins.pinned))
     }
 
-    fn replace(
+    /// Reads the contract with what the lock pins, but for what has moved; gives what is pinned then.
+    pub(super) fn loaded(
+        &self,
+        lock: &Pinned,
+        moved: &BTreeSet<GitRef>,
+    ) -> Result<(Loaded, Pinned), Failure> {
+        let (loaded, pinned) = self.read(lock, moved)?;
+        if loaded.contract.is_some() {
+            return Ok((loaded, pinned));
+        }
+        let drift = loaded.drift;
+        let message = format!(
+            "`{}` imports what cannot be pinned; the lock stays as it was",
+            loaded.path
+        );
+        let failure = invalid(loaded);
+        let code = "vplan::lock::incomplete".to_owned();
+        Err(if drift {
+            Failure {
+                message,
+                code,
+                ..failure
+            }
+        } else {
+            failure
+        })
+    }
+
+    pub(super) fn replace(
         &self,
         change: impl FnOnce(&LockFile) -> Result<Pinned, Failure>,
     ) -> Result<bool, Failure> {

@@ -15,6 +15,7 @@ pub mod judge;
 pub mod layout;
 pub mod lock;
 pub mod merged;
+pub mod moving;
 pub mod open;
 mod outlook;
 pub mod pins;

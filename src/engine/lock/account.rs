@@ -36,7 +36,7 @@ pub struct Account {
 
 impl Account {
     /// Of a lock to which nothing was done.
-    pub(super) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
+    pub(in crate::engine) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
         Self {
             entries,
             judged: Vec::new(),
@@ -73,7 +73,11 @@ pub struct Line {
 }
 
 impl Line {
-    pub(super) fn of(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
+    pub(in crate::engine) fn of(
+        origin: &GitOrigin,
+        pin: Option<&PinnedImport>,
+        state: State,
+    ) -> Self {
         Self {
             bytes: pin.map(|p| p.bytes),
             commit: None,
@@ -87,7 +91,7 @@ impl Line {
 
 impl Line {
     /// Of a branch or tag, and what was pinned for it before.
-    pub(super) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
+    pub(in crate::engine) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
         let from = was.filter(|was| was.commit != now.commit);
         let state = match (was, from) {
             (None, _) => State::Pinned,
@@ -101,7 +105,7 @@ impl Line {
     }
 
     /// Of a branch or tag in this state.
-    pub(super) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
+    pub(in crate::engine) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
         Self {
             bytes: None,
             commit: Some(pinned.commit.clone()),

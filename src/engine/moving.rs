@@ -1,7 +1,7 @@
 //! Moves what a lock has for branches and tags to where they are now.
 
-use super::account::{Account, Line, State};
-use super::{Locking, Pinned};
+use super::failure::Failure;
+use super::lock::{Account, Line, Locking, State};
 use crate::base::nearest::nearest;
 use crate::base::origin::GitRef;
 use crate::base::vocabulary::Exit;
@@ -9,8 +9,7 @@ use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::contract::import::source::{Named, Source};
 use crate::effect::repo::load::Loaded;
-use crate::engine::failure::{Failure, invalid};
-use crate::lock::PinnedRef;
+use crate::lock::{Lock as Pinned, PinnedRef};
 use crate::plan::diff::ContractDiff;
 use crate::plan::diff::contracts::{Side, compare};
 use std::collections::BTreeSet;
@@ -196,34 +195,4 @@ fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Li
         .filter(|i| pinned.import(&i.origin).is_none());
     entries.extend(gone.map(|import| Line::of(&import.origin, Some(import), State::Removed)));
     entries
-}
-
-impl Locking<'_> {
-    /// Reads the contract with what the lock pins, but for what has moved; gives what is pinned then.
-    pub(super) fn loaded(
-        &self,
-        lock: &Pinned,
-        moved: &BTreeSet<GitRef>,
-    ) -> Result<(Loaded, Pinned), Failure> {
-        let (loaded, pinned) = self.read(lock, moved)?;
-        if loaded.contract.is_some() {
-            return Ok((loaded, pinned));
-        }
-        let drift = loaded.drift;
-        let message = format!(
-            "`{}` imports what cannot be pinned; the lock stays as it was",
-            loaded.path
-        );
-        let failure = invalid(loaded);
-        let code = "vplan::lock::incomplete".to_owned();
-        Err(if drift {
-            Failure {
-                message,
-                code,
-                ..failure
-            }
-        } else {
-            failure
-        })
-    }
 }
