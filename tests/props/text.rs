@@ -215,7 +215,8 @@ proptest! {
             let at_end = rest.trim_start_matches([' ', '\t', '\r', '\\']).starts_with(['\n', '#']) || rest.trim().is_empty();
             let whole = span.start == 0 && span.end == 0;
             let code = diagnostic.code.to_string();
-            let no_command = code == "vplan::lang::command_empty" || !code.starts_with("vplan::lang::");
+            let no_command = ["vplan::lang::command_empty", "vplan::lang::missing_command"];
+            let no_command = no_command.contains(&&*code) || !code.starts_with("vplan::lang::");
             prop_assert!(span.start < span.end || at_end || whole || no_command, "{}: {:?} in\n{}", diagnostic.code, span, text);
         }
     }
