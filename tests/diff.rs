@@ -716,3 +716,28 @@ fn what_cannot_be_compared() {
     bare.write("contracts/verify.vplan", OLD);
     bare.run(&["diff", "--base", "main"]).exits(2);
 }
+
+#[test]
+fn rows_of_one_definition_are_one_line() {
+    let project = Project::bare();
+    let contract = |rows: &str| {
+        format!(
+            "vplan 1\neach p in {rows} {{\n  whenChangedAny \"{{p}}/**\" {{\n    check test-{{p}}: test {{p}}\n  }}\n}}\ncheck own: true\n"
+        )
+    };
+    project.write("old.vplan", contract("a b c d e f g h i"));
+    project.write("new.vplan", contract("a"));
+    let ran = project.run(&["diff", "old.vplan", "new.vplan"]);
+    ran.exits(45)
+        .says("  check `test-b`, `test-c`, `test-d`, `test-e`, `test-f`, `test-g` and 2 more: removed\n")
+        .says("8 weaken\n");
+    assert_eq!(ran.out().matches("removed").count(), 1);
+    let json = project
+        .run(&["diff", "old.vplan", "new.vplan", "--format", "json"])
+        .json();
+    assert_eq!(
+        json["differences"].as_array().unwrap().len(),
+        8,
+        "each for programs"
+    );
+}

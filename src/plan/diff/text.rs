@@ -27,11 +27,12 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
             continue;
         }
         let _ = writeln!(text, "{}", style.paint(mark(class), heading(class)));
-        for difference in list {
-            one(difference, style, &mut text);
-            // A request is shown at the first difference that it explains.
-            let request = difference
-                .request
+        for same in list.chunk_by(|a, b| is_row_of_same(a, b)) {
+            one(same, style, &mut text);
+            // A request is shown at the first difference that it explains; that of the first row
+            // stands for the others.
+            let request = (same.first())
+                .and_then(|difference| difference.request)
                 .filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
             if let Some((number, asked)) = request.and_then(|n| Some((n, diff.requests.get(n)?))) {
                 if told.insert(number) {
@@ -119,7 +120,30 @@ fn mark(class: Class) -> Mark {
     }
 }
 
-fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
+/// Whether two differences are the same of two checks that one definition makes.
+fn is_row_of_same(a: &Difference, b: &Difference) -> bool {
+    let is_check = |d: &Difference| d.subject.starts_with("check ") && d.accept.is_none();
+    is_check(a)
+        && is_check(b)
+        && (&a.old, &a.new, &a.what, &a.why) == (&b.old, &b.new, &b.what, &b.why)
+}
+
+/// The most checks that a line names.
+const NAMED: usize = 6;
+
+/// Writes a difference of some checks of one definition, most often of one.
+fn one(same: &[&Difference], style: &dyn Style, text: &mut String) {
+    let Some((difference, others)) = same.split_first() else {
+        return;
+    };
+    let mut subject = difference.subject.clone();
+    for other in others.iter().take(NAMED - 1) {
+        subject.push_str(", ");
+        subject.push_str(other.subject.trim_start_matches("check "));
+    }
+    if others.len() >= NAMED {
+        subject.push_str(&format!(" and {} more", others.len() + 1 - NAMED));
+    }
     let place = |at: &At| format!("{}:{}", visible(at.file.as_bytes()), at.line);
     let places = match (&difference.old, &difference.new) {
         (Some(old), Some(new)) => format!("{} -> {}", place(old), place(new)),
@@ -130,7 +154,7 @@ fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
     let _ = writeln!(
         text,
         "  {}: {}",
-        style.paint(Mark::Id, &difference.subject),
+        style.paint(Mark::Id, &subject),
         difference.what
     );
     if let Some(why) = &difference.why {
