@@ -733,3 +733,32 @@ fn options_of_a_single_run_are_refused() {
         project.run(words).exits(2);
     }
 }
+
+#[test]
+fn a_missing_program_of_a_fix_is_said_by_check() {
+    let contract = |fix: &str| format!("vplan 1\ncheck lint {{\n  run true\n  fix {fix}\n}}\n");
+    let project = Project::contract(&contract("no-such-fixer {changed}"));
+    project
+        .run(&["check"])
+        .exits(0)
+        .warns("`no-such-fixer` is not on the PATH");
+    project.write("contracts/verify.vplan", contract("./mend {changed}"));
+    let pure = project.run(&["check", "--pure"]);
+    pure.exits(0).warns("the repository has no file `mend`");
+    project.write("contracts/verify.vplan", contract("true {changed}"));
+    project.run(&["check"]).exits(0).never_says("PATH");
+}
+
+#[test]
+fn feedback_says_that_there_is_a_fix() {
+    let project = Project::contract(
+        "vplan 1\ncheck lint {\n  run test -e mended\n  fix touch mended\n  writes \"mended\"\n}\n",
+    );
+    project.run(&["run", "--changed", "a"]).exits(40);
+    let told = project.run(&["feedback", "--format", "json"]).json();
+    let suggestion = told["suggestion"].as_str().unwrap();
+    assert!(
+        suggestion.starts_with("`vplan fix lint` mends"),
+        "{suggestion}"
+    );
+}

@@ -24,6 +24,7 @@ use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
 use crate::front;
 use crate::plan::facts::Facts;
+use crate::plan::fixes::{contract_of_fixes, fix};
 use crate::plan::{Plan, Step};
 use crate::recover::{self, bare};
 use programs::{Tree, push_merged};
@@ -96,10 +97,21 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
         .filter_map(|c| Some((c, step(c)?)))
         .collect();
     declarations(site, &checks, &mut sink);
+    // What mends a check is started as the check is.
+    let mending = contract.checks.iter().filter(|check| fix(check).is_some());
+    let mending: BTreeSet<&str> = mending.map(|check| check.id.as_str()).collect();
+    let fixes = (!mending.is_empty()).then(|| contract_of_fixes(contract, &mending));
+    let fixes = fixes.iter().flat_map(|fixes| fixes.checks.iter());
+    let fixes = fixes.filter(|c| mending.contains(c.id.as_str()) && may_apply(&tree, contract, c));
+    let fixes: Vec<(&Check, Step)> = fixes.filter_map(|c| Some((c, step(c)?))).collect();
+    let started = programs::Started {
+        checks: &checks,
+        fixes: &fixes,
+    };
     if pure {
-        programs::of_the_repository(&tree, &checks, &mut sink);
+        programs::of_the_repository(&tree, &started, &mut sink);
     } else {
-        programs::of_this_machine(site, &checks, &mut sink);
+        programs::of_this_machine(site, &started, &mut sink);
     }
     Survey { found: sink, notes }
 }

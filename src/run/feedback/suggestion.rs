@@ -16,6 +16,10 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
         .as_deref()
         .map(|advice| visible(advice.as_bytes()));
     let mut text = named.unwrap_or_else(|| by_cause(step, record).to_owned());
+    if step.fix.is_some() && may_be_mended(record) {
+        let name = visible(step.check().as_bytes());
+        text = format!("`vplan fix {name}` mends what its fix can; then {text}");
+    }
     // A missing tool stays missing, however often it is looked up.
     let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
     if repeated {
@@ -25,6 +29,17 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
         ));
     }
     text
+}
+
+/// Whether a failure is of the kind that a fix is for: the check did its work, and found something.
+fn may_be_mended(record: &StepRecord) -> bool {
+    let found = [
+        Cause::ExitCode,
+        Cause::Errors,
+        Cause::Warnings,
+        Cause::Mutated,
+    ];
+    record.status == Status::Failed && record.reason.is_some_and(|cause| found.contains(&cause))
 }
 
 fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
@@ -202,5 +217,20 @@ mod tests {
             let got = record(kind, status, Some(cause), code, tries);
             assert!(got.contains(want), "{kind:?} {status:?} {cause:?}: {got}");
         }
+        let mended = |status, cause| {
+            let mut step = empty(Kind::Lint, Origin::Contract);
+            step.id = "lint".to_owned();
+            step.fix = Some("eslint --fix".to_owned());
+            let outcome = Outcome {
+                cause: Some(cause),
+                detail: None,
+                status,
+            };
+            let record = StepRecord::without_evidence(&step, outcome);
+            suggestion(&step, &record)
+        };
+        assert!(mended(Failed, Cause::Errors).starts_with("`vplan fix lint` mends"));
+        assert!(!mended(Errored, Cause::Missing).contains("vplan fix"));
+        assert!(!mended(TimedOut, TimeLimit).contains("vplan fix"));
     }
 }

@@ -92,14 +92,38 @@ impl<'a> Tree<'a> {
     }
 }
 
+/// What is started of a contract.
+pub(super) struct Started<'a> {
+    /// Checks, each with a step of it.
+    pub(super) checks: &'a [(&'a Check, Step)],
+    /// What mends them, in the same form.
+    pub(super) fixes: &'a [(&'a Check, Step)],
+}
+
+impl<'a> Started<'a> {
+    /// Returns all of it; of a fix that starts what its check starts, the check alone.
+    fn all(&self) -> impl Iterator<Item = &'a (&'a Check, Step)> {
+        let words: BTreeSet<(&str, Option<&[u8]>)> = self
+            .checks
+            .iter()
+            .map(|(check, step)| (check.id.as_str(), first_word(step)))
+            .collect();
+        let is_other = move |(check, step): &&(&Check, Step)| {
+            !words.contains(&(check.id.as_str(), first_word(step)))
+        };
+        self.checks.iter().chain(self.fixes.iter().filter(is_other))
+    }
+}
+
 /// Reports programs and directories that would not be found here, unless a check makes them.
-pub(super) fn of_this_machine(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
+pub(super) fn of_this_machine(site: &Site, started: &Started<'_>, sink: &mut Diagnostics) {
     let Ok(root) = Root::open(&site.root) else {
         return;
     };
     let environment = Environment::of_this_process(&root, Grants::default());
+    let checks = started.checks;
     let mut found = Vec::new();
-    for (check, step) in checks {
+    for (check, step) in started.all() {
         let Some(word) = first_word(step) else {
             continue;
         };
@@ -134,13 +158,10 @@ pub(super) fn of_this_machine(site: &Site, checks: &[(&Check, Step)], sink: &mut
 /// Reports directories, and programs that are named by their path, which the repository lacks,
 /// unless a check makes them. A program that is looked for on the PATH, or has an absolute path, is
 /// the machine's.
-pub(super) fn of_the_repository(
-    tree: &Tree<'_>,
-    checks: &[(&Check, Step)],
-    sink: &mut Diagnostics,
-) {
+pub(super) fn of_the_repository(tree: &Tree<'_>, started: &Started<'_>, sink: &mut Diagnostics) {
+    let checks = started.checks;
     let mut found = Vec::new();
-    for (check, step) in checks {
+    for (check, step) in started.all() {
         let Some(word) = first_word(step) else {
             continue;
         };
