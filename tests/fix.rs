@@ -762,3 +762,39 @@ fn feedback_says_that_there_is_a_fix() {
         "{suggestion}"
     );
 }
+
+#[test]
+fn a_cache_that_its_tool_hides_is_no_change() {
+    let project = Project::git_with(&[
+        (
+            "contracts/verify.vplan",
+            "vplan 1\nwhenChangedAny \"*.txt\" {\n  check lint {\n    run ./tool check {changed}\n    fix ./tool mend {changed}\n  }\n}\n",
+        ),
+        ("a.txt", "good\n"),
+    ]);
+    // As ruff does it: a folder with a `.gitignore` that hides all of it, itself too.
+    project.script(
+        "tool",
+        "#!/bin/sh\nmkdir -p .cache\necho '*' > .cache/.gitignore\necho $1 $$ > .cache/state\n\
+         if [ $1 = mend ]; then echo good > a.txt; else grep -q good a.txt; fi\n",
+    );
+    project.commit("tool");
+    project.write("a.txt", "bad\n");
+    let fixed = project.run(&["fix", "--changed", "a.txt"]);
+    fixed
+        .exits(0)
+        .says("changed 1 file")
+        .never_says("it must not change this");
+    // What is tracked counts, whatever hides it.
+    project.script(
+        "tool",
+        "#!/bin/sh\nif [ $1 = mend ]; then echo good > a.txt; echo x >> tracked; else grep -q good a.txt; fi\n",
+    );
+    project.write("tracked", "x\n");
+    project.commit("tracked");
+    project
+        .write("a.txt", "bad\n")
+        .write(".gitignore", "tracked\n");
+    let fixed = project.run(&["fix", "--changed", "a.txt"]);
+    fixed.exits(40).says("tracked: it must not change this");
+}

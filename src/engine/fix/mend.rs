@@ -196,10 +196,15 @@ impl Runs<'_> {
             last.how = FixerEnd::Interrupted(signal);
         }
         let now = self.look()?;
-        let new = |path: &RepoPath| before.tree.file(path).is_none();
         let differing = before.tree.differences(&now.tree);
-        let made: Vec<RepoPath> = differing.iter().filter(|p| new(p)).cloned().collect();
-        let hidden = self.git.hidden_here(&made);
+        // The caches of a tool, which its own `.gitignore` hides, are there since the check ran.
+        let tracked: BTreeSet<RepoPath> = match self.git.tracked() {
+            Ok(tracked) => tracked.into_iter().collect(),
+            Err(_) => differing.iter().cloned().collect(),
+        };
+        let untracked = differing.iter().filter(|path| !tracked.contains(*path));
+        let untracked: Vec<RepoPath> = untracked.cloned().collect();
+        let hidden = self.git.hidden_here(&untracked);
         let mut record = FixRecord::of(id, command, ends, &self.record);
         record.changed = differing;
         record.changed.retain(|path| !hidden.contains(path));
