@@ -95,13 +95,11 @@ pub fn words(bytes: &[u8]) {
         !shown.chars().any(is_unsafe_to_show) && !shown.contains('\n'),
         "{shown:?}"
     );
-    unit(
-        text,
-        parse_duration(text).ok(),
-        parse_duration,
-        show_duration,
-        &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)],
-    );
+    let ours = parse_duration(text).ok();
+    assert_eq!(ours, duration(text), "{text:?}");
+    if let Some(value) = ours {
+        assert_eq!(parse_duration(&show_duration(value)), Ok(value), "{text:?}");
+    }
     let sizes = [
         ("B", 1),
         ("KiB", 1 << 10),
@@ -169,6 +167,34 @@ fn leaves(path: &[u8]) -> bool {
         };
         depth < 0
     })
+}
+
+/// Numbers with units, the larger first; each but the first below the next larger unit.
+fn duration(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u128); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+    let (mut rest, mut sum, mut last) = (text, 0_u128, UNITS.len());
+    while !rest.is_empty() {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let behind = &rest[digits.len()..];
+        let letters: String = behind.chars().take_while(|c| !c.is_ascii_digit()).collect();
+        let at = UNITS.iter().position(|(name, _)| *name == letters)?;
+        let number = digits.trim_start_matches('0');
+        if digits.is_empty() || number.len() >= 20 || at >= last {
+            return None;
+        }
+        let number = number
+            .bytes()
+            .fold(0_u128, |sum, b| sum * 10 + u128::from(b - b'0'));
+        let value = number * UNITS[at].1;
+        if last < UNITS.len() && value >= UNITS[at + 1].1 {
+            return None;
+        }
+        (sum, last) = (sum + value, at);
+        rest = &behind[letters.len()..];
+    }
+    u64::try_from(sum)
+        .ok()
+        .filter(|sum| *sum > 0 && *sum <= MAX_INTEGER)
 }
 
 /// A number and its unit, by a sum of digits.
