@@ -570,8 +570,20 @@ const EXAMPLES: &[Example] = &[
         text: "each p in packages/* {\n  check x-{p}: y\n}\n",
         code: "lang::each_glob",
         message: "`packages/*` is a value here, not a glob",
-        help: Some("write the values out, or `'packages/*'` for this one"),
+        help: Some("write `in-folders \"packages/*\"`, or `'packages/*'` for this one"),
         labels: &[("packages/*", "nothing is looked up")],
+    },
+    Example {
+        text: "each p in-folders \"packages/**\" {\n  check x-{p}: y\n}\n",
+        code: "contract::each_glob",
+        message: "`packages/**` is no glob of folders",
+        help: Some(
+            "it is written `each NAME in-folders \"packages/*\" {`, with as many `*` as names",
+        ),
+        labels: &[(
+            "\"packages/**\"",
+            "`*` stands for a whole name, and nothing else is a wildcard",
+        )],
     },
     Example {
         text: "each changed in a b {\n  check x-{changed}: y\n}\n",
@@ -955,8 +967,10 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// Codes for drafts that no front end makes today, its own reading of the text being stricter. The
-/// room keeps its promise to those that come; `contract::validate` has their tests.
+/// room keeps its promise to those that come; `contract::validate` has their tests. And the code of
+/// folders that are not there, which only a repository can say: `tests/folders.rs` has it.
 const BEYOND_THE_TEXT: &[Code] = &[
+    contract::EACH_EMPTY,
     contract::NAME_LENGTH,
     contract::UNKNOWN_WORD,
     contract::NUMBER,

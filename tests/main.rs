@@ -31,6 +31,7 @@ mod expect;
 mod faults;
 mod fix;
 mod fmt;
+mod folders;
 mod frozen;
 mod gate;
 mod golden;

@@ -59,6 +59,63 @@ pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values(Vec<(String, String)>);
 
+/// Texts of several rows that are the same but for the values of these.
+#[derive(Clone, Debug)]
+pub struct Alike {
+    written: String,
+    first: (Values, String),
+    count: usize,
+}
+
+impl Alike {
+    /// Begins with the text of a row.
+    #[must_use]
+    pub fn new(values: Values, text: &str) -> Self {
+        Self {
+            written: values.with_holes(text),
+            first: (values, text.to_owned()),
+            count: 1,
+        }
+    }
+
+    /// Takes the text of another row, if it is alike. What is a value in one row by chance (`ui` in
+    /// `build-ui`) is told by the other.
+    pub fn takes(&mut self, values: &Values, text: &str) -> bool {
+        if values.fill(&self.written, Escape::Nothing) != text {
+            let written = values.with_holes(text);
+            let (first, own) = &self.first;
+            if first.fill(&written, Escape::Nothing) != own.as_str() {
+                return false;
+            }
+            self.written = written;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// Returns the text with holes; that of a single row as it is.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        if self.count == 1 {
+            &self.first.1
+        } else {
+            &self.written
+        }
+    }
+
+    /// Returns how many texts it has taken.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+impl FromIterator<(String, String)> for Values {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(values: T) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
 /// How a value is written into a text so that it means itself there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {

@@ -6,6 +6,7 @@ pub mod carried;
 pub mod change;
 pub mod command;
 pub mod diagnostic;
+pub mod folders;
 pub mod glob;
 pub mod graph;
 pub mod hole;

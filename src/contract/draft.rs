@@ -7,6 +7,7 @@
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostics;
+use crate::base::folders::{FolderAnswers, FolderQuery};
 use crate::base::hole::Values;
 use crate::base::index::{Dense, Index as _, at};
 use crate::base::path::RepoPath;
@@ -89,6 +90,10 @@ pub struct Draft {
     pub tests: Vec<At<String>>,
     /// The rows of `each` blocks, of each file.
     pub rows: Rows,
+    /// What `each` blocks ask of folders, with the place of the first that asks.
+    pub asked: BTreeMap<FolderQuery, Place>,
+    /// The answers that were known.
+    pub folders: FolderAnswers,
     /// The checks that the blocks of imports take out.
     pub taken_out: Vec<At<String>>,
 }

@@ -53,6 +53,10 @@ codes! {
     EACH_NAME = "each_name";
     /// More rows, checks or statements than the cap.
     EACH_TOO_MANY = "each_too_many";
+    /// The text behind `in-folders` is no glob of as many folder names as the `each` has names.
+    EACH_GLOB = "each_glob";
+    /// No folder is found by the glob of an `each`.
+    EACH_EMPTY = "each_empty";
 
     // Checks.
     /// A check that does nothing.

@@ -21,6 +21,7 @@ pub use sought::Sought;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
+use crate::base::folders::FolderAnswers;
 use crate::base::glob::Selection;
 use crate::base::hole::Values;
 use crate::base::index::Dense;
@@ -78,6 +79,8 @@ pub struct Contract {
     pub rows: Rows,
     /// The checks that the blocks of imports take out.
     pub taken_out: Vec<TakenOut>,
+    /// The folders that `each` blocks were written out for.
+    pub folders: FolderAnswers,
 }
 
 impl Contract {

@@ -143,6 +143,7 @@ impl Checker<'_> {
             expects: self.expects(),
             rows: self.draft.rows.clone(),
             taken_out: self.taken_out(),
+            folders: self.draft.folders.clone(),
             checks: checks
                 .into_iter()
                 .collect::<Option<_>>()

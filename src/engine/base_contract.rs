@@ -15,6 +15,7 @@ use crate::base::word::{Word, visible};
 use crate::contract::Contract;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
+use crate::effect::repo::folders::FoldersOf;
 use crate::effect::repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
 use crate::effect::repo::lockfile;
 use crate::effect::repo::since::Since;
@@ -366,6 +367,7 @@ impl Comparison<'_> {
             revision: Some(&revision),
             base,
             max_file,
+            folders: FoldersOf::WorkTree,
         };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
         match self.engine.load(&self.session.site, &wanted) {

@@ -3,19 +3,22 @@
 use super::baseline::{damaged, failed};
 use super::failure::{Failure, changes_unknown, invalid, load_failed};
 use super::place::Engine;
+use crate::base::folders::{FolderAnswers, FolderQuery};
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::word::visible;
 use crate::baseline::{Baseline, differences};
-use crate::contract::Contract;
+use crate::contract::{Check, Contract};
 use crate::effect::git;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::baseline as file;
 use crate::effect::repo::changes::{self, BaseRevision};
+use crate::effect::repo::folders::FoldersOf;
 use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
-use crate::plan::diff::Difference;
 use crate::plan::diff::contracts::Side;
+use crate::plan::diff::{ContractDiff, Difference};
 use crate::plan::frame::without_contract;
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +85,11 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A file that cannot be read, or holds an invalid contract.
-    pub fn contract_in(&self, path: &Path) -> Result<(Site, ReadContract), Failure> {
+    pub fn contract_in(
+        &self,
+        path: &Path,
+        beside: &FolderAnswers,
+    ) -> Result<(Site, ReadContract), Failure> {
         let dir = path
             .parent()
             .filter(|dir| !dir.as_os_str().is_empty())
@@ -103,6 +110,7 @@ impl Engine<'_> {
             revision: None,
             base: None,
             max_file: self.max_file,
+            folders: FoldersOf::And(None, beside),
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
             // A contract is required here: a file was named that does not exist.
@@ -124,16 +132,25 @@ impl Engine<'_> {
         &self,
         site: &Site,
         base: &BaseRevision,
+        beside: &FolderAnswers,
     ) -> Result<(ReadContract, ReadContract), Failure> {
         let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
         let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
         let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
-        base.notes.iter().for_each(|note| self.observer.note(note));
+        // What is read again is said once.
+        let first = beside.is_empty();
+        let notes = base.notes.iter().filter(|_| first);
+        notes.for_each(|note| self.observer.note(note));
         let commit = base.commit.to_string();
-        let old = match self.load(
-            site,
-            &self.contract_request(Some(&commit), Some(&base.commit)),
-        )? {
+        let older = ContractRequest {
+            folders: FoldersOf::And(Some(&base.commit), beside),
+            ..self.contract_request(Some(&commit), Some(&base.commit))
+        };
+        let newer = ContractRequest {
+            folders: FoldersOf::And(None, beside),
+            ..self.contract_request(None, Some(&base.commit))
+        };
+        let old = match self.load(site, &older)? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
             loaded => Ok(ReadContract::of(
                 loaded.map_err(load_failed)?,
@@ -141,7 +158,7 @@ impl Engine<'_> {
                 Some(&base.commit),
             )?),
         };
-        let new = match self.load(site, &self.contract_request(None, Some(&base.commit)))? {
+        let new = match self.load(site, &newer)? {
             Err(LoadError::Deleted { path, .. }) => Err(path),
             loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?, site, None)?),
         };
@@ -157,5 +174,69 @@ impl Engine<'_> {
             ReadContract::empty(&path)
         });
         Ok((old, new))
+    }
+}
+
+/// The name of a folder that nobody has: what holds for it holds for each that is new.
+const NEW_FOLDER: &str = "new-folder";
+
+/// Reads two contracts again with a folder that is new, if one of them asks for folders: the
+/// comparison is about those that are there, and one that stands for all others.
+///
+/// # Errors
+/// Those of reading.
+pub fn with_new_folder<S>(
+    read: impl Fn(&FolderAnswers) -> Result<(S, ReadContract, ReadContract), Failure>,
+) -> Result<(S, ReadContract, ReadContract), Failure> {
+    let (site, old, new) = read(&FolderAnswers::new())?;
+    let asked = old
+        .contract
+        .folders
+        .keys()
+        .chain(new.contract.folders.keys());
+    let invented = |query: &FolderQuery| {
+        let names = vec![NEW_FOLDER.as_bytes(); query.stars()];
+        Some((query.clone(), BTreeSet::from([query.folder(&names)?])))
+    };
+    let beside: FolderAnswers = asked.filter_map(invented).collect();
+    if beside.is_empty() {
+        return Ok((site, old, new));
+    }
+    read(&beside)
+}
+
+/// Says which differences hold for folders that are new only, and leaves out those that hold for
+/// folders that are there as well.
+pub fn tell_of_new_folders(diff: &mut ContractDiff, old: &ReadContract, new: &ReadContract) {
+    let invented = |contract: &Contract| -> BTreeSet<String> {
+        let is_its = |check: &&Check| {
+            let row = contract.row_of(check.place);
+            row.values().any(|value| value == NEW_FOLDER)
+        };
+        let checks = contract.checks.iter().filter(is_its);
+        checks
+            .map(|check| format!("check `{}`", check.id))
+            .collect()
+    };
+    let mut of_new = invented(&old.contract);
+    of_new.extend(invented(&new.contract));
+    let is_new = |difference: &Difference| of_new.contains(&difference.subject);
+    let told: Vec<Difference> = diff
+        .differences
+        .iter()
+        .filter(|d| !is_new(d))
+        .cloned()
+        .collect();
+    let same = |a: &Difference, b: &Difference| {
+        (&a.old, &a.new, a.class, &a.what) == (&b.old, &b.new, b.class, &b.what)
+    };
+    diff.differences
+        .retain(|d| !is_new(d) || !told.iter().any(|other| same(d, other)));
+    for difference in diff.differences.iter_mut().filter(|d| is_new(d)) {
+        let why = difference
+            .why
+            .take()
+            .map_or(String::new(), |why| format!("; {why}"));
+        difference.why = Some(format!("for a folder that is new{why}"));
     }
 }

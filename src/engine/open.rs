@@ -9,6 +9,7 @@ use crate::base::diagnostic::Diagnostics;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::contract::Contract;
+use crate::contract::error::EACH_EMPTY;
 use crate::effect::git;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
@@ -77,6 +78,12 @@ impl Engine<'_> {
             .iter()
             .for_each(|note| self.observer.note(note));
         let revision = requested.contract_from.as_deref();
+        // Folders that only the base has were not looked for.
+        let is_empty = |loaded: &Loaded| loaded.diagnostics.iter().any(|d| d.code == EACH_EMPTY);
+        let early = early.filter(|read| {
+            let lacks = matches!(read, Ok(Ok(loaded)) if is_empty(loaded));
+            gathered.base.is_none() || !lacks
+        });
         let read = early.unwrap_or_else(|| {
             self.load(
                 &site,
@@ -106,6 +113,7 @@ impl Engine<'_> {
             budget_ms: requested.budget_ms,
             keep_going: requested.keep_going,
             no_recover: requested.no_recover,
+            gone: Vec::new(),
         };
         self.session(site, gathered, loaded, request)
     }
@@ -126,6 +134,9 @@ impl Engine<'_> {
                 self.observer.note(&note);
             }
             globs_select_files(&site, loaded, &gathered.changes)?;
+            if let (Some(contract), Some(base)) = (&loaded.contract, &gathered.base) {
+                request.gone = self.gone(&site, contract, loaded.revision.as_ref(), base)?;
+            }
         }
         if request.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;

@@ -9,6 +9,7 @@ use crate::effect::os::state_dir::{self, StateDir, StateError};
 use crate::effect::os::terminal;
 use crate::effect::os::view;
 use crate::effect::repo::changes::commit_cache::CommitCache;
+use crate::effect::repo::folders::FoldersOf;
 use crate::effect::repo::load::{self, ContractRequest, Loaded, Site};
 use crate::effect::repo::lockfile::LockFile;
 use crate::effect::store::import_cache::Store;
@@ -187,6 +188,7 @@ impl<'e> Engine<'e> {
             revision,
             base,
             max_file: self.max_file,
+            folders: FoldersOf::WorkTree,
         }
     }
 

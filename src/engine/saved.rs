@@ -332,6 +332,7 @@ fn gather(
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,
         no_recover: plan.policy.recover.is_empty(),
+        gone: Vec::new(),
     };
     engine.session(site, gathered, loaded, request)
 }

@@ -2,12 +2,14 @@
 
 use super::vplan::Lowering;
 use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{has_hole, holes};
+use crate::base::folders::{FolderError, FolderQuery};
+use crate::base::hole::{Escape, has_hole, holes};
 use crate::base::span::Span;
+use crate::base::word::count;
 use crate::contract::ConditionIndex;
 use crate::contract::caps;
 use crate::contract::draft::At;
-use crate::contract::error::{EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED};
+use crate::contract::error::{EACH_GLOB, EACH_NAME, EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED};
 use crate::lang::ast::{Arg, Body, Node, Value};
 use crate::lang::error::shown;
 use crate::lang::statement::Keyword;
@@ -20,8 +22,8 @@ const ROWS: usize = 1_000;
 const STATEMENTS: usize = 10;
 
 /// A row of an `each`: its values, and where it is written.
-struct Row<'n> {
-    values: Vec<&'n str>,
+struct Row {
+    values: Vec<String>,
     span: Span,
 }
 
@@ -52,8 +54,20 @@ impl Lowering<'_> {
                 self.values.sink.push(error);
             }
         }
-        let rows = rows(node, names.len());
-        let mut seen: BTreeMap<&[&str], Span> = BTreeMap::new();
+        let is_folders = |arg: &Arg<'_>| arg.value == Value::Mark("in-folders");
+        let in_folders = node.args.iter().any(is_folders);
+        let rows = match in_folders {
+            true => self.folders(node, &names),
+            false => Some(rows(node, names.len())),
+        };
+        let Some(rows) = rows else {
+            self.draft.absent.push(String::new());
+            return;
+        };
+        if in_folders && self.is_too_many(node, body, rows.len()) {
+            return;
+        }
+        let mut seen: BTreeMap<&[String], Span> = BTreeMap::new();
         for row in &rows {
             if let Some(first) = seen.insert(&row.values, row.span) {
                 let error = format!("the row {} is there twice", shown(&row.values.join(" ")));
@@ -69,7 +83,7 @@ impl Lowering<'_> {
         let left = self.values.holes.count();
         for row in &rows {
             let named = names.iter().zip(&row.values);
-            let named = named.map(|((name, _), value)| ((*name).to_owned(), (*value).to_owned()));
+            let named = named.map(|((name, _), value)| ((*name).to_owned(), value.clone()));
             self.values.holes.enter(named);
             let holes = self.values.holes.clone();
             self.values.row = self.draft.rows.add(self.values.id, holes);
@@ -77,6 +91,97 @@ impl Lowering<'_> {
             self.values.holes.leave(left);
         }
         self.values.row = outer;
+    }
+
+    /// The rows of an `each` over folders: none where the folders are not known yet, or it is no glob
+    /// of folders, which is reported.
+    fn folders(&mut self, node: &Node<'_>, names: &[(&str, Span)]) -> Option<Vec<Row>> {
+        let mut strings = node
+            .args
+            .iter()
+            .filter(|arg| matches!(arg.value, Value::Str { .. }));
+        let first = strings.next()?;
+        let glob = self.values.text(first, Escape::Glob)?;
+        let with = strings.filter_map(|arg| self.values.text(arg, Escape::Nothing));
+        let with: Vec<String> = with.collect();
+        let stars = glob.split('/').filter(|name| *name == "*").count();
+        let fault = match FolderQuery::parse(&self.whereabouts.dir, &glob, &with) {
+            Ok(query) if stars == names.len() => return self.rows_of(query, first.span),
+            Ok(_) | Err(FolderError::NoStar) => {
+                let names = count(names.len(), "name");
+                (format!("{names} and {stars} `*`"), "a `*` for each name")
+            }
+            Err(FolderError::Wildcard) => (
+                format!("{} is no glob of folders", shown(&glob)),
+                "`*` stands for a whole name, and nothing else is a wildcard",
+            ),
+            Err(FolderError::Path) => (
+                format!("{} names no folders of the repository", shown(&glob)),
+                "a path below the directory of the contract is expected",
+            ),
+        };
+        let help =
+            "it is written `each NAME in-folders \"packages/*\" {`, with as many `*` as names";
+        let (message, label) = fault;
+        self.values.sink.push(
+            Diagnostic::error(EACH_GLOB, message)
+                .label(self.place(first.span), label)
+                .help(help),
+        );
+        None
+    }
+
+    fn rows_of(&mut self, query: FolderQuery, span: Span) -> Option<Vec<Row>> {
+        let place = self.place(span);
+        self.draft.asked.entry(query.clone()).or_insert(place);
+        let known = self.whereabouts.folders.get(&query)?.clone();
+        let mut rows = Vec::new();
+        for folder in &known {
+            let values = query
+                .values(folder)
+                .map(|name| String::from_utf8(name.to_vec()));
+            // Names in front of this file's directory are no values of it.
+            match values.collect::<Result<Vec<String>, _>>() {
+                Ok(values) => rows.push(Row { values, span }),
+                Err(_) => {
+                    let message = format!("the name of the folder `{folder}` is not UTF-8");
+                    self.values.sink.push(
+                        Diagnostic::error(EACH_NAME, message)
+                            .label(place, "a value is text")
+                            .help("give the folder another name; a folder is never skipped"),
+                    );
+                }
+            }
+        }
+        self.draft.folders.insert(query, known);
+        Some(rows)
+    }
+
+    /// Whether the rows of an `each` over folders make more than a contract may have, which is
+    /// reported.
+    fn is_too_many(&mut self, node: &Node<'_>, body: &Body<'_>, rows: usize) -> bool {
+        let most = caps::Caps::default().checks;
+        let made = Made::of(&body.nodes, &mut None);
+        let checks = made.checks.saturating_mul(rows);
+        let statements = made.statements.saturating_mul(rows);
+        let made = checks.saturating_add(self.draft.entries.len());
+        let message = if rows > ROWS {
+            format!("an `each` of {rows} folders, {ROWS} are the most")
+        } else if made > most {
+            format!("{made} checks with all rows, {most} are the most")
+        } else if statements > most * STATEMENTS {
+            format!(
+                "{statements} statements with all rows, {} are the most",
+                most * STATEMENTS
+            )
+        } else {
+            return false;
+        };
+        let error = Diagnostic::error(EACH_TOO_MANY, message)
+            .label(self.place(node.keyword), "nothing was written out")
+            .help("name fewer folders, or write the check for all of them once");
+        self.values.sink.push(error);
+        true
     }
 
     /// Whether the rows make more than a contract may have, which is reported. They are counted
@@ -180,7 +285,7 @@ fn row_count(node: &Node<'_>) -> usize {
 }
 
 /// Returns the rows of an `each` with this many names.
-fn rows<'n>(node: &'n Node<'_>, names: usize) -> Vec<Row<'n>> {
+fn rows<'n>(node: &'n Node<'_>, names: usize) -> Vec<Row> {
     let item = |arg: &'n Arg<'_>| match &arg.value {
         Value::Item(value) => Some((value.as_str(), arg.span)),
         _ => None,
@@ -189,7 +294,7 @@ fn rows<'n>(node: &'n Node<'_>, names: usize) -> Vec<Row<'n>> {
     let row = |items: &[(&'n str, Span)]| {
         let (first, last) = (items.first()?, items.last()?);
         Some(Row {
-            values: items.iter().map(|(value, _)| *value).collect(),
+            values: items.iter().map(|(value, _)| (*value).to_owned()).collect(),
             span: first.1.to(last.1),
         })
     };

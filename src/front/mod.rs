@@ -16,9 +16,11 @@ pub mod vplan_test;
 mod vplan_value;
 
 use crate::base::diagnostic::Diagnostics;
+use crate::base::folders::FolderAnswers;
+use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::span::SourceId;
-use crate::contract::draft::Draft;
+use crate::contract::draft::{Draft, Rows};
 use crate::lang::parse::Caps;
 
 /// Lowers the file to a draft; the format follows from the file's name (`.json`, otherwise the
@@ -49,4 +51,29 @@ pub fn lower_within(
             sink,
         )
     }
+}
+
+/// Lowers a file of any size for a directory, with what is known of its folders and the rows that it
+/// has made before.
+pub fn lower_for(
+    sources: &Sources,
+    id: SourceId,
+    dir: &RepoPath,
+    folders: &FolderAnswers,
+    rows: Rows,
+    sink: &mut Diagnostics,
+) -> Draft {
+    if sources[id].name().ends_with(".json") {
+        return verify_contract_json::lower(sources, id, sink);
+    }
+    let caps = Caps {
+        file_bytes: usize::MAX,
+        ..Caps::default()
+    };
+    let whereabouts = vplan::Whereabouts {
+        dir: dir.clone(),
+        folders,
+        rows,
+    };
+    vplan::lower_where(sources, id, &caps, &whereabouts, sink)
 }

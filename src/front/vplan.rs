@@ -3,13 +3,15 @@
 use super::vplan_test::expect;
 use super::vplan_value::Values;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::folders::FolderAnswers;
 use crate::base::hole::{Escape, has_hole};
+use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
-    Risk, Role, Scope, Sel, Sequence, Setting, Verb, VerbDefaults,
+    Risk, Role, Rows, Scope, Sel, Sequence, Setting, Verb, VerbDefaults,
 };
 use crate::contract::import::source::IMPORT_SOURCE;
 use crate::contract::{ConditionIndex, InclusionIndex};
@@ -21,6 +23,39 @@ use crate::lang::statement::Keyword;
 /// Lowers a file of the language, with caps that an operator may have raised. The draft is as
 /// complete as the text allows.
 pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
+    lower_where(sources, id, caps, &Whereabouts::default(), sink)
+}
+
+/// Where a file is lowered for, and what is known there.
+#[derive(Debug)]
+pub struct Whereabouts<'w> {
+    /// The directory that all its paths are below.
+    pub dir: RepoPath,
+    /// What is known of folders. An `each` that asks for others makes nothing.
+    pub folders: &'w FolderAnswers,
+    /// The rows that the file has made for other directories.
+    pub rows: Rows,
+}
+
+impl Default for Whereabouts<'_> {
+    fn default() -> Self {
+        static NONE: FolderAnswers = FolderAnswers::new();
+        Self {
+            dir: RepoPath::root(),
+            folders: &NONE,
+            rows: Rows::default(),
+        }
+    }
+}
+
+/// Lowers a file as [`lower`] does, for a directory and with what is known of its folders.
+pub fn lower_where(
+    sources: &Sources,
+    id: SourceId,
+    caps: &Caps,
+    whereabouts: &Whereabouts<'_>,
+    sink: &mut Diagnostics,
+) -> Draft {
     let source = &sources[id];
     let (ast, diagnostics) = parse(source, id, caps);
     let sound = !diagnostics.has_errors();
@@ -28,12 +63,14 @@ pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostic
     let draft = Draft {
         path: source.name().to_owned(),
         digest: sound.then(|| digest(&ast)),
+        rows: whereabouts.rows.clone(),
         ..Draft::default()
     };
     let mut found = Diagnostics::default();
     let mut lowering = Lowering {
         draft,
         values: Values::new(id, &mut found),
+        whereabouts,
     };
     if !lowering.is_too_much(&ast.nodes) {
         lowering.entries(&ast.nodes, &mut Vec::new(), None);
@@ -57,6 +94,7 @@ pub(super) struct Content<'n, 'a> {
 pub(super) struct Lowering<'s> {
     pub(super) draft: Draft,
     pub(super) values: Values<'s>,
+    pub(super) whereabouts: &'s Whereabouts<'s>,
 }
 
 impl Lowering<'_> {

@@ -199,7 +199,12 @@ impl<'a> Writer<'a> {
         }
         let written = self.out.get(start..).unwrap_or_default();
         let is_wide = |line: &str| 2 * depth + line.chars().count() + " {".len() > COLUMNS;
-        if node.statement.keyword == Keyword::Each && written.lines().any(is_wide) {
+        let has_rows = || {
+            node.args
+                .iter()
+                .any(|arg| matches!(arg.value, Value::Item(_)))
+        };
+        if node.statement.keyword == Keyword::Each && has_rows() && written.lines().any(is_wide) {
             self.out.truncate(start + node.statement.word.len());
             self.rows(node, depth);
         }

@@ -3,7 +3,7 @@
 use super::changed::Existing;
 use super::definition::Definitions;
 use super::error::{self, PlanError};
-use super::facts::{Fact, Facts, Question};
+use super::facts::{Fact, FactAnswer, Facts, Question};
 use super::frame::{note, without_contract};
 use super::merge::Listed;
 use super::order::{
@@ -154,6 +154,14 @@ pub(super) fn assemble(
             })
         })
         .collect();
+    for (query, folders) in &input.contract.folders {
+        let names = folders.iter().map(|folder| Word::new(folder.as_bytes()));
+        plan.facts.push(Fact {
+            answer: FactAnswer::List(names.collect()),
+            question: Question::Folders(query.clone()),
+        });
+    }
+    plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
 
     for (index, fate) in &mut fates {
         input.leave_out_unchanged(&checks[*index], fate, &judged, &existing);
@@ -207,6 +215,7 @@ pub(super) fn assemble(
         node_of_check.extend(node.map(|node| (index, node)));
     }
     plan.omitted = omitted;
+    input.leave_out_gone(&mut plan);
     plan.tiers = tiers;
     let mut own = members.indices().take(alone);
     let place = |listed: &Listed| match listed {
@@ -637,6 +646,22 @@ impl<'a> Input<'a> {
             plan.notes.push(note("sequence-gives-way", message));
         }
         self.put_in_order(plan, &mut members, &needs, &ordered);
+    }
+
+    /// Leaves out the checks that went with their folders, and says so: their conditions are not
+    /// looked at any more, and nobody has decided that they are not needed.
+    fn leave_out_gone(&self, plan: &mut Plan) {
+        for gone in &self.request.gone {
+            let folder = &gone.folder;
+            let reason = format!("gone with `{folder}`");
+            plan.omitted.extend(gone.checks.iter().map(|id| Omitted {
+                narrows: true,
+                ..omitted(id, reason.clone(), "folder-gone")
+            }));
+            let names = gone.checks.join(" ");
+            let message = format!("gone with {folder}: {names}");
+            plan.notes.push(note("folder-gone", message));
+        }
     }
 
     /// Moves the steps into the plan, each with its predecessors.

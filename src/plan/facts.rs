@@ -1,6 +1,7 @@
 //! Facts: what a plan needs to know about the repository beyond the changed files
 //! (src/engine.md section 2).
 
+use crate::base::folders::FolderQuery;
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -44,6 +45,9 @@ pub enum Question {
     BaseMakefileTargets(RepoPath),
     /// Whether git tracks this path: yes, no; `unknown` without git.
     Tracked(RepoPath),
+    /// The folders that an `each` of the contract was written out for: a list. The contract has the
+    /// answer.
+    Folders(FolderQuery),
 }
 
 /// An answer.
@@ -107,6 +111,7 @@ impl Facts {
             | Question::MissingChanged
             | Question::Scripts(_)
             | Question::BaseScripts(_)
+            | Question::Folders(_)
             | Question::Tracked(_) => false,
         };
         let Some(FactAnswer::List(list)) = self.get(question).filter(|_| makes) else {
@@ -153,6 +158,8 @@ type Kind = (&'static str, fn(RepoPath) -> Question);
 
 /// The prefix of the questions of conditions.
 const EXISTS: &str = "exists:";
+/// The prefix of the questions of `each` blocks.
+const FOLDERS: &str = "folders:";
 /// Stands in front of a path that would be a glob where a condition asks for it.
 const LITERAL: &[u8] = b"./";
 
@@ -194,6 +201,9 @@ impl Question {
             Question::MakefileTargets(p) => ("makefile-targets:", p),
             Question::BaseMakefileTargets(p) => ("base-makefile-targets:", p),
             Question::Tracked(p) => ("tracked:", p),
+            Question::Folders(query) => {
+                return Word::new([FOLDERS.as_bytes(), query.to_word().as_bytes()].concat());
+            }
         };
         Word::new([prefix.as_bytes(), path.as_bytes()].concat())
     }
@@ -204,6 +214,9 @@ impl Question {
         let bytes = word.as_bytes();
         if bytes == b"missing-changed" {
             return Some(Question::MissingChanged);
+        }
+        if let Some(query) = bytes.strip_prefix(FOLDERS.as_bytes()) {
+            return FolderQuery::from_word(query).map(Question::Folders);
         }
         let (prefix, make) = Self::KINDS
             .iter()
@@ -245,7 +258,7 @@ impl JsonSchema for Question {
         let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
         let mut schema = Word::json_schema(generator);
         let description = format!(
-            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob.",
+            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob; or `folders:`, a glob of folders, and `//` with each file they have.",
             kinds.join("`, `")
         );
         schema.insert("description".to_owned(), description.into());

@@ -8,6 +8,7 @@ use super::{ContractRef, Note, Origin, Plan, Policy, canonical, step};
 use crate::base::canon::Digest;
 use crate::base::carried::{Carried, listed};
 use crate::base::command::Command;
+use crate::base::folders::FolderAnswers;
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Open;
@@ -341,5 +342,6 @@ pub fn without_contract() -> Contract {
         expects: Vec::new(),
         rows: Rows::default(),
         taken_out: Vec::new(),
+        folders: FolderAnswers::new(),
     }
 }

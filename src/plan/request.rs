@@ -3,7 +3,9 @@
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
+use crate::base::folders::FolderQuery;
 use crate::base::name::{is_pattern, matches};
+use crate::base::path::RepoPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -189,6 +191,19 @@ pub struct Request {
     pub keep_going: bool,
     /// `--no-recover`.
     pub no_recover: bool,
+    /// The folders that the base has and the work tree has not, of those that the contract asks for.
+    pub gone: Vec<GoneFolder>,
+}
+
+/// A folder that is gone since the base, and with it the checks that an `each` made for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneFolder {
+    /// What asks for it.
+    pub query: FolderQuery,
+    /// It.
+    pub folder: RepoPath,
+    /// The checks.
+    pub checks: Vec<String>,
 }
 
 impl Request {

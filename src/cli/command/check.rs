@@ -2,7 +2,7 @@
 
 use super::format;
 use crate::base::canon::Digest;
-use crate::base::diagnostic::{Code, Diagnostic, Severity};
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
@@ -58,6 +58,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         .iter()
         .try_for_each(|word| check_deny_word(word))?;
     let mut loaded = global.engine().load_contract(&site)?;
+    check_cases(global, &site, &mut loaded)?;
     let Looked {
         list,
         notes,
@@ -104,6 +105,25 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         terminal.say(&text(&loaded.path, contract, &list));
     }
     Ok(Exit::Success.code())
+}
+
+/// Checks the contract's tests, where they are about folders that they mention.
+fn check_cases(global: &Global, site: &Site, loaded: &mut Loaded) -> Result<(), Failure> {
+    let Some(contract) = loaded
+        .contract
+        .as_ref()
+        .filter(|_| !loaded.cases.is_empty())
+    else {
+        return Ok(());
+    };
+    let mut found = Diagnostics::default();
+    let engine = global.engine();
+    engine.cases(site, contract, &loaded.cases, &loaded.sources, &mut found)?;
+    if found.has_errors() {
+        loaded.contract = None;
+    }
+    loaded.diagnostics.append(found);
+    Ok(())
 }
 
 /// The findings about a contract.

@@ -10,7 +10,7 @@ use crate::cli::request::{self, read};
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::load::Site;
 use crate::engine::Failure;
-use crate::engine::compared::ReadContract;
+use crate::engine::compared::{ReadContract, tell_of_new_folders, with_new_folder};
 use crate::engine::saved::read_plan;
 use crate::plan::Plan;
 use crate::plan::diff::accept::Accept;
@@ -57,10 +57,12 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
     match (&args.base, args.files.as_slice()) {
         (Some(base), _) => {
             let site = global.engine().locate()?;
-            let (old, new) = global
-                .engine()
-                .with_observer(terminal)
-                .contracts_since(&site, &request::base(base))?;
+            let engine = global.engine().with_observer(terminal);
+            let base = request::base(base);
+            let (_, old, new) = with_new_folder(|beside| {
+                let (old, new) = engine.contracts_since(&site, &base, beside)?;
+                Ok(((), old, new))
+            })?;
             compare(args, format, &old, &new, &site, terminal)
         }
         (None, [old, new]) => match (plan(old)?, plan(new)?) {
@@ -71,7 +73,11 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             (Some(old), Some(new)) => Ok(compare_plans(args, format, &old, &new, terminal)),
             (None, None) => {
                 let engine = global.engine();
-                let ((_, old), (site, new)) = (engine.contract_in(old)?, engine.contract_in(new)?);
+                let (site, old, new) = with_new_folder(|beside| {
+                    let (_, old) = engine.contract_in(old, beside)?;
+                    let (site, new) = engine.contract_in(new, beside)?;
+                    Ok((site, old, new))
+                })?;
                 compare(args, format, &old, &new, &site, terminal)
             }
             (a, _) => {
@@ -124,6 +130,7 @@ fn compare(
         .and_then(|git| git.tracked().ok())
         .unwrap_or_default();
     let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
+    tell_of_new_folders(&mut diff, old, new);
     diff.differences.extend(old.known(new));
     diff.differences.sort_by_key(|d| d.class);
     diff.accept(new.side().contract, &args.accept)

@@ -12,13 +12,17 @@ use crate::cli::render::test::{Results, json, junit, text};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::contract::expect::Expect;
-use crate::effect::repo::cases::{CaseError, Shelf};
+use crate::effect::repo::cases::{CaseError, Cases, Shelf};
 use crate::engine::Failure;
 use crate::engine::failure::invalid;
-use crate::plan::expectation::Examiner;
 use crate::plan::expectation::coverage::Coverage;
+use crate::plan::expectation::{Examiner, Verdict};
 use clap::Args;
 use std::path::PathBuf;
+use std::rc::Rc;
+
+/// A test, with the contract that it is about, if that is not the one that was read.
+type TestOf = (Expect, Option<Rc<Contract>>);
 
 /// The text of `--help` after the flags.
 const ABOUT: &str = "\
@@ -63,14 +67,26 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     let Some(contract) = loaded.contract.take() else {
         return Err(invalid(loaded));
     };
-    let expects = gather(&site, global, args, &contract, &mut loaded, terminal)?;
-    let expects = filtered(expects, args.filter.as_deref())?;
+    let cases = gather(&site, global, args, &contract, &mut loaded, terminal)?;
+    let cases = filtered(cases, args.filter.as_deref())?;
     let examiner = Examiner::new(&contract);
+    // A test that mentions folders is about the contract as it is with these.
+    let evaluate = |(expect, of): &TestOf| match of {
+        None => examiner.evaluate(expect),
+        Some(of) => {
+            let verdict = Examiner::new(of).evaluate(expect);
+            Verdict {
+                touched: verdict.touched.onto(of, &contract),
+                ..verdict
+            }
+        }
+    };
     let verdicts = if args.list {
         Vec::new()
     } else {
-        expects.iter().map(|e| examiner.evaluate(e)).collect()
+        cases.iter().map(evaluate).collect()
     };
+    let expects: Vec<Expect> = cases.into_iter().map(|(expect, _)| expect).collect();
     let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
     let results = Results {
         contract: &contract,
@@ -106,12 +122,12 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
 }
 
 /// The tests whose title contains a text.
-fn filtered(mut expects: Vec<Expect>, filter: Option<&str>) -> Result<Vec<Expect>, Failure> {
+fn filtered(mut expects: Vec<TestOf>, filter: Option<&str>) -> Result<Vec<TestOf>, Failure> {
     let Some(filter) = filter else {
         return Ok(expects);
     };
     let found = expects.len();
-    expects.retain(|e| e.title.contains(filter));
+    expects.retain(|(e, _)| e.title.contains(filter));
     if expects.is_empty() && found > 0 {
         let filter = visible(filter.as_bytes());
         let message = format!("no title of {} contains `{filter}`", count(found, "test"));
@@ -129,34 +145,20 @@ fn gather(
     contract: &Contract,
     loaded: &mut crate::effect::repo::load::Loaded,
     terminal: &Terminal,
-) -> Result<Vec<Expect>, Failure> {
+) -> Result<Vec<TestOf>, Failure> {
     let path = loaded.path.clone();
+    let own = std::mem::take(&mut loaded.cases);
     let shelf = Shelf {
         site,
         contract,
+        drafts: &own,
         path: &path,
         max_file: global.max_file,
     };
-    let cases = if args.files.is_empty() {
-        let mut cases = shelf.read_next_to(&mut loaded.sources);
-        cases.expects.splice(0..0, contract.expects.iter().cloned());
-        cases
-    } else {
-        shelf
-            .named(&args.files, &mut loaded.sources)
-            .map_err(|error| {
-                let help = match &error {
-                    CaseError::Outside(_) => {
-                        "name a file with tests of the contract, relative to the current directory"
-                            .to_owned()
-                    }
-                    CaseError::Other { contract, .. } => {
-                        format!("run its tests with `--contract {contract}`")
-                    }
-                };
-                Failure::usage("vplan::test::file", error.to_string()).help(help)
-            })?
-    };
+    let mut cases = read(&shelf, args, &mut loaded.sources)?;
+    let found = &mut cases.diagnostics;
+    let engine = global.engine();
+    let of_folders = engine.cases(site, contract, &cases.drafts, &loaded.sources, found)?;
     // Warnings about the contract are for `vplan check`; those about files of tests are only
     // printed here.
     let list = cases.diagnostics.sorted();
@@ -180,7 +182,34 @@ fn gather(
             terminal.width,
         ));
     }
-    Ok(cases.expects)
+    let plain = cases.expects.into_iter().map(|expect| (expect, None));
+    let of_folders = of_folders
+        .into_iter()
+        .map(|case| (case.expect, Some(case.contract)));
+    Ok(plain.chain(of_folders).collect())
+}
+
+/// Reads the tests of these files, or all.
+fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, Failure> {
+    if args.files.is_empty() {
+        let mut cases = shelf.read_next_to(sources);
+        let own = shelf.contract.expects.iter().cloned();
+        cases.expects.splice(0..0, own);
+        cases.drafts.splice(0..0, shelf.drafts.iter().cloned());
+        return Ok(cases);
+    }
+    shelf.named(&args.files, sources).map_err(|error| {
+        let help = match &error {
+            CaseError::Outside(_) => {
+                "name a file with tests of the contract, relative to the current directory"
+                    .to_owned()
+            }
+            CaseError::Other { contract, .. } => {
+                format!("run its tests with `--contract {contract}`")
+            }
+        };
+        Failure::usage("vplan::test::file", error.to_string()).help(help)
+    })
 }
 
 /// `--min-coverage`

@@ -183,7 +183,10 @@ pub fn expand(
         path: file.path.clone(),
         digest: file.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
     });
-    let imported = imported.collect();
+    // A file that differs by directory was read once.
+    let mut imported: Vec<Imported> = imported.collect();
+    imported.sort_by_key(|file| file.source);
+    imported.dedup_by_key(|file| file.source);
     let main = Draft {
         imported,
         absent,
@@ -495,6 +498,8 @@ fn put_together(
     main.inclusions = uses.iter().skip(1).map(inclusion).collect();
     for file in files.iter().skip(1) {
         main.rows.append(&file.draft.rows);
+        main.folders.extend(file.draft.folders.clone());
+        main.asked.extend(file.draft.asked.clone());
     }
     main
 }

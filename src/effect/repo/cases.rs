@@ -5,7 +5,7 @@ use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
 use crate::base::word::visible;
 use crate::contract::Contract;
-use crate::contract::draft::At;
+use crate::contract::draft::{self, At};
 use crate::contract::expect::Expect;
 use crate::contract::expect::validate::validate_tests;
 use crate::effect::os::files::beneath::{Beneath, ReadError};
@@ -26,6 +26,8 @@ pub const CODES: &[Code] = &[NO_SUCH_CONTRACT, UNREADABLE];
 pub struct Cases {
     /// The tests, by file in byte order, then in the order of the file.
     pub expects: Vec<Expect>,
+    /// The tests of a contract that asks for folders, unchecked.
+    pub drafts: Vec<draft::Expect>,
     /// The errors and warnings of the files.
     pub diagnostics: Diagnostics,
 }
@@ -53,6 +55,8 @@ pub struct Shelf<'s> {
     pub site: &'s Site,
     /// The contract.
     pub contract: &'s Contract,
+    /// Its own tests, unchecked, if it asks for folders.
+    pub drafts: &'s [draft::Expect],
     /// Its path.
     pub path: &'s RepoPath,
     /// The largest file that is read, in bytes.
@@ -98,6 +102,7 @@ impl Shelf<'_> {
         for path in &paths {
             if path == self.path {
                 cases.expects.extend(self.contract.expects.iter().cloned());
+                cases.drafts.extend(self.drafts.iter().cloned());
                 continue;
             }
             self.read(path, sources, &mut cases)
@@ -157,8 +162,12 @@ impl Shelf<'_> {
                     Err(()) => sink.push(nowhere(contract, "this path")),
                 }
             }
-            let expects = validate_tests(&tests.expects, self.contract, sources, &mut sink);
-            cases.expects.extend(expects);
+            if self.contract.folders.is_empty() {
+                let expects = validate_tests(&tests.expects, self.contract, sources, &mut sink);
+                cases.expects.extend(expects);
+            } else {
+                cases.drafts.extend(tests.expects);
+            }
         }
         cases.diagnostics.append(sink);
         Ok(())

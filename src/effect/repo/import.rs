@@ -9,7 +9,7 @@ use crate::base::index::Dense;
 use crate::base::origin::GitOrigin;
 use crate::base::path::RepoPath;
 use crate::base::source::{Source as Text, Sources};
-use crate::base::span::SourceId;
+use crate::base::span::{Place, SourceId};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::draft::{Draft, Import};
@@ -20,8 +20,9 @@ use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::git::pins::{PinError, Pins};
 use crate::effect::os::files::beneath::{Beneath, Kind, ReadError};
+use crate::effect::repo::folders::Folders;
 use crate::front;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A contract, or a file that it imports, is not UTF-8.
@@ -53,6 +54,8 @@ pub(in crate::effect) struct From<'a> {
     pub(in crate::effect) max_file: u64,
     /// The files of other repositories.
     pub(in crate::effect) pins: &'a mut dyn Pins,
+    /// The folders that `each` blocks ask for.
+    pub(in crate::effect) folders: &'a mut Folders<'a>,
 }
 
 /// The result of reading a contract's imports.
@@ -75,7 +78,6 @@ pub(in crate::effect) fn follow(
     sink: &mut Diagnostics,
 ) -> Followed {
     let caps = Caps::default();
-    let known = BTreeMap::from([(Source::Local(path.clone()), Ok(FileIndex::CONTRACT))]);
     let first = File {
         draft: main,
         name: path.to_string(),
@@ -89,12 +91,19 @@ pub(in crate::effect) fn follow(
         sources,
         sink,
         files: [first].into_iter().collect(),
-        known,
+        known: BTreeMap::new(),
+        texts: BTreeMap::new(),
+        differing: BTreeSet::new(),
+        reading: vec![(Source::Local(path.clone()), FileIndex::CONTRACT)],
         origins: Vec::new(),
         unpinned: 0,
         full: false,
     };
-    reader.imports_of(FileIndex::CONTRACT, &Source::Local(path.clone()), 0);
+    reader.imports_of(
+        FileIndex::CONTRACT,
+        &Source::Local(path.clone()),
+        &RepoPath::root(),
+    );
     let Reader {
         files,
         origins,
@@ -121,25 +130,45 @@ struct Reader<'a, 's> {
     sources: &'s mut Sources,
     sink: &'s mut Diagnostics,
     files: Dense<FileIndex, File>,
-    /// The source of each file, or why it is none. A fault is reported at every import of it.
-    known: BTreeMap<Source, Result<FileIndex, (ImportFault, bool)>>,
+    /// Each file, or why it is none. A fault is reported at every import of it.
+    known: BTreeMap<Source, Result<ReadFile, (ImportFault, bool)>>,
+    /// The text of each file.
+    texts: BTreeMap<Source, SourceId>,
+    /// The files that differ by directory.
+    differing: BTreeSet<FileIndex>,
+    /// The files whose imports are being read.
+    reading: Vec<(Source, FileIndex)>,
     origins: Vec<GitOrigin>,
     unpinned: usize,
     /// Whether the cap on files was reached, and reported.
     full: bool,
 }
 
+/// A file that was read.
+enum ReadFile {
+    /// It is the same wherever it is used.
+    Anywhere(FileIndex),
+    /// It asks for folders, or imports what does: it differs by directory.
+    By(BTreeMap<RepoPath, FileIndex>),
+}
+
 impl Reader<'_, '_> {
-    /// Follows the imports of a file. Recursion is bounded by the cap on depth.
-    fn imports_of(&mut self, file: FileIndex, source: &Source, depth: usize) {
+    /// Follows the imports of a file that is used for a directory. Recursion is bounded by the cap
+    /// on depth.
+    fn imports_of(&mut self, file: FileIndex, source: &Source, dir: &RepoPath) {
         for import in &self.files[file].draft.imports.clone() {
-            let target = self.target(import, source, depth);
+            let below = import.below.as_ref();
+            let below = below.and_then(|below| RepoPath::parse(below.value.as_bytes()).ok());
+            let below = below.filter(|below| !below.is_root());
+            let below = below.and_then(|below| dir.join(below.as_bytes()).ok());
+            let target = self.target(import, source, below.as_ref().unwrap_or(dir));
             self.files[file].imports.push(target);
         }
     }
 
     /// Returns the file that an import names, and reads it if it was not read before.
-    fn target(&mut self, import: &Import, importer: &Source, depth: usize) -> Option<FileIndex> {
+    fn target(&mut self, import: &Import, importer: &Source, dir: &RepoPath) -> Option<FileIndex> {
+        let depth = self.reading.len() - 1;
         let place = import.source.place;
         let source = match Source::parse(&import.source.value, importer) {
             Ok(Named::Moving { at, path }) => match self.from.pins.commit(&at) {
@@ -160,55 +189,96 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        if let Some(known) = self.known.get(&source) {
-            return match known {
-                Ok(index) => Some(*index),
-                Err((fault, pin)) => {
-                    self.unpinned += usize::from(*pin);
-                    self.sink.push(fault.at(place));
-                    None
+        // A file that imports itself on the way is reported as such later.
+        if let Some((_, index)) = self.reading.iter().find(|(on, _)| *on == source) {
+            return Some(*index);
+        }
+        match self.known.get(&source) {
+            Some(Ok(ReadFile::Anywhere(index))) => return Some(*index),
+            Some(Ok(ReadFile::By(dirs))) => {
+                if let Some(index) = dirs.get(dir) {
+                    return Some(*index);
                 }
-            };
+            }
+            Some(Err((fault, pin))) => {
+                self.unpinned += usize::from(*pin);
+                self.sink.push(fault.at(place));
+                return None;
+            }
+            None => {}
         }
         if depth >= self.caps.depth {
             self.sink.push(too_deep(self.caps.depth).at(place));
             return None;
         }
-        if self.files.len() > self.caps.files {
+        let is_new = !self.texts.contains_key(&source);
+        if is_new && self.texts.len() >= self.caps.files || self.files.len() > self.caps.uses {
             if !std::mem::replace(&mut self.full, true) {
                 self.sink.push(too_many_files(self.caps.files).at(place));
             }
             return None;
         }
-        let text = match self.text(&source) {
-            Ok(text) => text,
-            Err((fault, pin)) => {
-                self.unpinned += usize::from(pin);
-                self.sink.push(fault.at(place));
-                self.known.insert(source, Err((fault, pin)));
-                return None;
-            }
-        };
-        let name = source.to_string();
-        let id: SourceId = self.sources.add(Text::new(name.clone(), &text));
+        let id = self.source_of(&source, place)?;
         // The text was read within the cap on size.
-        let draft = front::lower_within(self.sources, id, usize::MAX, self.sink);
+        let draft = self.from.folders.lower(self.sources, id, dir, self.sink);
         let path = if let Source::Local(path) = &source {
             Some(path.clone())
         } else {
             None
         };
+        let mut differs = !draft.asked.is_empty();
         let index = self.files.push(File {
             draft,
-            name,
+            name: source.to_string(),
             path,
             source: id,
-            bytes: text.len(),
+            bytes: self.sources[id].text().len(),
             imports: Vec::new(),
         });
-        self.known.insert(source.clone(), Ok(index));
-        self.imports_of(index, &source, depth + 1);
+        self.reading.push((source.clone(), index));
+        self.imports_of(index, &source, dir);
+        self.reading.pop();
+        let imported = self.files[index].imports.iter().flatten();
+        differs |= imported
+            .into_iter()
+            .any(|file| self.differing.contains(file));
+        if differs {
+            self.differing.insert(index);
+        }
+        match self.known.get_mut(&source) {
+            Some(Ok(ReadFile::By(dirs))) => {
+                dirs.insert(dir.clone(), index);
+            }
+            _ => {
+                let known = if differs {
+                    ReadFile::By(BTreeMap::from([(dir.clone(), index)]))
+                } else {
+                    ReadFile::Anywhere(index)
+                };
+                self.known.insert(source, Ok(known));
+            }
+        }
         Some(index)
+    }
+
+    /// Returns the text of a file, which is read once; reports why there is none.
+    fn source_of(&mut self, source: &Source, place: Place) -> Option<SourceId> {
+        if let Some(id) = self.texts.get(source) {
+            return Some(*id);
+        }
+        match self.text(source) {
+            Ok(text) => {
+                let id = self.sources.add(Text::new(source.to_string(), &text));
+                self.texts.insert(source.clone(), id);
+                Some(id)
+            }
+            Err((fault, pin)) => {
+                self.unpinned += usize::from(pin);
+                self.sink.push(fault.at(place));
+                self.known.insert(source.clone(), Err((fault, pin)));
+                None
+            }
+        }
     }
 
     /// Returns the text of a file, or why there is none, and whether the lock can mend that.

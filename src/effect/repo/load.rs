@@ -8,7 +8,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::Contract;
-use crate::contract::draft::{Draft, Import};
+use crate::contract::draft::{self, Import};
 use crate::contract::validate::validate;
 use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
@@ -17,8 +17,8 @@ use crate::effect::git::repository::{self, Discovery};
 use crate::effect::git::{self, Git, Lookup};
 use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
 use crate::effect::repo::changes;
+use crate::effect::repo::folders::{Folders, FoldersOf};
 use crate::effect::repo::import::{self, NOT_UTF8, TOO_LARGE};
-use crate::front;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +86,9 @@ pub struct Loaded {
     pub origins: Vec<GitOrigin>,
     /// Its own imports: the name behind `as`, and what is imported.
     pub imports: Vec<(Option<String>, String)>,
+    /// The contract's own tests, unchecked, where it asks for folders: each is about the folders that
+    /// it mentions. Of other contracts none; those have theirs checked.
+    pub cases: Vec<draft::Expect>,
     /// Whether the only error is that pinned files cannot be read.
     pub drift: bool,
 }
@@ -236,6 +239,8 @@ pub struct ContractRequest<'a> {
     pub base: Option<&'a Oid>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
+    /// Where the folders are looked for that `each` blocks ask for.
+    pub folders: FoldersOf<'a>,
 }
 
 /// Reads, lowers and validates the contract with all that it imports; `pins` gives the files of
@@ -274,13 +279,17 @@ pub fn load(
             diagnostics,
             origins,
             imports: Vec::new(),
+            cases: Vec::new(),
             drift,
         });
     };
     let (mut origins, mut drift) = (Vec::new(), false);
-    let mut imports = Vec::new();
+    let (mut imports, mut cases) = (Vec::new(), Vec::new());
     let mut contract = None;
-    if let Some(draft) = understand(&path, &text, &mut sources, &mut diagnostics) {
+    let mut folders = Folders::new(&site.root, site.usable_git(), wanted.folders, wanted.base);
+    let draft = decode(&path, &text, &mut sources, &mut diagnostics)
+        .map(|id| folders.lower(&sources, id, &RepoPath::root(), &mut diagnostics));
+    if let Some(draft) = draft {
         let (mut read, mut unpinned) = (Some(draft), 0);
         if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
             let name = |import: &Import| {
@@ -294,9 +303,13 @@ pub fn load(
                 revision: revision.as_ref(),
                 max_file: wanted.max_file,
                 pins,
+                folders: &mut folders,
             };
             let found = import::follow(main, &path, from, &mut sources, &mut diagnostics);
             (read, origins, unpinned) = (found.draft, found.origins, found.unpinned);
+        }
+        if let Some(draft) = read.as_mut().filter(|draft| !draft.asked.is_empty()) {
+            cases = std::mem::take(&mut draft.expects);
         }
         contract = read.and_then(|draft| validate(&draft, &sources, &mut diagnostics));
         contract = contract.filter(|_| !diagnostics.has_errors());
@@ -324,19 +337,9 @@ pub fn load(
         diagnostics,
         origins,
         imports,
+        cases,
         drift,
     })
-}
-
-fn understand(
-    path: &RepoPath,
-    bytes: &[u8],
-    sources: &mut Sources,
-    sink: &mut Diagnostics,
-) -> Option<Draft> {
-    let id = decode(path, bytes, sources, sink)?;
-    // The text was read within the cap on size.
-    Some(front::lower_within(sources, id, usize::MAX, sink))
 }
 
 /// Decodes a file to text. `None`, and a message, when it is no text.
@@ -503,6 +506,7 @@ mod tests {
             revision: None,
             base: None,
             max_file: 100,
+            folders: FoldersOf::WorkTree,
         }
     }
 

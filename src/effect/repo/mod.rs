@@ -6,6 +6,7 @@ pub mod cases;
 pub mod changes;
 pub mod contents;
 pub mod facts;
+pub mod folders;
 pub mod github;
 pub mod import;
 pub mod infer;

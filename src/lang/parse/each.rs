@@ -1,13 +1,16 @@
 //! Parses the first line of an `each`: the production `each` of src/lang/grammar.md, "Grammar".
 
 use super::argument::Parts;
+use super::token::Kind;
 use super::{Parser, token};
 use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::folders::FolderQuery;
 use crate::base::hole::is_hole_name;
+use crate::base::path::RepoPath;
 use crate::base::span::Span;
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
-use crate::lang::statement::{Keyword, Statement};
+use crate::lang::statement::{Item, Keyword, Statement};
 use crate::lang::word::{self, FILE_HOLES};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -27,6 +30,10 @@ type Parsed<'a, T> = IResult<&'a str, T, ()>;
 
 /// The word between the names and the values.
 const IN: &str = "in";
+/// The word between the names and the folders.
+const IN_FOLDERS: &str = "in-folders";
+/// The word in front of the files that each folder holds.
+const WITH: &str = "with";
 
 /// Returns the names of an `each`.
 pub(super) fn names<'a>(node: &Node<'a>) -> Vec<&'a str> {
@@ -39,12 +46,13 @@ pub(super) fn names<'a>(node: &Node<'a>) -> Vec<&'a str> {
     names.filter_map(name).collect()
 }
 
-/// `HOLE { HOLE } 'in'`
-fn head(input: &str) -> Parsed<'_, Vec<&str>> {
-    let name = verify(plain, |name: &str| is_hole_name(name) && name != IN);
-    let names = separated_list1(blanks, name);
+/// `HOLE { HOLE } ( 'in' | 'in-folders' )`
+fn head(input: &str) -> Parsed<'_, (Vec<&str>, &str)> {
+    let is_name = |name: &str| is_hole_name(name) && ![IN, IN_FOLDERS].contains(&name);
+    let names = separated_list1(blanks, verify(plain, is_name));
     let end = peek(alt((blanks, tag("\""), tag("'"), tag("{"))));
-    delimited(blanks, names, (blanks, tag(IN), end)).parse(input)
+    let word = delimited(blanks, alt((tag(IN_FOLDERS), tag(IN))), end);
+    preceded(blanks, (names, word)).parse(input)
 }
 
 /// `row { ',' row }`
@@ -126,7 +134,7 @@ impl<'a> Parser<'a> {
             let start = offset + rest.offset(text);
             Span::new(start, start + text.len())
         };
-        let Ok((behind, names)) = head(rest) else {
+        let Ok((behind, (names, word))) = head(rest) else {
             return self.bad_head(statement, keyword, rest, offset, parts);
         };
         for name in &names {
@@ -154,10 +162,14 @@ impl<'a> Parser<'a> {
             );
         }
         let end = offset + rest.offset(behind);
+        let mark = if word == IN { IN } else { IN_FOLDERS };
         parts.args.push(Arg {
-            span: Span::new(end - IN.len(), end),
-            value: Value::Mark(IN),
+            span: Span::new(end - mark.len(), end),
+            value: Value::Mark(mark),
         });
+        if mark == IN_FOLDERS {
+            return self.folders(statement, keyword, (behind, end), parts);
+        }
         let Ok((behind, rows)) = rows(behind) else {
             let mut tokens = self.tokens(behind, end, parts);
             self.missing(
@@ -171,6 +183,29 @@ impl<'a> Parser<'a> {
         };
         self.rows(&names, &rows, &span, parts);
         let tokens = self.tokens(behind, offset + rest.offset(behind), parts);
+        self.block(statement, keyword, tokens, parts);
+    }
+
+    /// `STRING [ 'with' strings ]`
+    fn folders(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        (behind, offset): (&'a str, usize),
+        parts: &mut Parts<'a>,
+    ) {
+        let mut tokens = self.tokens(behind, offset, parts);
+        self.one(Item::Glob, statement, keyword, &mut tokens, parts);
+        if let Some(with) = tokens.next_if(|t| t.kind == Kind::Word(WITH)) {
+            parts.args.push(Arg {
+                span: with.span,
+                value: Value::Mark(WITH),
+            });
+            self.one(Item::Str, statement, with.span, &mut tokens, parts);
+            while matches!(tokens.peek().map(|t| &t.kind), Some(Kind::Str { .. })) {
+                self.one(Item::Str, statement, with.span, &mut tokens, parts);
+            }
+        }
         self.block(statement, keyword, tokens, parts);
     }
 
@@ -283,7 +318,10 @@ impl<'a> Parser<'a> {
                     place,
                 ),
                 "nothing is looked up",
-                &format!("write the values out, or `'{inner}'` for this one"),
+                &match FolderQuery::parse(&RepoPath::root(), inner, &[]) {
+                    Ok(_) => format!("write `in-folders \"{inner}\"`, or `'{inner}'` for this one"),
+                    Err(_) => format!("write the values out, or `'{inner}'` for this one"),
+                },
             );
         } else if faults || value.as_ref().is_none_or(|value| value.contains('\0')) {
             self.fault(

@@ -10,7 +10,7 @@
 
 use crate::base::bits::Bits;
 use crate::base::glob::{Item as SelItem, ItemContent, Selection};
-use crate::base::index::{Dense, numbered};
+use crate::base::index::{Dense, at, numbered};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
@@ -32,6 +32,52 @@ pub struct Touched {
     pub failed: Bits<ConditionIndex>,
     /// The triggers that were pulled.
     pub pulled: Vec<RiskIndex>,
+}
+
+impl Touched {
+    /// The same parts of another reading of the contract, in which the rows of `each` blocks may be
+    /// others: of a definition the first.
+    #[must_use]
+    pub fn onto(&self, from: &Contract, to: &Contract) -> Self {
+        type Definition<'c> = (&'c str, Span);
+        fn definition(contract: &Contract, place: Place) -> Definition<'_> {
+            let file = contract.imported(place.source);
+            (file.unwrap_or(&contract.path), place.span)
+        }
+        let mut checks: BTreeMap<Definition<'_>, CheckIndex> = BTreeMap::new();
+        for (index, check) in to.checks.numbered() {
+            checks.entry(definition(to, check.place)).or_insert(index);
+        }
+        let mut conditions: BTreeMap<Definition<'_>, ConditionIndex> = BTreeMap::new();
+        for (index, condition) in to.conditions.numbered() {
+            conditions
+                .entry(definition(to, condition.place))
+                .or_insert(index);
+        }
+        let mut risks: BTreeMap<Definition<'_>, RiskIndex> = BTreeMap::new();
+        for (index, risk) in numbered(&to.risks) {
+            risks.entry(definition(to, risk.place)).or_insert(index);
+        }
+        let moved = |bits: &Bits<ConditionIndex>| {
+            let mut moved = Bits::none(to.conditions.len());
+            for (index, condition) in from.conditions.numbered() {
+                let there = conditions.get(&definition(from, condition.place));
+                if let Some(there) = there.filter(|_| bits.has(index)) {
+                    moved.set(*there);
+                }
+            }
+            moved
+        };
+        let check = |index: &CheckIndex| checks.get(&definition(from, from.checks[*index].place));
+        let risk = |index: &RiskIndex| risks.get(&definition(from, at(&from.risks, *index).place));
+        Self {
+            role: self.role.clone(),
+            checks: self.checks.iter().filter_map(check).copied().collect(),
+            held: moved(&self.held),
+            failed: moved(&self.failed),
+            pulled: self.pulled.iter().filter_map(risk).copied().collect(),
+        }
+    }
 }
 
 /// Which conditions stand around which others.

@@ -3,6 +3,7 @@
 
 use super::{Mark, Options, place, wrap};
 use crate::base::glob::Selection;
+use crate::base::hole::Alike;
 use crate::base::word::{count, visible};
 use crate::contract::{ChangedPart, Check, Contract, Placement, Test};
 use crate::plan::select::item_text;
@@ -83,42 +84,62 @@ pub struct TakenOut {
 /// Collects the definitions of a contract.
 #[must_use]
 pub fn definitions(contract: &Contract) -> Definitions {
-    let mut all: Vec<Definition> = Vec::new();
-    let mut known: BTreeMap<(&str, usize, String), usize> = BTreeMap::new();
+    let mut all: Vec<(Definition, Alike, Vec<Alike>)> = Vec::new();
+    let mut known: BTreeMap<(&str, usize, usize), Vec<usize>> = BTreeMap::new();
     for check in contract.checks.iter() {
-        let row = contract.rows.of(check.place);
-        let with_holes =
-            |text: &str| row.map_or_else(|| text.to_owned(), |row| row.with_holes(text));
-        let file = contract
-            .imported(check.place.source)
-            .unwrap_or(&contract.path);
-        let name = with_holes(&check.id);
-        let key = (file, check.line, name.clone());
-        let at = *known.entry(key).or_insert_with(|| {
-            let applies = check.placements.iter().map(|placement| {
-                let asks = asks(contract, check, placement).join(", and ");
-                with_holes(if asks.is_empty() { "always" } else { &asks })
-            });
-            all.push(Definition {
-                applies: applies.collect(),
-                changed: changes(contract, check),
-                file: file.to_owned(),
-                line: check.line,
-                name,
-                rows: Vec::new(),
-                verb: check.kind.verb(),
-            });
-            all.len() - 1
+        let values = contract.rows.of(check.place).cloned().unwrap_or_default();
+        let file = (contract.imported(check.place.source)).unwrap_or(&contract.path);
+        let applies = check.placements.iter().map(|placement| {
+            let asks = asks(contract, check, placement).join(", and ");
+            if asks.is_empty() {
+                "always".to_owned()
+            } else {
+                asks
+            }
         });
-        if let Some(definition) = all.get_mut(at) {
-            definition.rows.push(Row {
-                each: contract.row_of(check.place),
-                id: check.id.clone(),
-            });
+        let applies: Vec<String> = applies.collect();
+        let row = Row {
+            each: contract.row_of(check.place),
+            id: check.id.clone(),
+        };
+        // A file that is imported twice makes a definition anew.
+        let same = known.entry((file, check.line, check.column)).or_default();
+        let takes = |at: &usize| {
+            let definition = all.get_mut(*at);
+            definition.is_some_and(|(_, name, _)| name.takes(&values, &check.id))
+        };
+        let found = same.clone().into_iter().find(takes);
+        if let Some((definition, _, when)) = found.and_then(|at| all.get_mut(at)) {
+            definition.rows.push(row);
+            for (when, text) in when.iter_mut().zip(&applies) {
+                when.takes(&values, text);
+            }
+            continue;
         }
+        same.push(all.len());
+        let alike = |text: &String| Alike::new(values.clone(), text);
+        let definition = Definition {
+            applies: Vec::new(),
+            changed: changes(contract, check),
+            file: file.to_owned(),
+            line: check.line,
+            name: String::new(),
+            rows: vec![row],
+            verb: check.kind.verb(),
+        };
+        all.push((
+            definition,
+            alike(&check.id),
+            applies.iter().map(alike).collect(),
+        ));
     }
+    let definitions = all.into_iter().map(|(definition, name, when)| Definition {
+        applies: when.iter().map(|when| when.written().to_owned()).collect(),
+        name: name.written().to_owned(),
+        ..definition
+    });
     Definitions {
-        definitions: all,
+        definitions: definitions.collect(),
         taken_out: taken_out(contract),
         version: 1,
     }

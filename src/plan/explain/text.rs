@@ -4,7 +4,7 @@ use super::checks::{changed_texts, taken_out, taken_out_text};
 use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
-use crate::base::hole::with_holes;
+use crate::base::hole::{Alike, Values};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
@@ -438,53 +438,84 @@ impl Page<'_> {
 /// Returns a line for each check that was left out, and one for the rows of a definition that were
 /// left out for the same reason: the name, the reason, whether it narrows the coverage.
 fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
-    let named = |text: &str, each: &BTreeMap<String, String>| {
-        with_holes(text, each.iter().map(|(name, value)| (&**name, &**value)))
-    };
     let own = plan.contract.as_ref().map_or("", |contract| &contract.path);
+    let values = |each: &BTreeMap<String, String>| -> Values {
+        let each = each.iter();
+        each.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
     let definition = |out: &'_ Omitted| {
         let line = out.line.filter(|_| !out.each.is_empty())?;
         let file = out.file.clone().unwrap_or_else(|| own.to_owned());
-        Some((file, line, named(&out.id, &out.each)))
+        Some((file, line))
     };
     let planned = plan.steps.iter().filter_map(|step| {
         let source = step.source.as_ref().filter(|_| !step.each.is_empty())?;
-        let name = named(step.check(), &step.each);
-        Some(((source.file.clone(), source.line, name), step.check()))
+        Some(((source.file.clone(), source.line), step.check()))
     });
     // The rows of each definition.
     let mut rows: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for (definition, id) in planned {
         rows.entry(definition).or_default().insert(id);
     }
-    let mut groups: BTreeMap<_, usize> = BTreeMap::new();
-    for out in &plan.omitted {
-        if let Some(definition) = definition(out) {
-            rows.entry(definition.clone()).or_default().insert(&out.id);
-            let reason = named(&omission(out), &out.each);
-            *groups.entry((definition, reason)).or_default() += 1;
-        }
+    /// Rows that were left out for the same reason.
+    struct Group {
+        name: Alike,
+        reason: Alike,
+        narrows: bool,
+        /// How many rows the definition has is known at the end.
+        definition: (String, usize),
     }
-    let mut lines = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    let mut of_definition: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    // Lines in order: of a single check, or of a group.
+    let mut lines: Vec<Result<(String, String, bool), usize>> = Vec::new();
     for out in &plan.omitted {
-        let own = (visible(out.id.as_bytes()), omission(out), out.narrows);
+        let (id, reason) = (visible(out.id.as_bytes()), omission(out));
         let Some(definition) = definition(out) else {
-            lines.push(own);
+            lines.push(Ok((id, reason, out.narrows)));
             continue;
         };
-        let reason = named(&own.1, &out.each);
-        let all = rows.get(&definition).map_or(0, BTreeSet::len);
-        // The first of them stands for all.
-        match groups.remove(&(definition.clone(), reason.clone())) {
-            None => {}
-            Some(1) => lines.push(own),
-            Some(count) => {
-                let name = visible(definition.2.as_bytes());
-                lines.push((name, format!("{count} of {all}: {reason}"), out.narrows));
-            }
+        rows.entry(definition.clone()).or_default().insert(&out.id);
+        let values = values(&out.each);
+        let same = of_definition.entry(definition.clone()).or_default();
+        let takes = |at: &&usize| {
+            let group = groups
+                .get_mut(**at)
+                .filter(|group| group.narrows == out.narrows);
+            group.is_some_and(|group| {
+                let mut reasons = group.reason.clone();
+                let is_same = reasons.takes(&values, &reason) && group.name.takes(&values, &id);
+                if is_same {
+                    group.reason = reasons;
+                }
+                is_same
+            })
+        };
+        if same.iter().find(takes).is_none() {
+            same.push(groups.len());
+            lines.push(Err(groups.len()));
+            groups.push(Group {
+                name: Alike::new(values.clone(), &id),
+                reason: Alike::new(values, &reason),
+                narrows: out.narrows,
+                definition,
+            });
         }
     }
-    lines
+    let line = |line: Result<(String, String, bool), usize>| match line {
+        Ok(line) => Some(line),
+        Err(at) => groups.get(at).map(|group| {
+            let (name, reason) = (group.name.written(), group.reason.written());
+            let all = rows.get(&group.definition).map_or(0, BTreeSet::len);
+            let reason = match group.reason.count() {
+                1 => reason.to_owned(),
+                count => format!("{count} of {all}: {reason}"),
+            };
+            (name.to_owned(), reason, group.narrows)
+        }),
+    };
+    lines.into_iter().filter_map(line).collect()
 }
 
 /// Explains why a check was left out, with the lines of the contract that decided.

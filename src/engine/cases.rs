@@ -1,0 +1,146 @@
+//! Reads the tests of a contract that asks for folders: each with the contract as it would be with
+//! the folders that the test mentions, so that no answer depends on what the repository has.
+
+use super::failure::{Failure, load_failed};
+use super::folders::is_of;
+use super::place::Engine;
+use crate::base::change::{Status, split_status};
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::path::RepoPath;
+use crate::base::source::Sources;
+use crate::contract::Contract;
+use crate::contract::draft::{self, ExpectLine};
+use crate::contract::error::UNKNOWN_CHECK;
+use crate::contract::expect::Expect;
+use crate::contract::expect::validate::validate_tests;
+
+use crate::effect::repo::folders::FoldersOf;
+use crate::effect::repo::load::{ContractRequest, Site};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A test, and the contract with the folders that it mentions.
+#[derive(Debug)]
+pub struct Case {
+    /// The test.
+    pub expect: Expect,
+    /// The contract.
+    pub contract: Rc<Contract>,
+}
+
+impl Engine<'_> {
+    /// Reads tests of a contract that asks for folders. `sources`: the files of the tests; messages
+    /// go to the sink.
+    ///
+    /// # Errors
+    /// A contract that is invalid with the folders of a test.
+    pub fn cases(
+        &self,
+        site: &Site,
+        contract: &Contract,
+        drafts: &[draft::Expect],
+        sources: &Sources,
+        sink: &mut Diagnostics,
+    ) -> Result<Vec<Case>, Failure> {
+        let mut known: BTreeMap<BTreeSet<RepoPath>, Rc<Contract>> = BTreeMap::new();
+        let mut cases = Vec::new();
+        let mut titles: BTreeMap<&str, &draft::Expect> = BTreeMap::new();
+        for draft in drafts {
+            let mentioned = mentioned(draft);
+            let of_case = match known.get(&mentioned) {
+                Some(of_case) => Rc::clone(of_case),
+                None => {
+                    let of_case = Rc::new(self.with_folders(site, &mentioned)?);
+                    known.insert(mentioned, Rc::clone(&of_case));
+                    of_case
+                }
+            };
+            let mut found = Diagnostics::default();
+            // Two with one title are told of together.
+            let twice = titles.insert(&draft.title.value, draft);
+            let both: Vec<draft::Expect> = twice.into_iter().chain([draft]).cloned().collect();
+            let mut expects = validate_tests(&both, &of_case, sources, &mut found);
+            for mut message in found.sorted() {
+                name_folder(&mut message, contract, sources);
+                sink.push(message);
+            }
+            if let Some(expect) = expects
+                .pop()
+                .filter(|expect| expect.place == draft.title.place)
+            {
+                cases.push(Case {
+                    expect,
+                    contract: of_case,
+                });
+            }
+        }
+        Ok(cases)
+    }
+
+    /// Reads the contract as it would be with these paths alone.
+    fn with_folders(&self, site: &Site, paths: &BTreeSet<RepoPath>) -> Result<Contract, Failure> {
+        let paths: Vec<RepoPath> = paths.iter().cloned().collect();
+        let wanted = ContractRequest {
+            folders: FoldersOf::Paths(&paths),
+            ..self.contract_request(None, None)
+        };
+        let loaded = self.load(site, &wanted)?.map_err(load_failed)?;
+        let invalid = super::failure::invalid;
+        match loaded.contract {
+            Some(contract) => Ok(contract),
+            None => Err(invalid(loaded)),
+        }
+    }
+}
+
+/// The paths that a test mentions: those that change, but are not deleted, and those that exist.
+fn mentioned(draft: &draft::Expect) -> BTreeSet<RepoPath> {
+    let mut paths = BTreeSet::new();
+    for line in &draft.lines {
+        let (list, is_change) = match &line.value {
+            ExpectLine::Changed(list) => (list, true),
+            ExpectLine::Exists(list) => (list, false),
+            _ => continue,
+        };
+        for text in list {
+            let (status, path) = match is_change {
+                true => split_status(text.value.as_bytes()),
+                false => (Status::Modified, text.value.as_bytes()),
+            };
+            if status != Status::Deleted {
+                paths.extend(RepoPath::parse(path));
+            }
+        }
+    }
+    paths
+}
+
+/// Says how a test mentions the folder of a check that it does not know.
+fn name_folder(message: &mut Diagnostic, contract: &Contract, sources: &Sources) {
+    let Some(place) = message.labels.first().map(|label| label.place) else {
+        return;
+    };
+    if message.code != UNKNOWN_CHECK {
+        return;
+    }
+    let name = sources
+        .get(place.source)
+        .map(|source| source.slice(place.span));
+    let check = contract
+        .checks
+        .iter()
+        .find(|check| Some(check.id.as_str()) == name);
+    let Some(check) = check else { return };
+    let mut folders = contract
+        .folders
+        .iter()
+        .flat_map(|(query, found)| found.iter().map(move |folder| (query, folder)));
+    let its = folders.find(|(query, folder)| is_of(contract, check, query, folder));
+    if let Some((_, folder)) = its {
+        message.message = format!(
+            "`{}` is of a folder that the test does not mention",
+            check.id
+        );
+        message.help = Some(format!("add `exists \"{folder}\"` to the test"));
+    }
+}
