@@ -1,6 +1,7 @@
-//! Holes: `{NAME}` in a text, which an `each` of the language fills.
+//! Holes: `{NAME}` in a text, which an `each` of the language fills, or a service.
 
 use super::glob;
+use super::name::is_reference;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +20,8 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let opens = text.match_indices('{').map(|(at, _)| at);
     opens.filter_map(|at| {
         let (name, _) = text.get(at + 1..)?.split_once('}')?;
-        is_hole_name(name).then(|| (at..at + name.len() + 2, name))
+        let is_hole = is_hole_name(name) || service_hole(name).is_some();
+        is_hole.then(|| (at..at + name.len() + 2, name))
     })
 }
 
@@ -27,6 +29,82 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 #[must_use]
 pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
+}
+
+/// What a hole of a service stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A free port.
+    Port,
+    /// A folder that is there as long as the service.
+    Tmp,
+}
+
+impl Given {
+    /// The names of the holes.
+    pub const NAMES: &'static [&'static str] = &["port", "tmp"];
+
+    /// Returns the name of its hole.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Given::Port => "port",
+            Given::Tmp => "tmp",
+        }
+    }
+}
+
+/// A hole of a service in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceHole<'t> {
+    /// Where it is, in bytes, braces included.
+    pub range: Range<usize>,
+    /// The service, where it is named.
+    pub service: Option<&'t str>,
+    /// What of it.
+    pub what: Given,
+}
+
+/// Reads the name of a hole: `port`, `tmp`, `db.port`, `db.tmp`; `None` for any other.
+#[must_use]
+pub fn service_hole(name: &str) -> Option<(Option<&str>, Given)> {
+    let (service, what) = match name.rsplit_once('.') {
+        Some((service, what)) => (Some(service), what),
+        None => (None, name),
+    };
+    let what = match what {
+        "port" => Given::Port,
+        "tmp" => Given::Tmp,
+        _ => return None,
+    };
+    service.is_none_or(is_reference).then_some((service, what))
+}
+
+/// Finds the holes of services in a text.
+pub fn service_holes(text: &str) -> impl Iterator<Item = ServiceHole<'_>> {
+    holes(text).filter_map(|(range, name)| {
+        let (service, what) = service_hole(name)?;
+        Some(ServiceHole {
+            range,
+            service,
+            what,
+        })
+    })
+}
+
+/// Replaces the holes of services in a text, each once, by what `with` says; one that it says
+/// nothing of stays. What is put in is not read again.
+pub fn replace(text: &str, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<String>) -> String {
+    let (mut out, mut behind) = (String::with_capacity(text.len()), 0);
+    for hole in service_holes(text) {
+        if let Some(value) = with(&hole) {
+            out.push_str(text.get(behind..hole.range.start).unwrap_or_default());
+            out.push_str(&value);
+            behind = hole.range.end;
+        }
+    }
+    out.push_str(text.get(behind..).unwrap_or_default());
+    out
 }
 
 /// Puts holes back into a text in which they were filled with these values, as far as that can be
@@ -212,6 +290,7 @@ mod tests {
         for (text, want) in [
             ("unit-{py}", vec!["py"]),
             ("{a}{b-c}x{_d9}", vec!["a", "b-c", "_d9"]),
+            ("{db.port}{db.pid}", vec!["db.port"]),
             ("{{a}}", vec!["a"]),
             ("{}{ a}{9}{a,b}{a", vec![]),
             ("{a{b}", vec!["b"]),
@@ -239,5 +318,29 @@ mod tests {
         }
         values.leave(1);
         assert_eq!(values.fill("{a}{b}", Escape::Nothing), "{b}*{b}");
+    }
+
+    #[test]
+    fn holes_of_services() {
+        for (name, want) in [
+            ("port", Some((None, Given::Port))),
+            ("db.tmp", Some((Some("db"), Given::Tmp))),
+            ("web/db.port", Some((Some("web/db"), Given::Port))),
+            ("a.b.port", Some((Some("a.b"), Given::Port))),
+            ("ports", None),
+            (".port", None),
+            ("9.port", None),
+            ("db.pid", None),
+        ] {
+            assert_eq!(service_hole(name), want, "{name}");
+        }
+        let text = "-p{port}:{db.tmp}/{other}{{port}}";
+        let replaced = replace(text, &mut |hole| match hole.service {
+            None => Some("{db.tmp}".to_owned()),
+            Some(_) => Some("/t".to_owned()),
+        });
+        // What was put in is not read again.
+        assert_eq!(replaced, "-p{db.tmp}:/t/{other}{{db.tmp}}");
+        assert_eq!(replace("{port}", &mut |_| None), "{port}");
     }
 }

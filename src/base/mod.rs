@@ -18,6 +18,7 @@ pub mod name;
 pub mod nearest;
 pub mod origin;
 pub mod path;
+pub mod service;
 pub mod setting;
 pub mod source;
 pub mod span;

@@ -6,6 +6,7 @@
 
 use super::command::Command;
 use super::glob::{Glob, Selection};
+use super::service::Service;
 use super::vocabulary::FormatName;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -224,6 +225,8 @@ pub enum Value {
     Selection(Selection),
     /// A command.
     Command(Command),
+    /// Services, as they are defined.
+    Services(Vec<Service>),
 }
 
 /// The values of a check's settings that differ from the usual ones.
@@ -348,6 +351,9 @@ table! {
     Always "always" "always", Takes::Flag, All {
         weaker: Weaker::Changes("whether it runs after a failure"), explained: Explained::Phrase("always runs")
     }
+    With "with" "with NAME …", Takes::References, Commands {
+        weaker: Weaker::Undecided("it runs beside other services"), explained: Explained::Apart
+    }
     Exclusive "exclusive" "exclusive NAME", Takes::Name, All {
         weaker: Weaker::Changes("what runs beside it"), decides: false
     }
@@ -391,7 +397,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always Exclusive Fix Describe
+    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

@@ -4,6 +4,7 @@ use super::CheckIndex;
 use super::caps::Caps;
 use super::draft::{At, Draft, PathsIndex};
 use super::resolve::Names;
+use super::service::Services;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::glob::Selection;
 use crate::base::index::Dense;
@@ -23,6 +24,7 @@ pub(super) struct Checker<'d> {
     /// The checks' names, or the ids derived from their words.
     pub(super) ids: Dense<CheckIndex, String>,
     pub(super) paths: Resolved,
+    pub(super) services: Services,
     pub(super) sink: &'d mut Diagnostics,
 }
 

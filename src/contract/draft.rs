@@ -64,6 +64,8 @@ pub struct Draft {
     pub conditions: Dense<ConditionIndex, At<Condition>>,
     /// Checks and uses, in file order.
     pub entries: Vec<CheckEntry>,
+    /// `service` statements.
+    pub services: Vec<Service>,
     /// `risk` statements.
     pub risks: Vec<Risk>,
     /// `sequence` statements.
@@ -478,6 +480,37 @@ impl Setting {
     pub fn keyword(&self) -> &'static str {
         self.row.setting().word
     }
+}
+
+/// `service NAME { … }`: a program that runs beside the checks that say `with NAME`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Service {
+    /// Its name.
+    pub name: At<String>,
+    /// What it runs; exactly one `run` is valid.
+    pub verbs: Vec<At<Verb>>,
+    /// Its `ready` lines; at most one is valid.
+    pub ready: Vec<At<Ready>>,
+    /// `timeout`, `env`, `dir` and `needs`, in the order of the text; repetitions have not been
+    /// looked for.
+    pub settings: Vec<At<Setting>>,
+    /// Whether a line of it could not be read, so that what is missing needs no message.
+    pub broken: bool,
+    /// The [`Inclusion`] that brought it, or the contract.
+    pub inclusion: InclusionIndex,
+}
+
+/// What shows that a service is ready.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ready {
+    /// `tcp`: a port, or a hole that stands for one.
+    Tcp(String),
+    /// `file`: a path.
+    File(String),
+    /// `line`: a text of its output.
+    Line(String),
+    /// `run`: a command.
+    Run(Command),
 }
 
 /// `risk NAME tier N SEL…`

@@ -19,6 +19,8 @@ codes! {
     NAME_LENGTH = "name_length";
     /// `use`, `needs` or `sequence` names a check that is not defined.
     UNKNOWN_CHECK = "unknown_check";
+    /// `with` names a service that is not defined, or a hole is of none that the check runs beside.
+    UNKNOWN_SERVICE = "unknown_service";
     /// A lone `*` where a pattern of names is expected.
     PATTERN_ALL = "pattern_all";
     /// A pattern of names that no check has.
@@ -151,6 +153,8 @@ codes! {
     RISK_TIER = "risk_tier";
     /// A `paths` definition that nothing uses.
     UNUSED_PATHS = "unused_paths";
+    /// A service that no check runs beside.
+    UNUSED_SERVICE = "unused_service";
     /// A role restricted to a tag that no check has.
     UNUSED_TAG = "unused_tag";
     /// A path that looks like a glob.

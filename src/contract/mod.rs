@@ -12,6 +12,7 @@ mod order;
 mod policy;
 pub mod resolve;
 mod selection;
+mod service;
 pub mod settings;
 mod sought;
 pub mod validate;
@@ -63,6 +64,9 @@ pub struct Contract {
     pub sequences: Vec<Sequence>,
     /// All known roles, the four built-in ones included.
     pub roles: BTreeMap<String, Role>,
+    /// Where the services are defined, by name. What they are stands with the checks that run beside
+    /// them.
+    pub services: BTreeMap<String, ServicePlace>,
     /// `limits`.
     pub limits: Limits,
     /// `scope`.
@@ -196,6 +200,15 @@ pub struct ChangedPart {
     /// `command`, or the name of a setting.
     pub part: String,
     /// Line of the change.
+    pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
+}
+
+/// The place of a service's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServicePlace {
+    /// Its line.
     pub line: usize,
     /// The file of that line.
     pub source: SourceId,

@@ -12,6 +12,7 @@ use crate::base::diagnostic::Diagnostic;
 use crate::base::glob::Glob;
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
+use crate::base::service::Service;
 use crate::base::setting::{Row, Settings, Takes, Unset, Value, Verbs};
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
@@ -249,6 +250,25 @@ impl Checker<'_> {
         values
     }
 
+    /// Reads the settings of a service: its directory, its environment, the time that it has to
+    /// become ready, and the checks that prepare it.
+    pub(super) fn service_settings(
+        &mut self,
+        settings: &[At<Setting>],
+    ) -> (RepoPath, Env, u64, Vec<Reference>) {
+        self.report_duplicates(settings);
+        let mut values = Values::default();
+        for setting in settings {
+            self.read(setting, None, &mut values);
+        }
+        let timeout_ms = match values.settings.get(&Row::Timeout) {
+            Some(Value::Number(ms)) => *ms,
+            _ => Service::TIMEOUT_MS,
+        };
+        let dir = values.dir.unwrap_or_else(RepoPath::root);
+        (dir, values.env, timeout_ms, values.needs)
+    }
+
     /// Reads the settings of a check.
     pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
         let kind = check
@@ -454,6 +474,13 @@ impl Checker<'_> {
                     let found = found.into_iter().map(|index| At::new(index, name.place));
                     into.needs.extend(found);
                 }
+            }
+            (Written::Texts(names), Row::With) => {
+                let (services, prepared) = self.with(names);
+                into.needs.extend(prepared);
+                let services = Some(services).filter(|services| !services.is_empty());
+                let value = services.map(|services| (row, Value::Services(services)));
+                into.settings.extend(value);
             }
             (Written::Texts(tags), _) => {
                 into.tags.extend(tags.iter().map(|t| t.value.clone()));

@@ -13,6 +13,7 @@ use super::error::{
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
+use super::service::Services;
 use super::settings::{Defaults, Values};
 use super::{
     ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement,
@@ -82,6 +83,7 @@ pub fn validate_within(
         ids: derive_ids(&names),
         names,
         paths: Resolved::default(),
+        services: Services::default(),
         sink: &mut own,
     };
     let contract = checker.contract();
@@ -104,6 +106,7 @@ impl Checker<'_> {
             ));
         }
         self.resolve_paths();
+        self.read_services();
         let conditions = self.conditions();
         let draft = self.draft;
         let all = std::iter::once((&draft.defaults, &draft.verb_defaults))
@@ -144,6 +147,7 @@ impl Checker<'_> {
             rows: self.draft.rows.clone(),
             taken_out: self.taken_out(),
             folders: self.draft.folders.clone(),
+            services: self.service_places(),
             checks: checks
                 .into_iter()
                 .collect::<Option<_>>()
@@ -154,6 +158,7 @@ impl Checker<'_> {
             roles,
         };
         self.report_unused_paths();
+        self.report_unused_services();
         // Whatever is missing above was reported, and then this value is not used.
         (!self.sink.has_errors()).then_some(contract)
     }
@@ -435,6 +440,7 @@ impl Checker<'_> {
                 let defaults = &defaults[check.inclusion];
                 let mut made = own.into_check(id, kind, body, defaults, &check.changed);
                 made.env.extend(assignments);
+                self.fill_in_services(&mut made, check);
                 Some(Check {
                     named,
                     inclusion: check.inclusion,

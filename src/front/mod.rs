@@ -12,6 +12,7 @@ pub mod tree;
 pub mod verify_contract_json;
 pub mod vplan;
 mod vplan_change;
+mod vplan_service;
 pub mod vplan_test;
 mod vplan_value;
 

@@ -209,6 +209,7 @@ impl Lowering<'_> {
                     });
                 }
             }
+            Keyword::Service => self.service(node),
             Keyword::Risk => self.risk(node),
             Keyword::Sequence if !node.broken => {
                 let groups = self.groups(node);
@@ -351,6 +352,7 @@ impl Lowering<'_> {
             let command = crate::lang::command::parse_command("");
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
+        self.report_literal_holes(node, &settings);
         let conditions = around.clone();
         let check = Check {
             name,

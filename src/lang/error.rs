@@ -91,6 +91,8 @@ codes! {
     UNKNOWN_HOLE = "unknown_hole";
     /// A hole where no value can stand.
     HOLE_PLACE = "hole_place";
+    /// A `ready` that does not say when a service is.
+    READY_FORM = "ready_form";
     /// The first line of an `each` that is not written as one.
     EACH_HEAD = "each_head";
     /// A row of an `each` with another number of values than it has names.

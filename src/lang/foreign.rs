@@ -44,6 +44,7 @@ impl Foreign {
             | Context::Group
             | Context::Check
             | Context::Override
+            | Context::Service
             | Context::Defaults => true,
             Context::Limits => {
                 matches!(self.advice, Advice::Word("jobs" | "budget" | "max-checks"))

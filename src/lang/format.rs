@@ -52,7 +52,12 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
 pub fn is_sorted_block(context: Context) -> bool {
     matches!(
         context,
-        Context::Check | Context::Override | Context::Defaults | Context::Limits | Context::Gate
+        Context::Check
+            | Context::Override
+            | Context::Service
+            | Context::Defaults
+            | Context::Limits
+            | Context::Gate
     )
 }
 

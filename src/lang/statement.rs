@@ -19,6 +19,8 @@ pub enum Context {
     Change,
     /// An `override` block.
     Override,
+    /// A `service` block.
+    Service,
     /// A `file` block.
     File,
     /// A `role` block.
@@ -50,6 +52,7 @@ impl Context {
             Context::Check => "in a `check` block",
             Context::Change => "in the block of an `import`",
             Context::Override => "in an `override` block",
+            Context::Service => "in a `service` block",
             Context::File => "in a `file` block",
             Context::Role => "in a `role` block",
             Context::Limits => "in a `limits` block",
@@ -107,6 +110,8 @@ pub enum Slot {
     MaybeBlock,
     /// The names of an `each`, and what they stand for.
     Each,
+    /// When a service is ready.
+    Ready,
     /// The rest of the line is text for a shell.
     Shell,
     /// `NAME=VALUE`
@@ -156,7 +161,12 @@ macro_rules! statements {
             };
             $(add(Keyword::$keyword, $word, $contexts, $slots, $body, $usage);)*
             for (row, setting) in Row::ALL.iter().map(|row| (*row, row.setting())) {
-                let contexts = if setting.in_defaults { SHARED } else { OF_CHECK };
+                let contexts = match (row, setting.in_defaults) {
+                    (Row::Dir | Row::Env | Row::Timeout, _) => SERVED,
+                    (Row::Needs, _) => OF_COMMAND,
+                    (_, true) => SHARED,
+                    (_, false) => OF_CHECK,
+                };
                 add(Keyword::Row(row), setting.word, contexts, slots(setting), None, setting.usage);
             }
             $(add(Keyword::$after, $after_word, $after_contexts, $after_slots, $after_body, $after_usage);)*
@@ -175,6 +185,15 @@ const OF_CHECK: &[Context] = &[Context::Check, Context::Override];
 const SHARED: &[Context] = &[Context::Check, Context::Override, Context::Defaults];
 const CHANGE: &[Context] = &[Context::Change];
 const OVERRIDE: &[Context] = &[Context::Override];
+/// Of a check, and of the program that runs beside it.
+const OF_COMMAND: &[Context] = &[Context::Check, Context::Override, Context::Service];
+const SERVED: &[Context] = &[
+    Context::Check,
+    Context::Override,
+    Context::Defaults,
+    Context::Service,
+];
+const SERVICE: &[Context] = &[Context::Service];
 const FILE: &[Context] = &[Context::File];
 const ROLE: &[Context] = &[Context::Role];
 const LIMITS: &[Context] = &[Context::Limits];
@@ -240,6 +259,8 @@ statements! {
     Each "each" in ENTRY, takes &[Slot::Each], opens Some(Context::Each), "each NAME in VALUE … {";
     Check "check" in ENTRY, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Check),
         "check NAME: COMMAND";
+    Service "service" in REPEATED, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Service),
+        "service NAME: COMMAND";
     RunAnonymous "run" in ENTRY, takes COMMAND, opens None, "run COMMAND";
     Use "use" in GROUP, takes REFERENCES, opens None, "use NAME …";
     ByRole "byRole" in ENTRY, takes NAMES, opens Some(Context::Group), "byRole NAME … {";
@@ -268,12 +289,13 @@ statements! {
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
     Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
 
-    Run "run" in OF_CHECK, takes COMMAND, opens None, "run COMMAND";
+    Run "run" in OF_COMMAND, takes COMMAND, opens None, "run COMMAND";
     Compile "compile" in OF_CHECK, takes COMMAND, opens None, "compile COMMAND";
     Test "test" in OF_CHECK, takes COMMAND, opens None, "test COMMAND";
     Lint "lint" in OF_CHECK, takes COMMAND, opens None, "lint COMMAND";
     Shell "shell" in OF_CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
     File "file" in OF_CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
+    Ready "ready" in SERVICE, takes &[Slot::Ready], opens None, "ready tcp PORT";
     Judge "judge" in OF_CHECK, takes STR, opens None, "judge \"QUESTION\"";
     => rows;
     WithoutSetting "without" in OVERRIDE, takes &[Slot::Many(Item::Word("a setting"))], opens None,

@@ -6,7 +6,7 @@
 //! | `request.base`, `request.changedIn` | there are none | in |
 //! | `request.changedFrom` | in | annotation |
 //! | `policy.jobs`, `policy.failFast` | in | annotations |
-//! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`), `describe`, `fix`, `each` | annotations | annotations |
+//! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`, also of services), `describe`, `fix`, `each` | annotations | annotations |
 //!
 //! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical
 //! form exactly when a struct below has it.
@@ -228,6 +228,9 @@ fn strip_step(step: &mut Step) {
     step.forget(|setting| setting.annotation);
     step.source = None;
     step.each.clear();
+    for service in &mut step.with {
+        (service.file, service.line) = (None, None);
+    }
     step.reasons.iter_mut().for_each(strip_reason);
 }
 

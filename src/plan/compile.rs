@@ -531,6 +531,12 @@ impl<'a> Input<'a> {
         let mut steps = step::of_check(check, file, &chosen.files);
         for step in &mut steps {
             step.each = self.contract.row_of(check.place);
+            for service in &mut step.with {
+                let place = self.contract.services.get(&service.name);
+                service.line = place.map(|place| place.line);
+                let file = place.and_then(|place| self.contract.imported(place.source));
+                service.file = file.map(str::to_owned);
+            }
         }
         if steps.len() > 1 && (check.report.is_some() || check.has(Row::MinTests)) {
             let message = format!(

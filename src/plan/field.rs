@@ -3,6 +3,7 @@
 use super::Step;
 use crate::base::glob::{Glob, Selection};
 use crate::base::index::bug;
+use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Value};
 use crate::base::vocabulary::{FormatName, Open};
 use crate::check::Severity;
@@ -22,6 +23,8 @@ pub enum FieldValue<'a> {
     Globs(&'a [Glob]),
     /// A selection of files.
     Selection(&'a Selection),
+    /// Services, at least one.
+    Services(&'a [Service]),
 }
 
 /// A field of a step that holds a setting of the table.
@@ -72,6 +75,8 @@ fields! {
         });
     Vec<Glob>: Value::Globs(globs) => globs,
         |globs| if globs.is_empty() { FieldValue::Nothing } else { FieldValue::Globs(globs) };
+    Vec<Service>: Value::Services(services) => services,
+        |services| if services.is_empty() { FieldValue::Nothing } else { FieldValue::Services(services) };
     Option<Selection>: Value::Selection(selection) => Some(selection),
         |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
 }

@@ -73,6 +73,7 @@ pub fn bare_step(step: &Step) -> Step {
         timeout_ms: step.timeout_ms,
         tool_path: step.tool_path,
         unsupported: step.unsupported,
+        with: step.with,
         ..empty(Kind::Run, Origin::Contract)
     }
 }

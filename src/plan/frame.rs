@@ -343,5 +343,6 @@ pub fn without_contract() -> Contract {
         rows: Rows::default(),
         taken_out: Vec::new(),
         folders: FolderAnswers::new(),
+        services: Default::default(),
     }
 }

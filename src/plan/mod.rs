@@ -41,6 +41,7 @@ use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::path::RepoPath;
+use crate::base::service::Service;
 use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
@@ -391,6 +392,10 @@ pub struct Step {
     /// The reason why the command cannot be started; then there is no `argv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<Unsupported>,
+    /// The services beside which it runs, in the order of their names; `{NAME.port}` and
+    /// `{NAME.tmp}` in its words and its environment are theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Service>,
     /// Files of the tree that it may change beyond `produces`, `cleans` and `report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Selection>,
@@ -423,7 +428,7 @@ fields_of_settings! {
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
     MaxWarnings max_warnings, MinTests min_tests, Optional optional, Produces produces,
     Requires requires, Retries retries, Setup setup, Severity severity,
-    Timeout timeout_ms, Unchanged unchanged, Writes writes,
+    Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
 }

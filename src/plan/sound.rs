@@ -9,6 +9,7 @@ use super::order::check_order;
 use super::request::ChangedIn;
 use super::{Plan, Step};
 use crate::base::command::{is_env_name, to_text};
+use crate::base::hole::service_holes;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::unit::MAX_INTEGER;
@@ -220,8 +221,49 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
             }
         }
     }
+    if let Err(why) = services_are_sound(step) {
+        return Err(("with", why));
+    }
     if step.kind != Kind::File && !(step.path.is_none() && step.assertions.is_empty()) {
         return wrong("path", "only a `file` check asserts something about a path");
+    }
+    Ok(())
+}
+
+/// Checks the services of a step, and its holes for them.
+fn services_are_sound(step: &Step) -> Result<(), String> {
+    if !step.with.is_empty() && step.argv.is_none() {
+        return Err("only a command runs beside services".to_owned());
+    }
+    if !step.with.is_sorted_by(|a, b| a.name < b.name) {
+        return Err("its services are not in the order of their names, each once".to_owned());
+    }
+    for service in &step.with {
+        let words = || service.argv.iter().chain(service.env.values());
+        let name = visible(service.name.as_bytes());
+        if !is_id(&service.name)
+            || service
+                .argv
+                .first()
+                .is_none_or(|program| program.as_bytes().is_empty())
+            || words().any(|word| word.as_bytes().contains(&0))
+            || !service.env.keys().all(|name| is_env_name(name))
+            || !(1..=MAX_INTEGER).contains(&service.timeout_ms)
+        {
+            return Err(format!("the service `{name}` is none that can be started"));
+        }
+        if service.command != to_text(&Default::default(), &service.argv) {
+            return Err(format!(
+                "`command` of the service `{name}` says something else than its `argv`"
+            ));
+        }
+        let foreign = |text: &[u8]| {
+            let text = String::from_utf8_lossy(text);
+            service_holes(&text).any(|hole| hole.service.is_some())
+        };
+        if service.texts().any(foreign) {
+            return Err(format!("the service `{name}` has a hole of another one"));
+        }
     }
     Ok(())
 }

@@ -128,6 +128,11 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
             "a step that may change the tree is there to run",
         ));
     }
+    if !step.with.is_empty() {
+        return Err(Why::Never(
+            "a step beside a service depends on more than its inputs say",
+        ));
+    }
     if step.always {
         return Err(Why::Never("an `always` step is there to run"));
     }
@@ -269,6 +274,7 @@ mod tests {
     use super::*;
     use crate::arbitrary::run::{plan, step};
     use crate::base::glob::{Glob, Selection};
+    use crate::base::service::Service;
     use crate::check::outcome::{Cause, Outcome};
 
     fn globs(list: &[&str]) -> Vec<Glob> {
@@ -293,11 +299,12 @@ mod tests {
             change(&mut one);
             eligible(&one).is_ok()
         };
-        let rows: [Row; 12] = [
+        let rows: [Row; 13] = [
             ("plain", |_| {}, true),
             ("shell", |s| s.kind = Kind::Shell, true),
             ("no inputs", |s| s.inputs = None, false),
             ("setup", |s| s.setup = true, false),
+            ("with", |s| s.with = vec![Service::default()], false),
             ("always", |s| s.always = true, false),
             ("cleans", |s| s.cleans = globs(&["dist/**"]), false),
             ("file", |s| s.kind = Kind::File, false),

@@ -23,6 +23,7 @@
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use crate::base::index::{Dense, Index as _, bug};
+use crate::base::service::Service;
 use crate::check::baseline::{self, KnownFindings};
 use crate::check::decide::judge;
 use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
@@ -119,6 +120,12 @@ enum Stop {
     No,
     Asked { kill_after: u64, timed_out: bool },
     Forced,
+}
+
+/// Whether two steps never run side by side: both say the same `exclusive`, or want one service.
+fn keep_apart(one: &Step, other: &Step) -> bool {
+    let shares = |service: &Service| other.with.iter().any(|s| s.name == service.name);
+    one.exclusive.is_some() && one.exclusive == other.exclusive || one.with.iter().any(shares)
 }
 
 impl RunState {
@@ -430,8 +437,11 @@ impl RunState {
         if self.barred(index, step).is_some() {
             return self.end(index, actions);
         }
-        let beside = |i: &StepIndex| self.plan.step(*i).exclusive == step.exclusive;
-        if step.exclusive.is_some() && self.busy.iter().any(beside) {
+        if self
+            .busy
+            .iter()
+            .any(|i| keep_apart(self.plan.step(*i), step))
+        {
             return;
         }
         self.spawn(index, step, actions);

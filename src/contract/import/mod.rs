@@ -496,6 +496,11 @@ fn put_together(
         (used.scope).inclusion(file.source, &file.draft, used.chain.clone())
     };
     main.inclusions = uses.iter().skip(1).map(inclusion).collect();
+    for used in uses.iter().skip(1) {
+        let services = files[used.file].draft.services.iter();
+        main.services
+            .extend(services.map(|service| used.scope.service(service)));
+    }
     for file in files.iter().skip(1) {
         main.rows.append(&file.draft.rows);
         main.folders.extend(file.draft.folders.clone());

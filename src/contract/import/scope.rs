@@ -7,7 +7,7 @@ use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
 use crate::contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
-    Setting, Sought, Verb, VerbDefaults, Written,
+    Service, Setting, Sought, Verb, VerbDefaults, Written,
 };
 use crate::contract::{ConditionIndex, InclusionIndex};
 
@@ -238,6 +238,22 @@ impl Scope {
                 tier_block: tier_block.clone(),
                 place: *place,
             },
+        }
+    }
+
+    /// A service. Without a directory of its own, it works in that of the import.
+    pub(super) fn service(&self, service: &Service) -> Service {
+        let mut settings: Vec<At<Setting>> =
+            service.settings.iter().map(|s| self.setting(s)).collect();
+        if !self.dir.is_root() && !settings.iter().any(|s| s.value.row == Row::Dir) {
+            let dir = Setting::new(Row::Dir, self.path("."));
+            settings.push(At::new(dir, Place::default()));
+        }
+        Service {
+            name: self.name(&service.name),
+            settings,
+            inclusion: self.inclusion,
+            ..service.clone()
         }
     }
 

@@ -1,5 +1,6 @@
 //! Parses a statement's arguments by its slots in the table, and reports every fault.
 
+use super::command::Fillable;
 use super::token::{self, Kind, Token};
 use super::{Parser, command, each};
 use crate::base::diagnostic::Diagnostic;
@@ -53,9 +54,10 @@ impl<'a> Parser<'a> {
             parts.broken = true;
         }
         match statement.slots {
-            [Slot::Command] => self.command(statement.word, rest, offset, &mut parts),
+            [Slot::Command] => self.command((statement.word, statement), rest, offset, &mut parts),
             [Slot::Shell] => self.shell(keyword, rest, offset, &mut parts),
-            [Slot::Assignment] => self.assignment(keyword, rest, offset, &mut parts),
+            [Slot::Assignment] => self.assignment(statement, keyword, rest, offset, &mut parts),
+            [Slot::Ready] => self.ready(statement, keyword, rest, offset, &mut parts),
             [Slot::Each] => self.each(statement, keyword, rest, offset, &mut parts),
             [_, Slot::ColonOrBlock] => self.check(statement, keyword, rest, offset, &mut parts),
             slots => {
@@ -216,6 +218,7 @@ impl<'a> Parser<'a> {
             | Slot::MaybeBlock
             | Slot::Each
             | Slot::Shell
+            | Slot::Ready
             | Slot::Assignment => {}
         }
     }
@@ -266,11 +269,13 @@ impl<'a> Parser<'a> {
                     holes,
                 },
             ) => {
+                let is_served = statement.keyword == Keyword::Ready;
                 if holes {
-                    parts.broken |= !self.knows_holes(&text, token.span, item != Item::Str);
+                    parts.broken |=
+                        !self.knows_holes(&text, token.span, (item != Item::Str, is_served));
                 }
                 // Outside of an `each` a plain string has none.
-                let holes = holes && !self.known_holes().is_empty();
+                let holes = holes && (is_served || !self.known_holes().is_empty());
                 parts.args.push(Arg {
                     span: token.span,
                     value: Value::Str {
@@ -552,7 +557,7 @@ impl<'a> Parser<'a> {
     /// Reports an invalid name. Returns `true` for a valid one.
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
-        if has_hole(text) && !self.knows_holes(text, span, true) {
+        if has_hole(text) && !self.knows_holes(text, span, (true, false)) {
             return false;
         }
         // What the name becomes is looked at where it is filled.
@@ -602,12 +607,16 @@ impl<'a> Parser<'a> {
 
     /// Whether all holes of a text are filled here; reports the first that is not. In a plain
     /// string outside of an `each` they are text.
-    fn knows_holes(&mut self, text: &str, span: Span, strict: bool) -> bool {
+    fn knows_holes(&mut self, text: &str, span: Span, (strict, services): (bool, bool)) -> bool {
         let known = self.known_holes();
         if known.is_empty() && !strict {
             return true;
         }
-        let unknown = holes(text).find(|(_, name)| !known.contains(name));
+        let fillable = Fillable {
+            rows: known.clone(),
+            services,
+        };
+        let unknown = holes(text).find(|(_, name)| !fillable.has(name));
         if let Some((_, name)) = unknown {
             self.report(command::hole(
                 &format!("{{{name}}}"),
@@ -644,7 +653,9 @@ impl<'a> Parser<'a> {
             self.report(diagnostic.help(format!("it is written `{}`", statement.usage)));
         }
         parts.broken = true;
-        if statement.body.is_none() || statement.keyword == Keyword::Check {
+        if statement.body.is_none()
+            || matches!(statement.keyword, Keyword::Check | Keyword::Service)
+        {
             // Anything that follows would only be reported again.
             let open = tokens.by_ref().last().filter(|t| t.kind == Kind::Mark("{"));
             parts.doubtful = open.is_some();

@@ -2,6 +2,7 @@
 
 use crate::base::command::{Command, Unsupported, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::hole::service_hole;
 use crate::base::nearest::nearest;
 use crate::base::span::{Place, SourceId, Span};
 use crate::lang::ast::{Hole, Holed, HoledWord};
@@ -13,15 +14,16 @@ use std::collections::BTreeSet;
 /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
 /// in front of it.
 ///
-/// `known` are the holes that the `each` blocks around it fill.
+/// `fillable` are the holes that something is put into there.
 pub(super) fn read(
     text: &str,
     offset: usize,
     verb: &str,
     source: SourceId,
-    known: &[&str],
+    fillable: &Fillable<'_>,
     report: &mut dyn FnMut(Diagnostic),
 ) -> (Holed<Command>, bool) {
+    let known = &fillable.rows;
     let words = scan(text);
     let place = |span: Span| Place::new(source, Span::new(offset + span.start, offset + span.end));
     let mut broken = false;
@@ -58,7 +60,7 @@ pub(super) fn read(
             }
             Remark::Hole(span) => {
                 let found = text.get(span.start..span.end).unwrap_or_default();
-                if !is_known(found, known) {
+                if !fillable.knows(found) {
                     broken = true;
                     report(hole(found, known, place(span)));
                 }
@@ -79,11 +81,11 @@ pub(super) fn read(
         .chain(words.env.iter().map(|(_, word)| word));
     for word in scanned {
         let said = words.remarks.contains(&Remark::Hole(word.span));
-        let is_unknown = |h: &&HoleInWord| !said && !known.contains(&h.name.as_str());
+        let is_unknown = |h: &&HoleInWord| !said && !fillable.has(&h.name);
         let Some(unknown) = word.holes.iter().find(is_unknown) else {
             continue;
         };
-        if !known.is_empty() {
+        if !known.is_empty() || service_hole(&unknown.name).is_some() {
             broken = true;
             report(hole(
                 &format!("{{{}}}", unknown.name),
@@ -132,7 +134,7 @@ pub(super) fn read(
     let command = match unsupported(text, &words) {
         None if broken => Holed::whole(none(text)),
         None => {
-            let holes = holes_of(&words, known);
+            let holes = holes_of(&words, fillable);
             Holed {
                 value: argv(words),
                 holes,
@@ -146,17 +148,40 @@ pub(super) fn read(
     (command, broken)
 }
 
-/// Whether a text is `{name}` with the name of a hole that is filled.
-fn is_known(found: &str, known: &[&str]) -> bool {
-    let name = found
-        .strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'));
-    name.is_some_and(|name| known.contains(&name))
+/// The holes that something is put into at a place.
+#[derive(Default)]
+pub(super) struct Fillable<'a> {
+    /// The names of the `each` blocks around.
+    pub(super) rows: Vec<&'a str>,
+    /// Whether those of services are, too.
+    pub(super) services: bool,
+}
+
+impl Fillable<'_> {
+    /// Whether the hole with this name is.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.rows.contains(&name) || self.services && service_hole(name).is_some()
+    }
+
+    /// Whether a text is `{name}` with the name of such a hole.
+    pub(super) fn knows(&self, found: &str) -> bool {
+        inside(found).is_some_and(|name| self.has(name))
+    }
+}
+
+/// Returns what is between the braces of a text.
+fn inside(found: &str) -> Option<&str> {
+    found.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// Whether a text is `{name}` with the name of a hole of services.
+pub(super) fn is_of_service(found: &str) -> bool {
+    inside(found).is_some_and(|name| service_hole(name).is_some())
 }
 
 /// Returns the holes of a text that are filled. All of them are known.
-pub(super) fn holes_of(words: &Scan<'_>, known: &[&str]) -> Vec<Hole> {
-    if known.is_empty() {
+pub(super) fn holes_of(words: &Scan<'_>, fillable: &Fillable<'_>) -> Vec<Hole> {
+    if fillable.rows.is_empty() && !fillable.services {
         return Vec::new();
     }
     let variables = words
@@ -170,7 +195,8 @@ pub(super) fn holes_of(words: &Scan<'_>, known: &[&str]) -> Vec<Hole> {
             word: of.clone(),
             range: hole.range.clone(),
         };
-        word.holes.iter().map(hole)
+        let filled = word.holes.iter().filter(|hole| fillable.has(&hole.name));
+        filled.map(hole)
     });
     all.collect()
 }
@@ -181,6 +207,14 @@ pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
     if let Some(near) = known.iter().find(|known| **known == name) {
         // `{{name}}`
         return unknown_hole(found, place).help(format!("write `{{{near}}}`"));
+    }
+    if service_hole(name).is_some() {
+        let message = format!("{} is of a service, and none is known here", shown(found));
+        return Diagnostic::error(error::UNKNOWN_HOLE, message)
+            .label(place, "stands for nothing here")
+            .help(format!(
+                "it stands in a `service`, and in a block of a check that says `with NAME`; `'{found}'` is the literal text"
+            ));
     }
     let holds = |name: &&&str| found.contains(&format!("{{{name}}}"));
     let files = FILE_HOLES.iter().find(holds);

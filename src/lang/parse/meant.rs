@@ -83,7 +83,7 @@ fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
     let opens = parts.open.is_some();
     let blocks = match statement.body {
         // A check and an import may have either.
-        Some(Context::Check | Context::Change) => true,
+        Some(Context::Check | Context::Service | Context::Change) => true,
         Some(_) => opens,
         None => !opens,
     };

@@ -14,6 +14,7 @@ mod meant;
 mod resolve;
 mod rest;
 mod screen;
+mod service;
 mod token;
 
 use super::ast::{Ast, Node, Trivia};

@@ -1,19 +1,21 @@
 //! Parses the text after a verb, a `:` or `env`: the rest of a line, by the rules of commands.
 
-use super::argument::Parts;
+use super::Parser;
+use super::argument::{Parts, hole_place};
+use super::command::{self, Fillable};
 use super::token::{self, Kind, Token};
-use super::{Parser, command};
 use crate::base::command::UnsupportedReason;
 use crate::base::diagnostic::Diagnostic;
+use crate::base::hole::{holes, service_hole};
 use crate::base::span::Span;
 use crate::base::word::Word;
 use crate::lang::ast::{Arg, Holed, Value};
 use crate::lang::error;
-use crate::lang::statement::{Item, Statement};
+use crate::lang::statement::{Item, Keyword, Statement};
 use crate::lang::word;
 
 impl<'a> Parser<'a> {
-    /// Reads `NAME: COMMAND`, or `NAME` and a block.
+    /// Reads `NAME: COMMAND`, or `NAME` and a block, of a check or a service.
     pub(super) fn check(
         &mut self,
         statement: &'static Statement,
@@ -22,6 +24,7 @@ impl<'a> Parser<'a> {
         offset: usize,
         parts: &mut Parts<'a>,
     ) {
+        let word = statement.word;
         let start = token::blanks(rest).map_or(rest, |(rest, _)| rest);
         let at = |text: &str| offset + rest.len() - text.len();
         let Ok((behind, name)) = token::word(start) else {
@@ -37,6 +40,17 @@ impl<'a> Parser<'a> {
         };
         let span = Span::new(at(start), at(behind));
         parts.broken |= !self.name(name, span, false);
+        if statement.keyword == Keyword::Service
+            && let Some((_, hole)) = holes(name).next()
+            && !parts.broken
+        {
+            parts.broken = true;
+            let place = self.place(span);
+            self.report(
+                hole_place(hole, place)
+                    .help("a service is there for all rows: give it a name without a hole"),
+            );
+        }
         parts.args.reserve_exact(3);
         parts.args.push(Arg {
             span,
@@ -56,7 +70,7 @@ impl<'a> Parser<'a> {
                 } else {
                     "no blank behind it"
                 };
-                self.bad_colon(colon, label, name, command, parts);
+                self.bad_colon((colon, label), statement.word, name, command, parts);
             }
             parts.args.push(Arg {
                 span: colon,
@@ -72,7 +86,7 @@ impl<'a> Parser<'a> {
                             "a command is expected here",
                         )
                         .help(format!(
-                            "write `check {name}: COMMAND`, or `check {name} {{` for a block"
+                            "write `{word} {name}: COMMAND`, or `{word} {name} {{` for a block"
                         )),
                 );
                 parts.args.push(Arg {
@@ -81,7 +95,7 @@ impl<'a> Parser<'a> {
                 });
                 return;
             }
-            return self.command(":", command, at(command), parts);
+            return self.command((":", statement), command, at(command), parts);
         }
         if let Some((short, command)) = name.split_once(':')
             && !next.starts_with('{')
@@ -95,8 +109,8 @@ impl<'a> Parser<'a> {
             }
             let command = format!("{command}{behind}");
             self.bad_colon(
-                Span::new(colon, colon + 1),
-                "no blank behind it",
+                (Span::new(colon, colon + 1), "no blank behind it"),
+                statement.word,
                 short,
                 &command,
                 parts,
@@ -111,9 +125,9 @@ impl<'a> Parser<'a> {
                 let was_sound = !std::mem::replace(&mut parts.broken, true);
                 if was_sound {
                     self.report(
-                        Diagnostic::error(error::MISSING_ARGUMENT, "`check` needs `: COMMAND` or a block")
+                        Diagnostic::error(error::MISSING_ARGUMENT, format!("`{word}` needs `: COMMAND` or a block"))
                             .label(self.place(keyword), "`: COMMAND` or `{` is expected behind the name")
-                            .help("it is written `check NAME: COMMAND`, or `check NAME {`, its lines, and `}` on a line of its own"),
+                            .help(format!("it is written `{word} NAME: COMMAND`, or `{word} NAME {{`, its lines, and `}}` on a line of its own")),
                     );
                 }
             }
@@ -123,7 +137,10 @@ impl<'a> Parser<'a> {
             }) => self.block(statement, keyword, tokens, parts),
             Some(token) => {
                 let span = token.span;
-                let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
+                let help = format!(
+                    "put a `:` behind the name: `{word} {name}: {}`",
+                    next.trim()
+                );
                 // The error is that the quote is not closed, not that it is here.
                 if !is_said {
                     self.unexpected(
@@ -148,8 +165,8 @@ impl<'a> Parser<'a> {
 
     fn bad_colon(
         &mut self,
-        colon: Span,
-        label: &str,
+        (colon, label): (Span, &str),
+        word: &str,
         name: &str,
         command: &str,
         parts: &mut Parts<'a>,
@@ -158,16 +175,16 @@ impl<'a> Parser<'a> {
         self.report(
             Diagnostic::error(
                 error::CHECK_COLON,
-                "the `:` of a check stands directly behind its name",
+                format!("the `:` of a {word} stands directly behind its name"),
             )
             .label(self.place(colon), label)
-            .help(format!("write `check {name}: {}`", command.trim())),
+            .help(format!("write `{word} {name}: {}`", command.trim())),
         );
     }
 
     pub(super) fn command(
         &mut self,
-        verb: &str,
+        (verb, statement): (&str, &'static Statement),
         text: &'a str,
         offset: usize,
         parts: &mut Parts<'a>,
@@ -200,7 +217,10 @@ impl<'a> Parser<'a> {
             offset,
             verb,
             source,
-            &self.known_holes(),
+            &Fillable {
+                rows: self.known_holes(),
+                services: self.is_served(statement),
+            },
             &mut |d| {
                 self.report(d);
             },
@@ -297,6 +317,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn assignment(
         &mut self,
+        statement: &'static Statement,
         keyword: Span,
         text: &'a str,
         offset: usize,
@@ -307,15 +328,27 @@ impl<'a> Parser<'a> {
         let words = word::scan(trimmed);
         let source = self.id;
         let empty = trimmed.trim().is_empty();
-        let known = self.known_holes();
+        let fillable = Fillable {
+            rows: self.known_holes(),
+            services: self.is_served(statement),
+        };
+        let known = &fillable.rows;
         let of_files = words.remarks.iter().find_map(|remark| match remark {
             word::Remark::Hole(span) => Some(*span),
             _ => None,
         });
+        let of_files = of_files.filter(|span| {
+            let text = trimmed.get(span.start..span.end).unwrap_or_default();
+            let value = text.split_once('=').map_or(text, |(_, value)| value);
+            !fillable.knows(value)
+        });
         let value = words.env.iter().map(|(_, word)| word);
         let mut found = value.flat_map(|word| word.holes.iter().map(|hole| (word.span, hole)));
         // Outside of an `each` nothing is filled in.
-        let is_unknown = |name: &str| !known.is_empty() && !known.contains(&name);
+        let is_unknown = |name: &str| {
+            let is_of_service = service_hole(name).is_some();
+            !fillable.has(name) && (!known.is_empty() || is_of_service)
+        };
         let unknown = found.find(|(_, hole)| is_unknown(&hole.name));
         let unknown = unknown.map(|(span, hole)| (span, format!("{{{}}}", hole.name)));
         let unknown = unknown.or_else(|| {
@@ -327,8 +360,8 @@ impl<'a> Parser<'a> {
         if let Some((span, found)) = unknown {
             parts.broken = true;
             let span = Span::new(offset + span.start, offset + span.end);
-            let mut hole = command::hole(&found, &known, self.place(span));
-            if known.is_empty() {
+            let mut hole = command::hole(&found, known, self.place(span));
+            if known.is_empty() && !command::is_of_service(&found) {
                 let help = "quote it with '…' for the literal text: nothing is filled in here";
                 hole = hole.help(help);
             }
@@ -350,7 +383,7 @@ impl<'a> Parser<'a> {
                 let pair = ((*name).to_owned(), Word::new(value.bytes.clone()));
                 let value = Value::Assignment(Box::new(Holed {
                     value: pair,
-                    holes: command::holes_of(&words, &known),
+                    holes: command::holes_of(&words, &fillable),
                 }));
                 parts.args.push(Arg { span, value });
             }
@@ -375,7 +408,14 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 parts.broken = true;
-                command::read(trimmed, offset, "env", source, &[], &mut |d| self.report(d));
+                command::read(
+                    trimmed,
+                    offset,
+                    "env",
+                    source,
+                    &Fillable::default(),
+                    &mut |d| self.report(d),
+                );
             }
         }
     }

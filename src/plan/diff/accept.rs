@@ -256,6 +256,7 @@ fn value(value: &Value) -> String {
         Value::Globs(globs) => json(globs),
         Value::Selection(selection) => json(selection),
         Value::Command(command) => command.to_text(),
+        Value::Services(services) => json(services),
     }
 }
 

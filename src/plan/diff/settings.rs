@@ -5,6 +5,7 @@ use super::reach::differing_atoms;
 use super::sampled::only_in;
 use crate::base::command::Command;
 use crate::base::glob::{ItemContent, Selection};
+use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use crate::base::unit::show_duration;
 use crate::base::word::visible;
@@ -349,6 +350,10 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
         }
         (Some(Value::Selection(selection)), _) => items(selection),
         (Some(Value::Command(command)), _) => shown(command.to_text()),
+        (Some(Value::Services(services)), _) => {
+            let one = |s: &Service| format!("{} ({})", s.name, shown(&s.command));
+            services.iter().map(one).collect::<Vec<_>>().join(", ")
+        }
         (None, Unset::AtMost(n)) => format!("unset ({n})"),
         (None | Some(Value::Flag), _) => "none".to_owned(),
     }

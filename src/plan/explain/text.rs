@@ -5,6 +5,7 @@ use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
 use crate::base::command::{quote, to_text};
 use crate::base::hole::{Alike, Values};
+use crate::base::service::{Ready, Service};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
@@ -87,7 +88,13 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
         (FieldValue::Number(n), _) if setting.takes == Takes::Duration => show_duration(n),
         (FieldValue::Number(n), _) => n.to_string(),
         (FieldValue::Text(text), _) => visible(text.as_bytes()),
-        (FieldValue::Nothing | FieldValue::Globs(_) | FieldValue::Selection(_), _) => return None,
+        (
+            FieldValue::Nothing
+            | FieldValue::Globs(_)
+            | FieldValue::Selection(_)
+            | FieldValue::Services(_),
+            _,
+        ) => return None,
     };
     Some(match setting.explained {
         Explained::Word => format!("{} {value}", setting.word).trim_end().to_owned(),
@@ -106,6 +113,39 @@ pub fn command_line(step: &Step) -> String {
         Some(argv) => to_text(&Default::default(), argv),
         None => visible(step.command.as_bytes()),
     }
+}
+
+/// Describes a service on a line.
+#[must_use]
+pub fn service_line(service: &Service) -> String {
+    let ready = match &service.ready {
+        None => "as soon as it is started".to_owned(),
+        Some(Ready::Tcp(port)) => format!("when something listens on {}", visible(port.as_bytes())),
+        Some(Ready::File(path)) => format!("when \"{}\" is there", visible(path.as_bytes())),
+        Some(Ready::Line(text)) => {
+            format!("when it has printed \"{}\"", visible(text.as_bytes()))
+        }
+        Some(Ready::Run(run)) => {
+            let command = to_text(&run.env, &run.argv);
+            format!("when `{}` exits with 0", visible(command.as_bytes()))
+        }
+    };
+    let place = match (&service.file, service.line) {
+        (Some(file), Some(line)) => format!(" ({}, line {line})", visible(file.as_bytes())),
+        (None, Some(line)) => format!(" (line {line})"),
+        (_, None) => String::new(),
+    };
+    let dir = if service.dir.is_root() {
+        String::new()
+    } else {
+        format!(" in {}", service.dir)
+    };
+    format!(
+        "{}{place}: {}{dir}; ready {ready}, within {}",
+        service.name,
+        to_text(&service.env, &service.argv),
+        show_duration(service.timeout_ms)
+    )
 }
 
 struct Page<'a> {
@@ -299,6 +339,10 @@ impl Page<'_> {
         }
         if let Some(text) = self.changed.get(step.check()).cloned() {
             self.labelled(indent, "import ", Mark::Dim, &text);
+        }
+        for service in &step.with {
+            let text = service_line(service);
+            self.labelled(indent, "with   ", Mark::Command, &text);
         }
         if let Some(fix) = &step.fix {
             let text = format!("{}; only `vplan fix` starts it", visible(fix.as_bytes()));

@@ -1,0 +1,377 @@
+//! Validates services, and what checks say of them: `with`, and the holes `{port}` and `{tmp}`.
+
+use super::checker::{Checker, Reference};
+use super::draft::{self, At, Verb};
+use super::error::{
+    CHANGED_MISPLACED, DUPLICATE_LINE, DUPLICATE_NAME, NO_VERB, SEVERAL_VERBS, UNKNOWN_SERVICE,
+    UNUSED_SERVICE,
+};
+use super::resolve::line;
+use super::{Body, Check, InclusionIndex, ServicePlace};
+use crate::base::command::{Command, Piece};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::hole::{ServiceHole, replace, service_holes};
+use crate::base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
+use crate::base::setting::{Row, Value};
+use crate::base::span::Place;
+use crate::base::word::{Word, visible};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The services of a contract, by name.
+#[derive(Debug, Default)]
+pub(super) struct Services {
+    all: BTreeMap<String, Defined>,
+    used: BTreeSet<String>,
+}
+
+/// A definition of a service.
+#[derive(Debug)]
+struct Defined {
+    /// It; `None` after an error.
+    service: Option<Service>,
+    /// The checks that prepare it.
+    needs: Vec<Reference>,
+    place: Place,
+    inclusion: InclusionIndex,
+}
+
+impl Checker<'_> {
+    /// Reads all services. One that several rows of an `each` define alike is one.
+    pub(super) fn read_services(&mut self) {
+        let draft = self.draft;
+        let mut all: BTreeMap<String, Defined> = BTreeMap::new();
+        for service in &draft.services {
+            let read = self.service(service);
+            let name = &service.name;
+            match all.get(&name.value) {
+                Some(first)
+                    if first.place.span == name.place.span
+                        && name.place.row > 0
+                        && (first.service == read.service || read.service.is_none()) => {}
+                Some(first) => {
+                    let shown = visible(name.value.as_bytes());
+                    let message = format!("service `{shown}` is defined twice");
+                    let error = Diagnostic::error(DUPLICATE_NAME, message)
+                        .label(name.place, "defined again here")
+                        .label(first.place, "first defined here");
+                    self.sink.push(error.help(
+                        if first.place.span == name.place.span && name.place.row > 0 {
+                            "its rows differ: write one service for each value"
+                        } else if [first.inclusion, read.inclusion] == [InclusionIndex::CONTRACT; 2]
+                        {
+                            "give one of them another name"
+                        } else {
+                            "import with `as NAME`: then the names begin with `NAME/`"
+                        },
+                    ));
+                }
+                None => {
+                    all.insert(name.value.clone(), read);
+                }
+            }
+        }
+        self.services.all = all;
+    }
+
+    fn service(&mut self, service: &draft::Service) -> Defined {
+        let name = &service.name;
+        let shown = visible(name.value.as_bytes());
+        if service.verbs.is_empty() && !service.broken {
+            let error = Diagnostic::error(NO_VERB, format!("service `{shown}` runs nothing"))
+                .label(name.place, "has no `run`")
+                .help("write what it runs as its first line: `run COMMAND`");
+            self.sink.push(error);
+        }
+        for again in service.verbs.iter().skip(1) {
+            let error = format!("service `{shown}` runs two programs");
+            let error = Diagnostic::error(SEVERAL_VERBS, error)
+                .label(again.place, "a second one")
+                .help("a service is one program: write two services");
+            self.sink.push(error);
+        }
+        for again in service.ready.iter().skip(1) {
+            let error = format!("`ready` stands twice in service `{shown}`");
+            let error = Diagnostic::error(DUPLICATE_LINE, error)
+                .label(again.place, "again here")
+                .help("keep one of them; `ready run COMMAND` may ask for several things");
+            self.sink.push(error);
+        }
+        let (dir, mut env, timeout_ms, needs) = self.service_settings(&service.settings);
+        let mut read = Defined {
+            service: None,
+            needs,
+            place: name.place,
+            inclusion: service.inclusion,
+        };
+        let Some((pieces, assigned)) = self.service_command(service.verbs.first()) else {
+            return read;
+        };
+        env.extend(assigned);
+        let mut argv = words_of(pieces);
+        let ready = service.ready.first();
+        let mut wait = ready.map(|ready| match &ready.value {
+            draft::Ready::Tcp(port) => Ready::Tcp(port.clone()),
+            draft::Ready::File(path) => Ready::File(path.clone()),
+            draft::Ready::Line(text) => Ready::Line(text.clone()),
+            draft::Ready::Run(command) => {
+                let verb = At::new(
+                    Verb::Command(crate::check::Kind::Run, command.clone()),
+                    ready.place,
+                );
+                let (pieces, env) = self.service_command(Some(&verb)).unwrap_or_default();
+                let argv = words_of(pieces);
+                Ready::Run(ReadyCommand { argv, env })
+            }
+        });
+        // Its own holes are written without its name.
+        let mut wrong: Option<String> = None;
+        let mut own = |hole: &ServiceHole<'_>| {
+            let is_own = hole.service.is_none_or(|said| is_called(&name.value, said));
+            if !is_own {
+                wrong = hole.service.map(str::to_owned);
+            }
+            Some(format!("{{{}}}", hole.what.name()))
+        };
+        for word in argv.iter_mut().chain(env.values_mut()) {
+            replace_in(word, &mut own);
+        }
+        match &mut wait {
+            Some(Ready::Tcp(text) | Ready::File(text) | Ready::Line(text)) => {
+                *text = replace(text, &mut own);
+            }
+            Some(Ready::Run(run)) => {
+                let words = run.argv.iter_mut().chain(run.env.values_mut());
+                words.for_each(|word| replace_in(word, &mut own));
+            }
+            None => {}
+        }
+        if let Some(other) = wrong {
+            let message = format!(
+                "service `{shown}` says a hole of `{}`",
+                visible(other.as_bytes())
+            );
+            let error = Diagnostic::error(UNKNOWN_SERVICE, message)
+                .label(name.place, "it knows its own port and folder")
+                .help("write `{port}` and `{tmp}`; a service does not run beside another one");
+            self.sink.push(error);
+        }
+        let mut service = Service {
+            command: crate::base::command::to_text(&Default::default(), &argv),
+            argv,
+            dir,
+            env,
+            file: None,
+            line: None,
+            name: name.value.clone(),
+            ready: wait,
+            timeout_ms: timeout_ms.max(1),
+        };
+        if service.ready.is_none() && service.wants_port() {
+            service.ready = Some(Ready::Tcp("{port}".to_owned()));
+        }
+        read.service = Some(service);
+        read
+    }
+
+    /// The words and assignments of a command of a service. `None` after an error.
+    fn service_command(
+        &mut self,
+        verb: Option<&At<Verb>>,
+    ) -> Option<(Vec<Piece>, crate::base::command::Env)> {
+        let At { value, place } = verb?;
+        let Verb::Command(_, Command::Argv { env, pieces }) = value else {
+            return None;
+        };
+        if pieces.contains(&Piece::Changed) {
+            let error = Diagnostic::error(
+                CHANGED_MISPLACED,
+                "`{changed}` has no meaning for a service",
+            )
+            .label(*place, "a service is there for several checks")
+            .help("hand the files to a check that runs beside it");
+            self.sink.push(error);
+            return None;
+        }
+        Some((pieces.clone(), env.clone()))
+    }
+
+    /// The services that a `with` names, and the checks that prepare them.
+    pub(super) fn with(&mut self, names: &[At<String>]) -> (Vec<Service>, Vec<Reference>) {
+        let mut found = BTreeMap::new();
+        let mut needs = Vec::new();
+        for name in names {
+            let Some(defined) = self.services.all.get(&name.value) else {
+                if !self.names.is_absent(&name.value) {
+                    let known = self.services.all.keys().map(String::as_str);
+                    let mut error =
+                        self.names
+                            .unknown(UNKNOWN_SERVICE, "service", name.as_ref(), known);
+                    if error.help.is_none() {
+                        let shown = visible(name.value.as_bytes());
+                        error = error.help(format!("write `service {shown}: COMMAND`"));
+                    }
+                    self.sink.push(error);
+                }
+                continue;
+            };
+            let prepared = defined.needs.iter();
+            needs.extend(prepared.map(|need| At::new(need.value, name.place)));
+            if let Some(service) = &defined.service {
+                found.insert(&name.value, service.clone());
+            }
+            self.services.used.insert(name.value.clone());
+        }
+        (found.into_values().collect(), needs)
+    }
+
+    /// Writes the holes of a check with the whole names of its services; reports one that stands
+    /// for nothing.
+    pub(super) fn fill_in_services(&mut self, made: &mut Check, check: &draft::Check) {
+        let with = match made.settings.get(&Row::With) {
+            Some(Value::Services(services)) => services.clone(),
+            _ => Vec::new(),
+        };
+        let names: Vec<&str> = with.iter().map(|s| s.name.as_str()).collect();
+        // Where one could not be resolved, it was reported.
+        let is_open = names.is_empty() && check.settings.iter().any(|s| s.value.row == Row::With);
+        if is_open {
+            return;
+        }
+        let verb = check.verbs.first().map_or(check.place, |verb| verb.place);
+        let texts = |setting: &At<draft::Setting>| match &setting.value.value {
+            draft::Written::Variable(_, value) => has_holes(value),
+            _ => false,
+        };
+        // A default is none of a check's own words.
+        let place = match check.settings.iter().find(|setting| texts(setting)) {
+            Some(setting) if !verb_has_holes(check) => setting.place,
+            _ => verb,
+        };
+        let mut faults: Vec<(String, Option<String>)> = Vec::new();
+        let mut whole = |hole: &ServiceHole<'_>| {
+            let what = hole.what.name();
+            let found: Vec<&&str> = match hole.service {
+                Some(said) => {
+                    let exact = names.iter().filter(|name| **name == said);
+                    let exact: Vec<&&str> = exact.collect();
+                    match exact.is_empty() {
+                        true => (names.iter())
+                            .filter(|name| is_called(name, said))
+                            .collect(),
+                        false => exact,
+                    }
+                }
+                None => names.iter().collect(),
+            };
+            match found.as_slice() {
+                [name] => return Some(format!("{{{name}.{what}}}")),
+                [] => {
+                    let written = hole.service.map_or_else(
+                        || format!("{{{what}}}"),
+                        |service| format!("{{{service}.{what}}}"),
+                    );
+                    let help = match (hole.service, names.first()) {
+                        (Some(_), Some(near)) => format!("write `{{{near}.{what}}}`"),
+                        (Some(service), None) => format!("write `with {service}`"),
+                        (None, _) => match self.services.all.keys().next() {
+                            Some(name) => format!("write `with {name}`"),
+                            None => "write `with NAME`, and `service NAME: COMMAND`".to_owned(),
+                        },
+                    };
+                    faults.push((
+                        format!("`{written}` is of no service that the check runs beside"),
+                        Some(help),
+                    ));
+                }
+                [first, ..] => faults.push((
+                    format!("`{{{what}}}` is of several services"),
+                    Some(format!("write `{{{first}.{what}}}`")),
+                )),
+            }
+            None
+        };
+        if let Body::Command(Command::Argv { pieces, .. }) = &mut made.body {
+            words_mut(pieces).for_each(|word| replace_in(word, &mut whole));
+        }
+        if let Some(Value::Command(Command::Argv { env, pieces })) =
+            made.settings.get_mut(&Row::Fix)
+        {
+            let words = words_mut(pieces).chain(env.values_mut());
+            words.for_each(|word| replace_in(word, &mut whole));
+        }
+        if !(names.is_empty() && matches!(made.body, Body::File { .. } | Body::Judge(_))) {
+            for word in made.env.values_mut() {
+                replace_in(word, &mut whole);
+            }
+        }
+        if let Some((message, help)) = faults.into_iter().next() {
+            let mut error = Diagnostic::error(UNKNOWN_SERVICE, message)
+                .label(place, "stands for nothing in this");
+            error.help = help;
+            self.sink.push(error);
+        }
+    }
+
+    /// Warns of services that no check runs beside. What is imported may bring more than is used.
+    pub(super) fn report_unused_services(&mut self) {
+        for (name, defined) in &self.services.all {
+            if self.incomplete
+                || defined.inclusion != InclusionIndex::CONTRACT
+                || self.services.used.contains(name)
+            {
+                continue;
+            }
+            let warning =
+                Diagnostic::warning(UNUSED_SERVICE, format!("service `{name}` is never used"))
+                    .label(defined.place, "no check says `with` and its name")
+                    .help("remove it, or write `with` into the block of a check that needs it");
+            self.sink.push(warning);
+        }
+    }
+
+    /// Where the services are defined, by name.
+    pub(super) fn service_places(&self) -> BTreeMap<String, ServicePlace> {
+        let place = |(name, defined): (&String, &Defined)| {
+            let place = ServicePlace {
+                line: line(self.sources, defined.place),
+                source: defined.place.source,
+            };
+            (name.clone(), place)
+        };
+        self.services.all.iter().map(place).collect()
+    }
+}
+
+/// Whether a service is meant by a name: its own, or that without the namespaces of imports.
+fn is_called(name: &str, said: &str) -> bool {
+    name == said
+        || name
+            .strip_suffix(said)
+            .is_some_and(|before| before.ends_with('/'))
+}
+
+fn words_of(pieces: Vec<Piece>) -> Vec<Word> {
+    let word = |piece| match piece {
+        Piece::Word(word) => Some(word),
+        Piece::Changed => None,
+    };
+    pieces.into_iter().filter_map(word).collect()
+}
+
+fn has_holes(word: &Word) -> bool {
+    word.as_str()
+        .is_some_and(|text| service_holes(text).next().is_some())
+}
+
+fn verb_has_holes(check: &draft::Check) -> bool {
+    check.verbs.iter().any(|verb| match &verb.value {
+        Verb::Command(_, Command::Argv { env, pieces }) => {
+            let in_piece = |piece: &Piece| match piece {
+                Piece::Word(word) => has_holes(word),
+                Piece::Changed => false,
+            };
+            env.values().any(has_holes) || pieces.iter().any(in_piece)
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,177 @@
+//! Lowers what the language says of services: `service` blocks, and the holes beside them.
+
+use super::vplan::{Content, Lowering};
+use crate::base::command::{Command, Env, Piece};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::hole::{Escape, service_holes};
+use crate::base::setting::Row;
+use crate::base::span::Span;
+use crate::base::word::Word;
+use crate::check::Kind;
+use crate::contract::InclusionIndex;
+use crate::contract::draft::{At, Ready, Service, Setting, Verb};
+use crate::lang::ast::{Arg, Hole, Holed, HoledWord, Node, Value};
+use crate::lang::error::HOLE_PLACE;
+use crate::lang::statement::Keyword;
+
+impl Lowering<'_> {
+    /// Lowers a `service`.
+    pub(super) fn service(&mut self, node: &Node<'_>) {
+        let Some(name) = self.values.word(node) else {
+            self.draft.absent.push(String::new());
+            return;
+        };
+        let mut verbs = Vec::new();
+        for arg in &node.args {
+            if let Value::Command(command) = &arg.value {
+                let command = command.fill(&self.values.holes);
+                let place = self.place(arg.span);
+                verbs.push(At::new(Verb::Command(Kind::Run, command), place));
+            }
+        }
+        let Content {
+            verbs: own,
+            settings,
+            broken,
+            ..
+        } = self.content(node);
+        verbs.extend(own);
+        let mut ready = Vec::new();
+        let mut broken = broken;
+        for line in node.body.iter().flat_map(|body| &body.nodes) {
+            broken |= line.broken;
+            if line.statement.keyword == Keyword::Ready && !line.broken {
+                let place = self.place(line.span);
+                ready.extend(self.ready(line).map(|ready| At::new(ready, place)));
+            }
+        }
+        self.report_literal(node);
+        self.draft.services.push(Service {
+            name,
+            verbs,
+            ready,
+            settings,
+            broken,
+            inclusion: InclusionIndex::CONTRACT,
+        });
+    }
+
+    fn ready(&self, node: &Node<'_>) -> Option<Ready> {
+        let mut values = node.values();
+        let (form, what) = (values.next()?, values.next()?);
+        let Value::Word(form) = form.value else {
+            return None;
+        };
+        Some(match (form, &what.value) {
+            ("tcp", Value::Word(port)) => Ready::Tcp((*port).to_owned()),
+            ("file", _) => Ready::File(self.values.text(what, Escape::Nothing)?),
+            ("line", _) => Ready::Line(self.values.text(what, Escape::Nothing)?),
+            (_, Value::Command(command)) => Ready::Run(command.fill(&self.values.holes)),
+            _ => return None,
+        })
+    }
+
+    /// Reports what reads like a hole of a service beside one and is none, in a check that runs
+    /// beside services: a plan could not tell it from a hole.
+    pub(super) fn report_literal_holes(&mut self, node: &Node<'_>, settings: &[At<Setting>]) {
+        if settings.iter().any(|s| s.value.row == Row::With) {
+            self.report_literal(node);
+        }
+    }
+
+    fn report_literal(&mut self, node: &Node<'_>) {
+        let lines = node.body.iter().flat_map(|body| &body.nodes);
+        let takes_holes = |line: &&Node<'_>| match line.statement.keyword {
+            Keyword::Ready | Keyword::Row(Row::Env | Row::Fix) => true,
+            Keyword::Row(_) => false,
+            _ => line.body.is_none(),
+        };
+        let lines = lines.filter(takes_holes);
+        let args = node.args.iter().chain(lines.flat_map(|line| &line.args));
+        let found: Vec<Span> = args
+            .filter(|arg| self.is_literal(arg))
+            .map(|arg| arg.span)
+            .collect();
+        for span in found {
+            let error = Diagnostic::error(HOLE_PLACE, "the text of a hole is no text here")
+                .label(
+                    self.place(span),
+                    "`{port}` or `{tmp}` is written, and nothing is filled in",
+                )
+                .help("beside a service they always stand for its port and its folder: write them outside of '…' and `shell`, `env PORT={port}` and `\"$PORT\"` in a text for a shell");
+            self.values.sink.push(error);
+        }
+    }
+
+    /// Whether an argument has the text of a hole of a service where nothing is filled in.
+    fn is_literal(&self, arg: &Arg<'_>) -> bool {
+        match &arg.value {
+            Value::Command(command) => {
+                let Command::Argv { env, pieces } = command.fill(&self.values.holes) else {
+                    return false;
+                };
+                is_more(command, &env, &pieces)
+            }
+            Value::Assignment(pair) => {
+                let (name, value) = pair.fill(&self.values.holes);
+                let own = |hole: &&Hole| hole.word == HoledWord::Variable(name.clone());
+                let before = pair.value.1.as_bytes();
+                said(&value)
+                    != pair
+                        .holes
+                        .iter()
+                        .filter(own)
+                        .filter(|h| is_of_service(before, h))
+                        .count()
+            }
+            Value::Shell(text) => service_holes(text).next().is_some(),
+            Value::Str { text, holes, .. } => {
+                let filled = self.values.text(arg, Escape::Nothing).unwrap_or_default();
+                let written = if *holes {
+                    service_holes(text).count()
+                } else {
+                    0
+                };
+                service_holes(&filled).count() != written
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether words have more texts of holes than holes.
+fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
+    let Command::Argv {
+        env: env_before,
+        pieces: before,
+    } = &command.value
+    else {
+        return false;
+    };
+    let words = before.iter().zip(pieces).enumerate();
+    let words = words.filter_map(|(n, pair)| match pair {
+        (Piece::Word(before), Piece::Word(word)) => Some((HoledWord::Piece(n), before, word)),
+        _ => None,
+    });
+    let variables = env_before.iter().filter_map(|(name, before)| {
+        let of = HoledWord::Variable(name.clone());
+        Some((of, before, env.get(name)?))
+    });
+    words.chain(variables).any(|(of, before, word)| {
+        let holes = command.holes.iter().filter(|hole| hole.word == of);
+        said(word)
+            != holes
+                .filter(|hole| is_of_service(before.as_bytes(), hole))
+                .count()
+    })
+}
+
+/// How many holes of services a word seems to have.
+fn said(word: &Word) -> usize {
+    word.as_str().map_or(0, |text| service_holes(text).count())
+}
+
+fn is_of_service(word: &[u8], hole: &Hole) -> bool {
+    let text = word.get(hole.range.clone()).map(String::from_utf8_lossy);
+    text.is_some_and(|text| service_holes(&text).next().is_some())
+}
