@@ -449,7 +449,13 @@ impl RunState {
 
     fn spawn(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {
         let left = self.deadline(step).saturating_sub(self.now);
-        let own = step.timeout_ms.max(1);
+        // The time in which its services are started is none of its own: see `began`.
+        let own = step
+            .with
+            .iter()
+            .fold(step.timeout_ms.max(1), |own, service| {
+                own.saturating_add(service.timeout_ms)
+            });
         // `barred` let nothing through that has no time left, so this is at least 1.
         let limit_ms = own.min(left).max(1);
         let track = &mut self.tracks[index];

@@ -112,6 +112,12 @@ impl Environment {
         self.make(root, &step.pass_env, &step.env, &step.tool_path)
     }
 
+    /// Makes a service's environment: the allow-list, then what it sets, then PATH.
+    #[must_use]
+    pub fn of_service(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
+        self.make(root, &[], written, &[])
+    }
+
     /// Makes a judge's environment: the allow-list, everything that the operator grants by name,
     /// what its command sets, PATH.
     #[must_use]

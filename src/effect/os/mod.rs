@@ -8,6 +8,7 @@ pub mod files;
 pub mod input;
 pub mod own_program;
 pub mod parallel;
+pub mod port;
 pub mod process;
 pub mod retry_eintr;
 pub mod scratch;

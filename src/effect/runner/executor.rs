@@ -15,6 +15,7 @@ use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
+use crate::effect::runner::services::{Readiness, Services, refused, void};
 use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
 use crate::effect::store::reuse::Recall;
@@ -22,7 +23,7 @@ use crate::plan::{Plan, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::thread::Scope;
@@ -36,6 +37,8 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time that vplan waits for the trees to be stopped before it stops itself, and for its own
 /// stop to take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time that a service has to die of what a step did, before the step's end is its own.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A message of the driver to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
@@ -250,6 +253,9 @@ impl Executor for Driver {
                 io_at: None,
                 background,
                 awaited: 0,
+                services: Services::default(),
+                waiting: BTreeSet::new(),
+                ended: BTreeSet::new(),
             };
             runtime.block_on(async {
                 let result = drive.run().await;
@@ -297,6 +303,11 @@ struct Drive<'d, 's, 'e> {
     background: BackgroundIo<'s>,
     /// The number of trees still to be stopped.
     awaited: usize,
+    services: Services<'e>,
+    /// The steps whose services are not ready yet.
+    waiting: BTreeSet<StepIndex>,
+    /// The steps of which a try has ended.
+    ended: BTreeSet<StepIndex>,
 }
 
 enum Wakeup {
@@ -339,6 +350,9 @@ impl<'e> Drive<'_, '_, 'e> {
             } else {
                 self.tick();
                 self.abandon_overdue();
+                if self.attend_services()? {
+                    continue;
+                }
                 self.turn(self.patience()).await;
             }
         }
@@ -359,7 +373,9 @@ impl<'e> Drive<'_, '_, 'e> {
             .map(|_| self.next_tick.saturating_duration_since(Instant::now()));
         let overdue = self.busy.values().filter_map(|b| b.overdue).min();
         let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
-        [due, tick, overdue].into_iter().flatten().min()
+        let service = self.services.due();
+        let service = service.map(|at| at.saturating_duration_since(Instant::now()));
+        [due, tick, overdue, service].into_iter().flatten().min()
     }
 
     /// Waits until something happens, and reads it.
@@ -405,6 +421,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .values()
             .filter_map(StepExecution::running)
             .for_each(|attempt| attempt.watch(&mut fds));
+        self.services.watch(&mut fds);
         if poll(&mut fds, Some(&Timespec::default())).is_err() {
             // A signal arrived; the doorbell still rings.
             return;
@@ -438,6 +455,122 @@ impl<'e> Drive<'_, '_, 'e> {
                 tried: Box::new(tried),
             }));
         }
+        let own = flags.len() - self.services.running().count();
+        let Driver {
+            pool,
+            buffer,
+            doorbell,
+            round,
+            ..
+        } = &mut *self.driver;
+        let (answers, dead) = self.services.ready(
+            flags.get(own..).unwrap_or_default(),
+            self.context,
+            (pool, buffer, doorbell, *round),
+        );
+        self.awaited = self.awaited.saturating_sub(answers);
+        // Whatever these steps do without it says nothing.
+        for (step, busy) in &mut self.busy {
+            let wants = |name: &&str| self.plan.step(*step).with.iter().any(|s| s.name == **name);
+            if dead.iter().any(wants) {
+                busy.terminate(false);
+            }
+        }
+    }
+
+    /// Whether an event of the services is to be handled: starts the steps whose services are ready,
+    /// ends those whose services are dead, and stops the services that no step wants any more.
+    fn attend_services(&mut self) -> Result<bool, DriveError> {
+        if self.services.is_unused() {
+            return Ok(false);
+        }
+        let Driver { pool, doorbell, .. } = &mut *self.driver;
+        self.services.look(self.context, (pool, doorbell));
+        let mut is_news = false;
+        for step in self.waiting.clone() {
+            match self.services.readiness(self.plan.step(step)) {
+                Readiness::Waiting => {}
+                Readiness::Ready => {
+                    self.waiting.remove(&step);
+                    let filled = self.services.fill(self.plan.step(step));
+                    execution(&mut self.busy, step).fill(filled);
+                    self.begin(step, false)?;
+                    // Its time begins now, not when its services were started.
+                    let attempt = execution(&mut self.busy, step).attempt;
+                    let at = self.now();
+                    self.event(Event::Began { step, attempt, at }, None);
+                    is_news = true;
+                }
+                Readiness::Dead(why) => {
+                    self.waiting.remove(&step);
+                    self.end_at_once(step, refused(why));
+                    is_news = true;
+                }
+            }
+        }
+        let (plan, busy, ended) = (self.plan, &self.busy, &self.ended);
+        self.services.stop(|name| {
+            plan.numbered_steps().any(|(index, step)| {
+                step.with.iter().any(|s| s.name == name)
+                    && (busy.contains_key(&index) || !ended.contains(&index))
+            })
+        });
+        Ok(is_news)
+    }
+
+    fn end_at_once(&mut self, step: StepIndex, tried: AttemptResult) {
+        let at = self.now();
+        self.news.push_back(ExecutorEvent::Ended {
+            step,
+            at,
+            tried: Box::new(tried),
+        });
+    }
+
+    /// Waits until the death of a service is known, if that is why a step did not pass.
+    async fn settle_services(&mut self, step: StepIndex, tried: &AttemptResult) -> Option<String> {
+        let planned = self.plan.step(step);
+        if planned.with.is_empty() {
+            return None;
+        }
+        let accepted = |exit| planned.exit.contains(&exit);
+        let until = match tried.evidence.exit {
+            Some(exit) if accepted(exit) => Instant::now(),
+            _ => Instant::now() + LAST_WORDS,
+        };
+        loop {
+            self.listen();
+            match self.services.readiness(planned) {
+                Readiness::Dead(why) => return Some(why),
+                _ if Instant::now() >= until => return None,
+                _ => self.turn(Some(Duration::from_millis(10))).await,
+            }
+        }
+    }
+
+    /// Ends all services, those that do not obey by force.
+    async fn stop_services(&mut self) {
+        self.services.stop(|_| false);
+        while self.services.is_running() {
+            let Driver { pool, doorbell, .. } = &mut *self.driver;
+            self.services.look(self.context, (pool, doorbell));
+            let is_stop = |news: &ExecutorEvent| {
+                matches!(news, ExecutorEvent::Signal(Signal::INT | Signal::TERM))
+            };
+            if self.news.iter().any(is_stop) {
+                self.news.retain(|news| !is_stop(news));
+                self.services.kill();
+            }
+            self.turn(Some(SUSPEND_TIMEOUT.min(self.services_due())))
+                .await;
+        }
+    }
+
+    fn services_due(&self) -> Duration {
+        let due = self.services.due();
+        due.map_or(SUSPEND_TIMEOUT, |at| {
+            at.saturating_duration_since(Instant::now())
+        })
     }
 
     fn note(&mut self, note: WorkerEvent) {
@@ -529,11 +662,16 @@ impl<'e> Drive<'_, '_, 'e> {
         match news {
             ExecutorEvent::IoFinished(done) => self.done(done),
             ExecutorEvent::Ended { step, at, tried } => {
+                let dead = self.settle_services(step, &tried).await;
                 let Some(busy) = self.busy.remove(&step) else {
                     bug("a try ends twice");
                 };
+                self.ended.insert(step);
                 let attempt = busy.attempt;
-                let (evidence, finished) = busy.finished(self.context, *tried);
+                let (mut evidence, finished) = busy.finished(self.context, *tried);
+                if let Some(why) = dead {
+                    void(&mut evidence, why);
+                }
                 self.last = self.last.max(at);
                 let at = self.last;
                 if let Some(message) = &finished.log_error {
@@ -580,12 +718,16 @@ impl<'e> Drive<'_, '_, 'e> {
                 limit_ms,
             } => self.spawn(step, attempt, limit_ms)?,
             Action::Terminate { step, timed_out } => {
-                if let Some(busy) = self.busy.get_mut(&step) {
+                if self.waiting.remove(&step) {
+                    self.end_at_once(step, stopped_while_waiting(timed_out));
+                } else if let Some(busy) = self.busy.get_mut(&step) {
                     busy.terminate(timed_out);
                 }
             }
             Action::Kill { step, timed_out } => {
-                if let Some(busy) = self.busy.get_mut(&step) {
+                if self.waiting.remove(&step) {
+                    self.end_at_once(step, stopped_while_waiting(timed_out));
+                } else if let Some(busy) = self.busy.get_mut(&step) {
                     busy.kill(timed_out);
                     busy.overdue
                         .get_or_insert_with(|| Instant::now() + SUPERVISOR_TIMEOUT);
@@ -604,9 +746,29 @@ impl<'e> Drive<'_, '_, 'e> {
             .context
             .logs
             .map(|_| log_name(&planned.id, attempt, self.driver.round));
+        // The machine has added the time in which services are started.
+        let limit_ms = limit_ms.min(planned.timeout_ms.max(1));
         let busy = StepExecution::new(step, planned, (attempt, limit_ms), at, name);
         let waits = busy.may_be_recalled(self.context);
         self.busy.insert(step, busy);
+        if planned.with.is_empty() {
+            return self.begin(step, waits);
+        }
+        let Driver {
+            pool,
+            doorbell,
+            round,
+            ..
+        } = &mut *self.driver;
+        self.services
+            .want(planned, self.context, (pool, doorbell, *round));
+        self.waiting.insert(step);
+        Ok(())
+    }
+
+    /// Begins a try whose services are ready. `waits`: it is not known yet whether it starts.
+    fn begin(&mut self, step: StepIndex, waits: bool) -> Result<(), DriveError> {
+        let at = self.now();
         let tried = if waits || self.announce(step) {
             let (plan, scope, outbox) = (self.plan, self.scope, self.driver.outbox.clone());
             self.advance(step, |busy, context, io| {
@@ -711,6 +873,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .busy
             .values()
             .filter_map(StepExecution::running)
+            .chain(self.services.running())
             .filter(|a| a.freeze())
             .count();
         let until = Instant::now() + SUSPEND_TIMEOUT;
@@ -727,6 +890,7 @@ impl<'e> Drive<'_, '_, 'e> {
         self.busy
             .values()
             .filter_map(StepExecution::running)
+            .chain(self.services.running())
             .for_each(Attempt::thaw);
     }
 
@@ -769,6 +933,7 @@ impl<'e> Drive<'_, '_, 'e> {
             }
             self.turn(Some(SUSPEND_TIMEOUT)).await;
         }
+        self.stop_services().await;
         self.submit_io();
         self.background.finish();
         while let Ok(note) = self.driver.notes.try_recv() {
@@ -792,6 +957,16 @@ fn execution<'b, 'e>(
         Some(busy) => busy,
         None => bug("a message is about a step that does not run"),
     }
+}
+
+/// The result of a try that was stopped while its services were started.
+fn stopped_while_waiting(timed_out: bool) -> AttemptResult {
+    if !timed_out {
+        return stopped_before();
+    }
+    let mut over = AttemptResult::default();
+    over.evidence.timed_out = true;
+    over
 }
 
 fn stopped_before() -> AttemptResult {

@@ -12,6 +12,7 @@ pub mod judge;
 pub mod looks;
 pub mod propose;
 pub mod reports;
+mod services;
 pub mod session;
 pub mod step;
 pub mod tree;

@@ -104,6 +104,8 @@ pub struct Finished {
 pub(in crate::effect) struct StepExecution<'e> {
     index: StepIndex,
     step: &'e Step,
+    /// The same with the holes of services filled, where it has some.
+    filled: Option<Box<Step>>,
     pub attempt: u32,
     /// The time of its start, in milliseconds since the run's start.
     pub since: u64,
@@ -166,6 +168,7 @@ impl<'e> StepExecution<'e> {
         Self {
             index,
             step,
+            filled: None,
             attempt,
             since,
             live: Arc::default(),
@@ -180,6 +183,11 @@ impl<'e> StepExecution<'e> {
             withheld: Vec::new(),
             overdue: None,
         }
+    }
+
+    /// Takes the step with the holes of services filled.
+    pub(in crate::effect) fn fill(&mut self, filled: Step) {
+        self.filled = Some(Box::new(filled));
     }
 
     /// Whether an earlier pass may replace it, so that it is not known yet whether it starts.
@@ -278,13 +286,12 @@ impl<'e> StepExecution<'e> {
             ..
         } = *context;
         let judge = judge.filter(|_| question.is_some());
+        let step = self.filled.as_deref().unwrap_or(self.step);
         let environment = match judge {
             Some(judge) => environment.of_judge(root, &judge.env),
-            None => environment.of_step(root, self.step),
+            None => environment.of_step(root, step),
         };
-        let argv = judge
-            .map(|j| j.argv.as_slice())
-            .or(self.step.argv.as_deref());
+        let argv = judge.map(|j| j.argv.as_slice()).or(step.argv.as_deref());
         let formats = formats(self.step);
         let what = Try {
             root,

@@ -11,6 +11,7 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::Mode;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The most bytes of a stream's beginning, and of its end, that are kept in memory.
@@ -28,19 +29,80 @@ pub struct LogPlace<'a> {
     pub name: String,
 }
 
-/// The last bytes that a running step wrote, for a live view.
+/// The last bytes that a running step wrote, for a live view, and whether a text was among all that
+/// it wrote.
 #[derive(Debug, Default)]
-pub struct Live(Mutex<Vec<u8>>);
+pub struct Live {
+    tail: Mutex<Vec<u8>>,
+    wanted: Option<Wanted>,
+}
+
+/// A text that is looked for in each stream.
+#[derive(Debug)]
+struct Wanted {
+    text: Vec<u8>,
+    /// The last bytes of each stream, in which the text may have begun.
+    ends: Mutex<[Vec<u8>; 2]>,
+    is_seen: AtomicBool,
+}
+
+impl Wanted {
+    fn push(&self, stream: Stream, bytes: &[u8]) {
+        let Ok(mut ends) = self.ends.lock() else {
+            return;
+        };
+        if self.is_seen.load(Ordering::Relaxed) {
+            return;
+        }
+        let [out, err] = &mut *ends;
+        let end = match stream {
+            Stream::Out => out,
+            Stream::Err => err,
+        };
+        end.extend_from_slice(bytes);
+        if memchr::memmem::find(end, &self.text).is_some() {
+            self.is_seen.store(true, Ordering::Relaxed);
+        }
+        let extra = (end.len() + 1).saturating_sub(self.text.len().max(1));
+        end.drain(..extra.min(end.len()));
+    }
+}
 
 impl Live {
+    /// Looks for a text.
+    #[must_use]
+    pub fn looking_for(text: &str) -> Self {
+        let wanted = Wanted {
+            text: text.as_bytes().to_vec(),
+            ends: Mutex::default(),
+            is_seen: AtomicBool::new(text.is_empty()),
+        };
+        Self {
+            wanted: Some(wanted),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the text was written.
+    #[must_use]
+    pub fn has_seen(&self) -> bool {
+        let wanted = self.wanted.as_ref();
+        wanted.is_some_and(|wanted| wanted.is_seen.load(Ordering::Relaxed))
+    }
+
     /// Returns the last bytes, at most 512.
     #[must_use]
     pub fn tail(&self) -> Vec<u8> {
-        self.0.lock().map(|t| t.clone()).unwrap_or_default()
+        self.tail.lock().map(|t| t.clone()).unwrap_or_default()
     }
 
-    fn push(&self, bytes: &[u8]) {
-        let Ok(mut tail) = self.0.lock() else { return };
+    fn push(&self, stream: Stream, bytes: &[u8]) {
+        if let Some(wanted) = &self.wanted {
+            wanted.push(stream, bytes);
+        }
+        let Ok(mut tail) = self.tail.lock() else {
+            return;
+        };
         if bytes.len() >= LIVE {
             tail.clear();
         }
@@ -118,7 +180,7 @@ impl<'a> Capture<'a> {
         kept.ends.push(bytes);
         self.log.push(stream, bytes);
         if let Some(live) = &self.live {
-            live.push(bytes);
+            live.push(stream, bytes);
         }
         if let Some(scan) = &mut self.scan {
             scan.push(stream, bytes);
