@@ -586,6 +586,30 @@ const EXAMPLES: &[Example] = &[
         )],
     },
     Example {
+        text: "service db {\n  run postgres\n  ready port {port}\n}\ncheck a {\n  run true\n  with db\n}\n",
+        code: "lang::ready_form",
+        message: "`port {port}` does not say when a service is ready",
+        help: Some("write `ready tcp {port}`"),
+        labels: &[(
+            "port {port}",
+            "`tcp PORT`, `file \"PATH\"`, `line \"TEXT\"` or `run COMMAND` is expected",
+        )],
+    },
+    Example {
+        text: "service db: postgres\ncheck a {\n  run true\n  with bd\n}\n",
+        code: "contract::unknown_service",
+        message: "unknown service `bd`",
+        help: Some("replace `bd` by `db`"),
+        labels: &[("with bd", "did you mean `db`?")],
+    },
+    Example {
+        text: "service db: postgres\ncheck a: true\n",
+        code: "contract::unused_service",
+        message: "service `db` is never used",
+        help: Some("remove it, or write `with` into the block of a check that needs it"),
+        labels: &[("db", "no check says `with` and its name")],
+    },
+    Example {
         text: "each changed in a b {\n  check x-{changed}: y\n}\n",
         code: "lang::each_reserved",
         message: "`{changed}` means the changed files",

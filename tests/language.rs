@@ -112,6 +112,10 @@ fn every_word_of_the_grammar_is_known() {
                     known.extend(words.map(str::to_owned));
                     true
                 }
+                Slot::Ready => {
+                    known.extend(["tcp", "file", "line", "port"].map(str::to_owned));
+                    true
+                }
                 _ => false,
             };
         }
@@ -300,8 +304,9 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
             };
             settings.insert(setting.split(' ').next().unwrap().to_owned());
             for (name, verb) in verbs {
-                let contract =
-                    format!("vplan 1\ncheck other: x\ncheck a {{\n  {verb}\n  {setting}\n}}\n");
+                let contract = format!(
+                    "vplan 1\ncheck other: x\nservice other: x\ncheck a {{\n  {verb}\n  {setting}\n}}\n"
+                );
                 project.write("contracts/verify.vplan", &contract);
                 let ran = project.run(&["check", "-q"]);
                 ran.exits(if knows(name) { 0 } else { 3 });

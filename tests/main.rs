@@ -71,6 +71,7 @@ mod reports;
 mod reuse;
 mod runner;
 mod schema;
+mod services;
 mod std;
 mod support;
 mod tidy;

@@ -1,6 +1,6 @@
 //! Decides the outcome of a step: evidence of one attempt in, status and cause out.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, SERVICE};
 use super::judge::{JudgeAnswer, Ruling};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
@@ -36,10 +36,10 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         return Outcome::new(Status::Cached, Cause::SameInputs, detail);
     }
     if let Some(error) = &evidence.spawn_error {
-        let cause = if SETUP_CODES.contains(&error.code.as_str()) {
-            Cause::Missing
-        } else {
-            Cause::SpawnError
+        let cause = match error.code.as_str() {
+            SERVICE => Cause::Service,
+            code if SETUP_CODES.contains(&code) => Cause::Missing,
+            _ => Cause::SpawnError,
         };
         return Outcome::new(Status::Errored, cause, visible(error.message.as_bytes()));
     }

@@ -48,6 +48,10 @@ pub struct Evidence {
     pub timed_out: bool,
 }
 
+/// The code of the spawn error of a step whose service was never ready, or died: whatever the step
+/// did then says nothing.
+pub const SERVICE: &str = "SERVICE";
+
 /// A pass in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

@@ -115,6 +115,8 @@ pub enum Cause {
     Budget,
     /// errored: the program or the directory is missing, or is not to be used.
     Missing,
+    /// errored: a service that it runs beside was never ready, or died.
+    Service,
     /// errored: the system could not start it for another reason.
     SpawnError,
     /// errored: the command needs a shell that there is not.
@@ -170,6 +172,7 @@ impl Cause {
             Cause::TimeLimit => "time_limit",
             Cause::Budget => "budget",
             Cause::Missing => "missing",
+            Cause::Service => "service",
             Cause::SpawnError => "spawn_error",
             Cause::Unsupported => "unsupported",
             Cause::Lost => "lost",

@@ -207,7 +207,11 @@ fn precedence(code: Exit) -> usize {
 fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
         Status::TimedOut => Some(Exit::Time),
-        Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
+        Status::Errored
+            if matches!(record.reason, Some(Cause::Missing | Cause::Service)) || step.setup =>
+        {
+            Some(Exit::Setup)
+        }
         Status::Errored => Some(Exit::Failed),
         // That it wrote tells nothing about what it verifies.
         Status::Failed if record.reason == Some(Cause::TreeChanged) => Some(Exit::Failed),

@@ -354,7 +354,7 @@ proptest! {
     }
 }
 
-const CAUSES: [Cause; 21] = [
+const CAUSES: [Cause; 22] = [
     Cause::ExitCode,
     Cause::Signal,
     Cause::Assertion,
@@ -363,6 +363,7 @@ const CAUSES: [Cause; 21] = [
     Cause::TimeLimit,
     Cause::Budget,
     Cause::Missing,
+    Cause::Service,
     Cause::SpawnError,
     Cause::Unsupported,
     Cause::Lost,

@@ -27,7 +27,7 @@ const PIECE: u64 = 1 << 16;
 #[derive(Debug, Args)]
 #[command(after_help = format!("Exit codes: 0 printed, also when the check wrote nothing; 2 usage, also when there is no such run, check or try; 5 the log cannot be read.\n\n{NAMES}"))]
 pub struct Log {
-    /// The check.
+    /// The check, or the service.
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The run.
@@ -167,6 +167,9 @@ fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
     };
     let all = format!("`vplan details {}` shows all of them", short(id));
     if !tries.planned.contains(&args.name) {
+        if let Some(service) = history.service_log(id, &args.name) {
+            return Ok(service);
+        }
         let near = nearest(&args.name, tries.planned.iter().map(String::as_str));
         let help = near.map_or(all, |near| {
             format!("did you mean `{}`?", visible(near.as_bytes()))

@@ -7,7 +7,7 @@
 use crate::base::hole::{Given, ServiceHole, replace};
 use crate::base::service::{Ready, Service, replace_in};
 use crate::base::word::{Word, visible};
-use crate::check::evidence::{Evidence, SpawnError};
+use crate::check::evidence::{Evidence, SERVICE, SpawnError};
 use crate::effect::os::port::{Port, listens};
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
 use crate::effect::os::process::capture::{Live, LogPlace};
@@ -16,7 +16,7 @@ use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::scratch::{self, Scratch};
 use crate::effect::runner::step::Context;
-use crate::effect::store::records::log_name;
+use crate::effect::store::records::{STARTS, service_log_name};
 use crate::plan::Step;
 use crate::run::state::GRACE_MS;
 use rustix::event::PollFd;
@@ -28,15 +28,10 @@ use std::time::{Duration, Instant};
 
 /// The time between two looks at whether a service is ready.
 const INTERVAL: Duration = Duration::from_millis(25);
-/// The tries with another port each, when somebody else took the one that was chosen.
-const PORTS: u32 = 5;
 /// The time that a supervisor has to obey a kill.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// The lines of its output that a message about a service that has died shows.
 const LINES: usize = 5;
-/// The code of what is said of steps whose service does not run.
-const CODE: &str = "SERVICE";
-
 /// The folders of services. The name is short, because that of a socket in it may not be long.
 const FOLDERS: scratch::Kind = scratch::Kind {
     prefix: "vplan-svc-",
@@ -325,12 +320,7 @@ impl<'e> Instance<'e> {
         let environment = context
             .environment
             .of_service(context.root, &self.filled.env);
-        // A blank is in no name of a step.
-        let log = log_name(
-            &format!("service {}", self.service.name),
-            self.starts,
-            round,
-        );
+        let log = service_log_name(&self.service.name, self.starts, round);
         let what = Try {
             root: context.root,
             search: &environment.search,
@@ -367,7 +357,7 @@ impl<'e> Instance<'e> {
     fn may_start_again(&self) -> bool {
         let is_taken = || self.port.as_ref().is_some_and(|port| !port.is_free());
         matches!(self.phase, Phase::Dead { is_early: true, .. })
-            && self.starts < PORTS
+            && self.starts < STARTS
             && self.service.wants_port()
             && is_taken()
     }
@@ -562,7 +552,7 @@ pub(super) fn void(evidence: &mut Evidence, why: String) {
 
 fn error(message: String) -> SpawnError {
     SpawnError {
-        code: CODE.to_owned(),
+        code: SERVICE.to_owned(),
         message,
     }
 }

@@ -12,7 +12,9 @@ use crate::effect::os::files::read_bounded;
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
-use crate::effect::store::records::{EVENTS, FOLDER, REPORT, RUNS, log_name};
+use crate::effect::store::records::{
+    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, service_log_name,
+};
 use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
 use crate::run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
@@ -340,6 +342,27 @@ impl History {
             Err(e) => return Err(format!("the folder for logs {}", cannot(e.into()))),
         };
         open(folder.as_fd(), name).map_err(cannot)
+    }
+
+    /// Returns the last log of a service in a run, if there is one.
+    #[must_use]
+    pub fn service_log(&self, id: &str, service: &str) -> Option<Logged> {
+        let events = self.events(id).unwrap_or_default();
+        let plans = lines(&events)
+            .filter(|line| matches!(line.entry, JournalEntry::PlanCompiled { .. }))
+            .count();
+        let rounds = 1..=u32::try_from(plans).unwrap_or(u32::MAX);
+        let starts = |round| (1..=STARTS).rev().map(move |start| (start, round));
+        let log = |(start, round)| Logged {
+            attempt: start,
+            id: service.to_owned(),
+            log: Some(format!("logs/{}", service_log_name(service, start, round))),
+        };
+        let is_there = |logged: &Logged| {
+            let path = logged.log.as_deref();
+            path.is_some_and(|path| self.log(id, path).is_ok())
+        };
+        rounds.rev().flat_map(starts).map(log).find(is_there)
     }
 
     /// Returns the tries of a run, by its journal. One that has not ended has a log where it would

@@ -550,6 +550,16 @@ pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String 
     format!("{name}.{attempt}{again}.log")
 }
 
+/// The most starts of a service, with another port each, when somebody else took the one that was
+/// chosen.
+pub(in crate::effect) const STARTS: u32 = 5;
+
+/// The name of the log of a service: of its start with this number, in this plan of the run. A
+/// blank is in no name of a step.
+pub(in crate::effect) fn service_log_name(service: &str, start: u32, round: u32) -> String {
+    log_name(&format!("service {service}"), start, round)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,6 +48,10 @@ pub fn shell(plan: &Plan) -> String {
 
 /// Returns the step as one subshell; its exit status decides.
 fn body(step: &Step) -> Option<String> {
+    // What its holes stand for is known once its services run.
+    if !step.with.is_empty() {
+        return None;
+    }
     let mut words = Words::default();
     let mut parts = Vec::new();
     if !step.dir.is_root() {

@@ -2,7 +2,7 @@
 //! would select it.
 
 use super::checks::{asks, changed_text};
-use super::text::{command_line, omission, settings};
+use super::text::{command_line, omission, service_line, settings};
 use super::{Mark, Options, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
@@ -539,6 +539,9 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         );
         if !step.dir.is_root() {
             line(2, None, &format!("in {}", step.dir));
+        }
+        for service in &step.with {
+            line(2, None, &format!("with {}", service_line(service)));
         }
         if let Some(fix) = &step.fix {
             let text = format!(

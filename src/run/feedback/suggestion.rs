@@ -21,7 +21,8 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
         text = format!("`vplan fix {name}` mends what its fix can; then {text}");
     }
     // A missing tool stays missing, however often it is looked up.
-    let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
+    let repeated =
+        record.tries > 1 && !matches!(record.reason, Some(Cause::Missing | Cause::Service));
     if repeated {
         let tries = count(record.tries, "try").replace("trys", "tries");
         text.push_str(&format!(
@@ -84,6 +85,9 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         }
         (_, Some(Cause::Errors)) => "repair the reported places; do not silence the rule",
         (_, Some(Cause::Warnings)) => "repair what the warnings are about; do not silence them or raise the limit",
+        (_, Some(Cause::Service)) => {
+            "repair what the service says at its end, or its `ready` line; `vplan log` and its name shows all that it wrote"
+        }
         (_, Some(Cause::SpawnError | Cause::Lost)) => {
             "this is the machine's fault, not the change's: look at the detail and run again"
         }
