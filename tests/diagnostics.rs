@@ -596,11 +596,11 @@ const EXAMPLES: &[Example] = &[
         )],
     },
     Example {
-        text: "service db: postgres\ncheck a {\n  run true\n  with bd\n}\n",
+        text: "service database: postgres\ncheck a {\n  run true\n  with databse\n}\n",
         code: "contract::unknown_service",
-        message: "unknown service `bd`",
-        help: Some("replace `bd` by `db`"),
-        labels: &[("with bd", "did you mean `db`?")],
+        message: "unknown service `databse`",
+        help: Some("replace `databse` by `database`"),
+        labels: &[("databse", "did you mean `database`?")],
     },
     Example {
         text: "service db: postgres\ncheck a: true\n",

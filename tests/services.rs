@@ -481,7 +481,7 @@ fn what_a_contract_says_of_services() {
             "$PORT",
         ),
         (
-            "service db: y\neach v in '{port}' b {\n  check a-{v}: x\n  check c-{v} {\n    run x {v}\n    with db\n  }\n}\n",
+            "service db: y\neach n v in a '{port}', b c {\n  check c-{n} {\n    run x {v}\n    with db\n  }\n}\n",
             "lang::hole_place",
             "",
         ),
@@ -547,16 +547,16 @@ fn what_two_contracts_differ_in() {
         (
             "other.vplan",
             contract("service db: z {port}\n", "  with db\n"),
-            Some("undecided"),
+            Some("not decided"),
         ),
-        ("gone.vplan", contract("", ""), Some("undecided")),
+        ("gone.vplan", contract("", ""), Some("not decided")),
         (
             "ready.vplan",
             contract(
                 "service db {\n  run y {port}\n  ready line \"x\"\n}\n",
                 "  with db\n",
             ),
-            Some("undecided"),
+            Some("not decided"),
         ),
     ] {
         project.write("a.vplan", &beside).write(name, text);
@@ -606,7 +606,8 @@ check mended {
     }
     let ran = project.run(&[
         "run",
-        "--all",
+        "--changed",
+        "x",
         "--no-preflight",
         "--keep-going",
         "--format",

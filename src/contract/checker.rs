@@ -1,15 +1,16 @@
 //! Holds a draft under examination: what all parts of the validation read and write.
 
-use super::CheckIndex;
 use super::caps::Caps;
 use super::draft::{At, Draft, PathsIndex};
 use super::resolve::Names;
-use super::service::Services;
+use super::{CheckIndex, InclusionIndex};
 use crate::base::diagnostic::Diagnostics;
 use crate::base::glob::Selection;
 use crate::base::index::Dense;
+use crate::base::service::Service;
 use crate::base::source::Sources;
-use std::collections::BTreeSet;
+use crate::base::span::Place;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A draft under examination. Its methods live in the files beside this one, each of which says
@@ -33,6 +34,24 @@ pub(super) struct Checker<'d> {
 pub(super) struct Resolved {
     pub(super) selections: Dense<PathsIndex, Option<Arc<Selection>>>,
     pub(super) used: BTreeSet<PathsIndex>,
+}
+
+/// The services of a contract, by name.
+#[derive(Debug, Default)]
+pub(super) struct Services {
+    pub(super) all: BTreeMap<String, DefinedService>,
+    pub(super) used: BTreeSet<String>,
+}
+
+/// A definition of a service.
+#[derive(Debug)]
+pub(super) struct DefinedService {
+    /// It; `None` after an error.
+    pub(super) service: Option<Service>,
+    /// The checks that prepare it.
+    pub(super) needs: Vec<Reference>,
+    pub(super) place: Place,
+    pub(super) inclusion: InclusionIndex,
 }
 
 /// A check, with the place that names it.

@@ -1,6 +1,6 @@
 //! Validates services, and what checks say of them: `with`, and the holes `{port}` and `{tmp}`.
 
-use super::checker::{Checker, Reference};
+use super::checker::{Checker, DefinedService, Reference};
 use super::draft::{self, At, Verb};
 use super::error::{
     CHANGED_MISPLACED, DUPLICATE_LINE, DUPLICATE_NAME, NO_VERB, SEVERAL_VERBS, UNKNOWN_SERVICE,
@@ -13,33 +13,14 @@ use crate::base::diagnostic::Diagnostic;
 use crate::base::hole::{ServiceHole, replace, service_holes};
 use crate::base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
 use crate::base::setting::{Row, Value};
-use crate::base::span::Place;
 use crate::base::word::{Word, visible};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The services of a contract, by name.
-#[derive(Debug, Default)]
-pub(super) struct Services {
-    all: BTreeMap<String, Defined>,
-    used: BTreeSet<String>,
-}
-
-/// A definition of a service.
-#[derive(Debug)]
-struct Defined {
-    /// It; `None` after an error.
-    service: Option<Service>,
-    /// The checks that prepare it.
-    needs: Vec<Reference>,
-    place: Place,
-    inclusion: InclusionIndex,
-}
+use std::collections::BTreeMap;
 
 impl Checker<'_> {
     /// Reads all services. One that several rows of an `each` define alike is one.
     pub(super) fn read_services(&mut self) {
         let draft = self.draft;
-        let mut all: BTreeMap<String, Defined> = BTreeMap::new();
+        let mut all: BTreeMap<String, DefinedService> = BTreeMap::new();
         for service in &draft.services {
             let read = self.service(service);
             let name = &service.name;
@@ -73,7 +54,7 @@ impl Checker<'_> {
         self.services.all = all;
     }
 
-    fn service(&mut self, service: &draft::Service) -> Defined {
+    fn service(&mut self, service: &draft::Service) -> DefinedService {
         let name = &service.name;
         let shown = visible(name.value.as_bytes());
         if service.verbs.is_empty() && !service.broken {
@@ -97,7 +78,7 @@ impl Checker<'_> {
             self.sink.push(error);
         }
         let (dir, mut env, timeout_ms, needs) = self.service_settings(&service.settings);
-        let mut read = Defined {
+        let mut read = DefinedService {
             service: None,
             needs,
             place: name.place,
@@ -331,7 +312,7 @@ impl Checker<'_> {
 
     /// Where the services are defined, by name.
     pub(super) fn service_places(&self) -> BTreeMap<String, ServicePlace> {
-        let place = |(name, defined): (&String, &Defined)| {
+        let place = |(name, defined): (&String, &DefinedService)| {
             let place = ServicePlace {
                 line: line(self.sources, defined.place),
                 source: defined.place.source,

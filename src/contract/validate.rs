@@ -5,7 +5,7 @@
 //! `policy` (everything about the whole contract).
 
 use super::caps::Caps;
-use super::checker::{Checker, Resolved};
+use super::checker::{Checker, Resolved, Services};
 use super::draft::{self, At, CheckEntry, Draft};
 use super::error::{
     CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
@@ -13,7 +13,6 @@ use super::error::{
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::service::Services;
 use super::settings::{Defaults, Values};
 use super::{
     ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement,

@@ -34,19 +34,19 @@ pub struct LogPlace<'a> {
 #[derive(Debug, Default)]
 pub struct Live {
     tail: Mutex<Vec<u8>>,
-    wanted: Option<Wanted>,
+    wanted: Option<TextSearch>,
 }
 
 /// A text that is looked for in each stream.
 #[derive(Debug)]
-struct Wanted {
+struct TextSearch {
     text: Vec<u8>,
     /// The last bytes of each stream, in which the text may have begun.
     ends: Mutex<[Vec<u8>; 2]>,
     is_seen: AtomicBool,
 }
 
-impl Wanted {
+impl TextSearch {
     fn push(&self, stream: Stream, bytes: &[u8]) {
         let Ok(mut ends) = self.ends.lock() else {
             return;
@@ -60,7 +60,8 @@ impl Wanted {
             Stream::Err => err,
         };
         end.extend_from_slice(bytes);
-        if memchr::memmem::find(end, &self.text).is_some() {
+        let is_text = |window: &[u8]| window == self.text;
+        if end.windows(self.text.len().max(1)).any(is_text) {
             self.is_seen.store(true, Ordering::Relaxed);
         }
         let extra = (end.len() + 1).saturating_sub(self.text.len().max(1));
@@ -72,7 +73,7 @@ impl Live {
     /// Looks for a text.
     #[must_use]
     pub fn looking_for(text: &str) -> Self {
-        let wanted = Wanted {
+        let wanted = TextSearch {
             text: text.as_bytes().to_vec(),
             ends: Mutex::default(),
             is_seen: AtomicBool::new(text.is_empty()),
