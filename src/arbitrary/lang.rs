@@ -443,6 +443,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         ("[A-Z]{1,4}", "[a-z]{0,3}").prop_map(|(k, v)| vec![bare("env"), bare(format!("{k}={v}"))]),
         list("tags", name().prop_map(Piece::Bare)),
         list("needs", name().prop_map(Piece::Bare)),
+        list("with", name().prop_map(Piece::Bare)),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
         Union::new(
             Row::ALL
@@ -525,6 +526,32 @@ fn entry() -> impl Strategy<Value = Line> {
     })
 }
 
+/// A service, with its holes.
+fn service() -> impl Strategy<Value = Line> {
+    let ready = prop_oneof![
+        Just(words(&["ready tcp {port}"])),
+        text().prop_map(|t| vec![bare("ready"), bare("file"), Piece::Str(t)]),
+        text().prop_map(|t| vec![bare("ready"), bare("line"), Piece::Str(t)]),
+        Just(words(&["ready run true {tmp}/x '{port}'"])),
+    ];
+    let settings = vec(select(vec!["timeout 3s", "needs a", "env A={port}"]), 0..3);
+    (name(), command(), ready, settings).prop_map(|(name, command, ready, settings)| {
+        let run = [bare("run")].into_iter().chain(command);
+        let run = run.chain([bare("{port}"), bare("\"{tmp}/x\"")]).collect();
+        let settings = settings.into_iter().map(|text| line(words(&[text])));
+        Line {
+            pieces: vec![bare("service"), bare(name)],
+            body: Some(
+                [line(run), line(ready)]
+                    .into_iter()
+                    .chain(settings)
+                    .collect(),
+            ),
+            free: true,
+        }
+    })
+}
+
 fn top() -> impl Strategy<Value = Line> {
     let flat = prop_oneof![
         text().prop_map(|t| vec![bare("contract"), Piece::Str(t)]),
@@ -566,6 +593,7 @@ fn top() -> impl Strategy<Value = Line> {
     ];
     prop_oneof![
         3 => entry(),
+        1 => service(),
         2 => flat.prop_map(line),
         1 => policy.prop_map(|(head, body)| Line {
             pieces: words(&[head]),

@@ -3,10 +3,11 @@
 use crate::arbitrary::glob::{changes_like, globs_of, path, selections};
 use crate::base::canon::Digest;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
+use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason, to_text};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
+use crate::base::service::{Ready, ReadyCommand, Service};
 use crate::base::setting::{Row, Value};
 use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
@@ -228,6 +229,24 @@ pub fn unsupported() -> Command {
     }
 }
 
+/// A service, as a contract has it.
+fn service() -> Service {
+    let argv = ["./serve", "{port}", "{tmp}/x"].map(Word::from).to_vec();
+    Service {
+        command: to_text(&Env::new(), &argv),
+        argv,
+        dir: RepoPath::root(),
+        env: Env::from([("A".to_owned(), Word::from("{port}"))]),
+        name: "db".to_owned(),
+        ready: Some(Ready::Run(ReadyCommand {
+            argv: vec![Word::from("true")],
+            env: Env::new(),
+        })),
+        timeout_ms: 1_000,
+        ..Service::default()
+    }
+}
+
 /// A check whose conditions, needs and sequences are drawn later.
 fn check() -> impl Strategy<Value = Check> {
     let settings = (
@@ -236,13 +255,13 @@ fn check() -> impl Strategy<Value = Check> {
         prop::sample::subsequence(&ARTIFACTS[..], 0..2),
         prop::sample::subsequence(&["fast", "docs-safe"][..], 0..2),
         prop::sample::select(&[".", ".", ".", "src", "docs"][..]),
-        any::<[bool; 4]>(),
+        (any::<[bool; 4]>(), prop::bool::weighted(0.2)),
     );
     let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
     (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
-            let (cleans, produces, requires, tags, dir, [setup, always, optional, warning]) =
-                settings;
+            let (cleans, produces, requires, tags, dir, (flags, beside)) = settings;
+            let [setup, always, optional, warning] = flags;
             let named = named || !matches!(body, Body::Command(_));
             let plain = plain_check("");
             if !named {
@@ -263,6 +282,11 @@ fn check() -> impl Strategy<Value = Check> {
                 tags: tags.into_iter().map(str::to_owned).collect(),
                 ..plain
             };
+            let starts = match &check.body {
+                Body::Command(command) => matches!(command, Command::Argv { .. }),
+                Body::Shell(_) => true,
+                Body::File { .. } | Body::Judge(_) => false,
+            };
             let made = |list: &[&str]| Value::Globs(globs(list));
             for (row, value, is_set) in [
                 (Row::Retries, Value::Number(retries), true),
@@ -272,6 +296,11 @@ fn check() -> impl Strategy<Value = Check> {
                 (Row::Setup, Value::Flag, setup && always),
                 (Row::Always, Value::Flag, always && optional),
                 (Row::Optional, Value::Flag, optional),
+                (
+                    Row::With,
+                    Value::Services(vec![service()]),
+                    beside && starts,
+                ),
                 (Row::Severity, Value::Word("warning"), warning),
             ] {
                 if is_set {

@@ -4,6 +4,7 @@
 use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};
 use crate::base::index::Index as _;
+use crate::base::service::Service;
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::check::outcome::Status;
@@ -504,6 +505,13 @@ pub fn cases() -> impl Strategy<Value = Case> {
                     Severity::Blocking
                 };
                 step.exclusive = settings.exclusive.map(str::to_owned);
+                if settings.beside && !matches!(settings.kind, Kind::File | Kind::Judge) {
+                    // It takes no time to become ready.
+                    step.with = vec![Service {
+                        name: "db".to_owned(),
+                        ..Service::default()
+                    }];
+                }
                 step.retries = settings.retries;
                 step.timeout_ms = settings.timeout_ms;
                 step.skip_exit = vec![77];
@@ -541,6 +549,7 @@ struct Settings {
     setup: bool,
     warning: bool,
     exclusive: Option<&'static str>,
+    beside: bool,
     retries: u32,
     timeout_ms: u64,
     kind: Kind,
@@ -561,13 +570,14 @@ fn settings() -> impl Strategy<Value = Settings> {
         seldom(),
         seldom(),
         seldom(),
+        seldom(),
         proptest::bool::weighted(0.05),
     );
     (mask(), mask(), flags, exclusive, 0..3_u32, 1..40_u64, kind).prop_map(
         |(
             after,
             needs,
-            (next_tier, always, setup, warning, unsupported),
+            (next_tier, always, setup, warning, beside, unsupported),
             exclusive,
             retries,
             timeout_ms,
@@ -581,6 +591,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 setup,
                 warning,
                 exclusive,
+                beside,
                 retries,
                 timeout_ms,
                 kind,

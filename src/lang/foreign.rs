@@ -235,7 +235,13 @@ pub const FOREIGN: &[Foreign] = &[
     ),
     row("runson platform os pool agent", MACHINE),
     row(
-        "container services service image ports volumes options docker",
+        "services service sidecar sidecars background daemon",
+        Write(
+            "what runs beside checks stands at the top level: `service NAME: COMMAND`; a check says `with NAME`",
+        ),
+    ),
+    row(
+        "container image ports volumes options docker",
         No(
             "a check starts no container by itself: write the command that does, `run docker run …`",
         ),

@@ -79,7 +79,7 @@ fn terms(step: &Step) -> String {
                 step.always,
                 step.optional,
                 step.kind,
-                &step.exclusive,
+                (&step.exclusive, &step.with),
                 &step.format,
                 step.max_errors,
                 step.max_warnings

@@ -176,6 +176,8 @@ proptest! {
             prop_assert!(tiers.len() == 1, "{:?} of different tiers", running);
             let names: Vec<&String> = running.iter().filter_map(|i| plan.steps[*i].exclusive.as_ref()).collect();
             prop_assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{:?} at once", running);
+            let beside = running.iter().filter(|i| !plan.steps[**i].with.is_empty()).count();
+            prop_assert!(beside <= 1, "{:?} beside one service at once", running);
         }
         let mut ended: BTreeMap<usize, u64> = BTreeMap::new();
         let mut attempts: BTreeMap<usize, u32> = BTreeMap::new();
