@@ -217,7 +217,9 @@ const EXAMPLES: &[Example] = &[
         text: "timeout 5m\ncheck a: true\n",
         code: "lang::misplaced_statement",
         message: "`timeout` does not stand at the top level",
-        help: Some("it stands in a `check` block, or in a `defaults` block"),
+        help: Some(
+            "it stands in a `check` block, or in a `defaults` block, or in a `service` block",
+        ),
         labels: &[("timeout", "not here")],
     },
     Example {

@@ -206,6 +206,8 @@ pub struct Override {
     pub verbs: Vec<At<Verb>>,
     /// The settings that replace those of the same name; repetitions have not been looked for.
     pub settings: Vec<At<Setting>>,
+    /// The first hole of a service in it.
+    pub hole: Option<At<String>>,
     /// `without SETTING…`: settings that get their default again.
     pub without: Vec<At<SettingName>>,
 }
@@ -376,6 +378,8 @@ pub struct Check {
     pub tier_block: Option<At<u8>>,
     /// What the blocks of imports change of it.
     pub changed: Vec<At<Changed>>,
+    /// The first hole of a service in it, where all of it could be read.
+    pub hole: Option<At<String>>,
     /// The name, or the `run` of an anonymous one.
     pub place: Place,
     /// The [`Inclusion`] that brought it, or the contract.

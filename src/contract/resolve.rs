@@ -432,6 +432,7 @@ mod tests {
             conditions: Vec::new(),
             tier_block: None,
             changed: Vec::new(),
+            hole: None,
             place: Place::default(),
             inclusion: InclusionIndex::CONTRACT,
         }))

@@ -10,11 +10,11 @@ use super::resolve::line;
 use super::{Body, Check, InclusionIndex, ServicePlace};
 use crate::base::command::{Command, Piece};
 use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{ServiceHole, replace, service_holes};
+use crate::base::hole::{Given, ServiceHole, replace};
 use crate::base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
 use crate::base::setting::{Row, Value};
 use crate::base::word::{Word, visible};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Checker<'_> {
     /// Reads all services. One that several rows of an `each` define alike is one.
@@ -213,21 +213,21 @@ impl Checker<'_> {
             _ => Vec::new(),
         };
         let names: Vec<&str> = with.iter().map(|s| s.name.as_str()).collect();
-        // Where one could not be resolved, it was reported.
-        let is_open = names.is_empty() && check.settings.iter().any(|s| s.value.row == Row::With);
-        if is_open {
+        let said = check.settings.iter().find_map(|s| match &s.value.value {
+            draft::Written::Texts(said) if s.value.row == Row::With => Some(said),
+            _ => None,
+        });
+        let said: BTreeSet<&str> = said
+            .into_iter()
+            .flatten()
+            .map(|n| n.value.as_str())
+            .collect();
+        // Without a hole there is nothing to fill, whatever a text looks like; what could not be
+        // resolved was reported.
+        if check.hole.is_none() && names.is_empty() || said.len() > names.len() {
             return;
         }
-        let verb = check.verbs.first().map_or(check.place, |verb| verb.place);
-        let texts = |setting: &At<draft::Setting>| match &setting.value.value {
-            draft::Written::Variable(_, value) => has_holes(value),
-            _ => false,
-        };
-        // A default is none of a check's own words.
-        let place = match check.settings.iter().find(|setting| texts(setting)) {
-            Some(setting) if !verb_has_holes(check) => setting.place,
-            _ => verb,
-        };
+        let place = check.hole.as_ref().map_or(check.place, |hole| hole.place);
         let mut faults: Vec<(String, Option<String>)> = Vec::new();
         let mut whole = |hole: &ServiceHole<'_>| {
             let what = hole.what.name();
@@ -245,7 +245,19 @@ impl Checker<'_> {
                 None => names.iter().collect(),
             };
             match found.as_slice() {
-                [name] => return Some(format!("{{{name}.{what}}}")),
+                [name] => {
+                    let of = with.iter().find(|service| service.name == **name);
+                    if hole.what == Given::Port && of.is_some_and(|of| !of.wants_port()) {
+                        faults.push((
+                            format!("service `{name}` has no port"),
+                            Some(
+                                "write `{port}` where the service says on which one it listens"
+                                    .to_owned(),
+                            ),
+                        ));
+                    }
+                    return Some(format!("{{{name}.{what}}}"));
+                }
                 [] => {
                     let written = hole.service.map_or_else(
                         || format!("{{{what}}}"),
@@ -337,22 +349,4 @@ fn words_of(pieces: Vec<Piece>) -> Vec<Word> {
         Piece::Changed => None,
     };
     pieces.into_iter().filter_map(word).collect()
-}
-
-fn has_holes(word: &Word) -> bool {
-    word.as_str()
-        .is_some_and(|text| service_holes(text).next().is_some())
-}
-
-fn verb_has_holes(check: &draft::Check) -> bool {
-    check.verbs.iter().any(|verb| match &verb.value {
-        Verb::Command(_, Command::Argv { env, pieces }) => {
-            let in_piece = |piece: &Piece| match piece {
-                Piece::Word(word) => has_holes(word),
-                Piece::Changed => false,
-            };
-            env.values().any(has_holes) || pieces.iter().any(in_piece)
-        }
-        _ => false,
-    })
 }

@@ -259,6 +259,7 @@ impl<'s> Lowering<'s, '_> {
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 changed: Vec::new(),
+                hole: None,
                 place,
                 inclusion: InclusionIndex::CONTRACT,
             })));

@@ -6,6 +6,7 @@ use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::folders::FolderAnswers;
 use crate::base::hole::{Escape, has_hole};
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
@@ -352,7 +353,10 @@ impl Lowering<'_> {
             let command = crate::lang::command::parse_command("");
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
-        self.report_literal_holes(node, &settings);
+        let hole = self.hole_of_service(node);
+        if settings.iter().any(|s| s.value.row == Row::With) {
+            self.report_literal_holes(node);
+        }
         let conditions = around.clone();
         let check = Check {
             name,
@@ -361,6 +365,7 @@ impl Lowering<'_> {
             conditions,
             tier_block: tier.clone(),
             changed: Vec::new(),
+            hole,
             place,
             inclusion: InclusionIndex::CONTRACT,
         };
@@ -574,7 +579,6 @@ mod tests {
     use super::*;
     use crate::base::command::{Command, Piece};
     use crate::base::index::Index as _;
-    use crate::base::setting::Row;
     use crate::base::source::Source;
     use crate::base::word::Word;
     use crate::check::request::{Assertion, FileType};

@@ -30,6 +30,8 @@ impl Lowering<'_> {
     fn change(&mut self, node: &Node<'_>) -> Option<Override> {
         let name = self.values.word(node)?;
         let content = self.content(node);
+        let hole = self.hole_of_service(node);
+        self.report_literal_holes(node);
         let mut without = Vec::new();
         for line in node.body.iter().flat_map(|body| &body.nodes) {
             if line.statement.keyword == Keyword::WithoutSetting {
@@ -40,6 +42,7 @@ impl Lowering<'_> {
             name,
             verbs: content.verbs,
             settings: content.settings,
+            hole,
             without,
         })
     }

@@ -3,13 +3,13 @@
 use super::vplan::{Content, Lowering};
 use crate::base::command::{Command, Env, Piece};
 use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{Escape, service_holes};
+use crate::base::hole::{Escape, service_hole, service_holes};
 use crate::base::setting::Row;
 use crate::base::span::Span;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::contract::InclusionIndex;
-use crate::contract::draft::{At, Ready, Service, Setting, Verb};
+use crate::contract::draft::{At, Ready, Service, Verb};
 use crate::lang::ast::{Arg, Hole, Holed, HoledWord, Node, Value};
 use crate::lang::error::HOLE_PLACE;
 use crate::lang::statement::Keyword;
@@ -45,7 +45,7 @@ impl Lowering<'_> {
                 ready.extend(self.ready(line).map(|ready| At::new(ready, place)));
             }
         }
-        self.report_literal(node);
+        self.report_literal_holes(node);
         self.draft.services.push(Service {
             name,
             verbs,
@@ -71,15 +71,28 @@ impl Lowering<'_> {
         })
     }
 
-    /// Reports what reads like a hole of a service beside one and is none, in a check that runs
-    /// beside services: a plan could not tell it from a hole.
-    pub(super) fn report_literal_holes(&mut self, node: &Node<'_>, settings: &[At<Setting>]) {
-        if settings.iter().any(|s| s.value.row == Row::With) {
-            self.report_literal(node);
+    /// The first hole of a service in a check, or in what an import changes of one. None where a line
+    /// could not be read: it may have been the one that says `with`.
+    pub(super) fn hole_of_service(&self, node: &Node<'_>) -> Option<At<String>> {
+        let lines = node.body.iter().flat_map(|body| &body.nodes);
+        if node.broken || lines.clone().any(|line| line.broken) {
+            return None;
         }
+        let args = node.args.iter().chain(lines.flat_map(|line| &line.args));
+        let hole = |arg: &Arg<'_>| {
+            let found = match &arg.value {
+                Value::Command(command) => command.find_hole(is_service_hole),
+                Value::Assignment(pair) => pair.find_hole(is_service_hole),
+                _ => None,
+            };
+            found.map(|found| At::new(found, self.place(arg.span)))
+        };
+        args.into_iter().find_map(hole)
     }
 
-    fn report_literal(&mut self, node: &Node<'_>) {
+    /// Reports what reads like a hole of a service and is none, in what runs beside services: a plan
+    /// could not tell it from a hole.
+    pub(super) fn report_literal_holes(&mut self, node: &Node<'_>) {
         let lines = node.body.iter().flat_map(|body| &body.nodes);
         let takes_holes = |line: &&Node<'_>| match line.statement.keyword {
             Keyword::Ready | Keyword::Row(Row::Env | Row::Fix) => true,
@@ -169,6 +182,11 @@ fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
 /// How many holes of services a word seems to have.
 fn said(word: &Word) -> usize {
     word.as_str().map_or(0, |text| service_holes(text).count())
+}
+
+/// Whether the name of a hole is of a service.
+fn is_service_hole(name: &str) -> bool {
+    service_hole(name).is_some()
 }
 
 fn is_of_service(word: &[u8], hole: &Hole) -> bool {

@@ -144,6 +144,20 @@ impl<T> Holed<T> {
         }
     }
 
+    /// Returns the first hole whose name is like this, braces included. `word` finds the words.
+    fn first_hole<'w>(
+        &'w self,
+        is_wanted: fn(&str) -> bool,
+        word: impl Fn(&HoledWord) -> Option<&'w Word>,
+    ) -> Option<String> {
+        self.holes.iter().find_map(|hole| {
+            let text = word(&hole.word)?.as_bytes().get(hole.range.clone())?;
+            let text = std::str::from_utf8(text).ok()?;
+            let name = text.get(1..text.len().saturating_sub(1))?;
+            is_wanted(name).then(|| text.to_owned())
+        })
+    }
+
     /// Fills the holes of a word. What is put in is not read again.
     fn filled(&self, word: &HoledWord, own: &Word, values: &Values) -> Word {
         let bytes = own.as_bytes();
@@ -163,6 +177,20 @@ impl<T> Holed<T> {
 }
 
 impl Holed<Command> {
+    /// Returns the first hole whose name is like this, braces included.
+    pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
+        let Command::Argv { env, pieces } = &self.value else {
+            return None;
+        };
+        self.first_hole(is_wanted, |word| match word {
+            HoledWord::Piece(n) => match pieces.get(*n) {
+                Some(Piece::Word(word)) => Some(word),
+                _ => None,
+            },
+            HoledWord::Variable(name) => env.get(name),
+        })
+    }
+
     /// Whether a hole, written `{NAME}`, is in it.
     #[must_use]
     pub fn names_hole(&self, text: &str) -> bool {
@@ -204,6 +232,11 @@ impl Holed<Command> {
 }
 
 impl Holed<(String, Word)> {
+    /// Returns the first hole whose name is like this, braces included.
+    pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
+        self.first_hole(is_wanted, |_| Some(&self.value.1))
+    }
+
     /// Whether a hole, written `{NAME}`, is in it.
     #[must_use]
     pub fn names_hole(&self, text: &str) -> bool {

@@ -248,6 +248,9 @@ impl Applying<'_> {
             remove_setting(check, &SettingName::of(&setting.value));
             check.settings.push(scope.setting(setting));
         }
+        if change.hole.is_some() || !change.verbs.is_empty() {
+            check.hole.clone_from(&change.hole);
+        }
         if !change.verbs.is_empty() {
             check.verbs = change.verbs.iter().map(|verb| scope.verb(verb)).collect();
         }
@@ -469,6 +472,7 @@ pub(super) fn without_places(changes: &Changes) -> Changes {
         name: at(&change.name),
         verbs: change.verbs.iter().map(verb).collect(),
         settings: change.settings.iter().map(setting).collect(),
+        hole: change.hole.as_ref().map(at),
         without: change
             .without
             .iter()

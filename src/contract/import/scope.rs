@@ -224,6 +224,7 @@ impl Scope {
                 conditions: moved(&check.conditions),
                 tier_block: check.tier_block.clone(),
                 changed: check.changed.clone(),
+                hole: check.hole.clone(),
                 place: check.place,
                 inclusion: self.inclusion,
             })),

@@ -869,6 +869,7 @@ impl<'e> Drive<'_, '_, 'e> {
     /// Handles SIGTSTP: stops everything that vplan runs, then its clock, then vplan itself.
     /// SIGCONT undoes it.
     async fn suspend(&mut self) {
+        let since = Instant::now();
         self.awaited = self
             .busy
             .values()
@@ -892,6 +893,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .filter_map(StepExecution::running)
             .chain(self.services.running())
             .for_each(Attempt::thaw);
+        self.services.postpone(since.elapsed());
     }
 
     /// Stops vplan itself until SIGCONT.

@@ -224,6 +224,17 @@ impl<'e> Services<'e> {
         }
     }
 
+    /// Gives those that are started more time: that in which everything was stopped is none.
+    pub(super) fn postpone(&mut self, by: Duration) {
+        for instance in self.all.values_mut() {
+            match &mut instance.phase {
+                Phase::Starting { deadline, .. } => *deadline += by,
+                Phase::Stopping { kill_at, .. } => *kill_at += by,
+                Phase::Ready | Phase::Dead { .. } => {}
+            }
+        }
+    }
+
     /// Ends all at once.
     pub(super) fn kill(&mut self) {
         self.all.values_mut().for_each(Instance::kill);
@@ -273,8 +284,10 @@ impl<'e> Instance<'e> {
     /// Chooses what its holes stand for.
     fn choose(&mut self) -> std::io::Result<()> {
         self.folder = Some(Scratch::below(&tempfile::env::temp_dir(), FOLDERS)?);
-        // Checks beside it may want its port although it does not say so itself.
-        self.port = Some(Port::choose()?);
+        self.port = match self.service.wants_port() {
+            true => Some(Port::choose()?),
+            false => None,
+        };
         let service = self.service;
         let own = |hole: &ServiceHole<'_>| self.given(hole.what);
         let mut filled = service.clone();
@@ -358,7 +371,6 @@ impl<'e> Instance<'e> {
         let is_taken = || self.port.as_ref().is_some_and(|port| !port.is_free());
         matches!(self.phase, Phase::Dead { is_early: true, .. })
             && self.starts < STARTS
-            && self.service.wants_port()
             && is_taken()
     }
 

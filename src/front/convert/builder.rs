@@ -455,6 +455,7 @@ impl<'s> Builder<'s> {
             conditions: Vec::new(),
             tier_block,
             changed: Vec::new(),
+            hole: None,
             place,
         })));
     }

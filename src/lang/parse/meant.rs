@@ -76,6 +76,7 @@ fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
         skip_to: 0,
         stopped: false,
         around: known.to_vec(),
+        is_line: true,
     };
     let end = statement.word.len();
     let rest = line.get(end..).unwrap_or_default();
@@ -155,7 +156,12 @@ fn assignment(rest: &str) -> Option<String> {
     let value = if value.is_empty() || value.starts_with(['"', '\'']) {
         value.to_owned()
     } else {
-        quote(&Word::from(value))
+        // Quoted, a hole would be text.
+        let shape = without_holes(value);
+        match quote(&Word::from(shape.as_ref())) {
+            quoted if quoted == shape => value.to_owned(),
+            _ => quote(&Word::from(value)),
+        }
     };
     Some(format!("{name}={value}"))
 }

@@ -73,6 +73,7 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
         skip_to: 0,
         stopped: false,
         around: Vec::new(),
+        is_line: false,
     };
     if text.len() > caps.file_bytes {
         let message = format!(
@@ -122,6 +123,8 @@ struct Parser<'a> {
     stopped: bool,
     /// The names of `each` blocks around the whole text.
     around: Vec<&'a str>,
+    /// Whether the whole text is a line out of its block.
+    is_line: bool,
 }
 
 impl<'a> Parser<'a> {

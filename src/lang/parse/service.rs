@@ -97,10 +97,13 @@ impl<'a> Parser<'a> {
     pub(super) fn is_served(&self, statement: &'static Statement) -> bool {
         match statement.keyword {
             Keyword::Service | Keyword::Ready => true,
-            _ => matches!(
-                self.context(),
-                Context::Check | Context::Override | Context::Service
-            ),
+            _ => {
+                self.is_line
+                    || matches!(
+                        self.context(),
+                        Context::Check | Context::Override | Context::Service
+                    )
+            }
         }
     }
 
