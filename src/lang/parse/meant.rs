@@ -5,7 +5,7 @@ use super::argument::without_holes;
 use super::{Caps, Parser};
 use crate::base::command::{is_env_name, quote};
 use crate::base::diagnostic::Severity;
-use crate::base::hole::holes;
+use crate::base::hole::{holes, service_hole};
 use crate::base::name::{is_name, is_pattern, is_reference};
 use crate::base::span::{SourceId, Span};
 use crate::base::unit::parse_duration;
@@ -156,11 +156,13 @@ fn assignment(rest: &str) -> Option<String> {
     let value = if value.is_empty() || value.starts_with(['"', '\'']) {
         value.to_owned()
     } else {
-        // Quoted, a hole would be text.
+        // Quoted, a hole of a service would be text.
         let shape = without_holes(value);
-        match quote(&Word::from(shape.as_ref())) {
-            quoted if quoted == shape => value.to_owned(),
-            _ => quote(&Word::from(value)),
+        let is_filled = holes(value).all(|(_, name)| service_hole(name).is_some());
+        if is_filled && quote(&Word::from(shape.as_ref())) == shape {
+            value.to_owned()
+        } else {
+            quote(&Word::from(value))
         }
     };
     Some(format!("{name}={value}"))

@@ -97,13 +97,11 @@ impl<'a> Parser<'a> {
     pub(super) fn is_served(&self, statement: &'static Statement) -> bool {
         match statement.keyword {
             Keyword::Service | Keyword::Ready => true,
-            _ => {
-                self.is_line
-                    || matches!(
-                        self.context(),
-                        Context::Check | Context::Override | Context::Service
-                    )
-            }
+            _ if self.is_line => statement.contexts.contains(&Context::Check),
+            _ => matches!(
+                self.context(),
+                Context::Check | Context::Override | Context::Service
+            ),
         }
     }
 
