@@ -566,6 +566,16 @@ fn what_two_contracts_differ_in() {
             None => _ = ran.exits(0).never_says("with"),
         }
     }
+    // What it starts is looked for, as what a check starts.
+    project.write(
+        "contracts/verify.vplan",
+        contract("service db: no-such-program-here {port}\n", "  with db\n"),
+    );
+    project
+        .run(&["check"])
+        .exits(0)
+        .warns("vplan::repository::program_not_found")
+        .warns("no-such-program-here");
     // The one layout.
     project.write(
         "contracts/verify.vplan",
@@ -621,6 +631,60 @@ check mended {
     assert_eq!(statuses(&report)[0].1, "failed");
     project.run(&["fix", "mended"]).exits(0);
     assert!(project.exists("made"));
+}
+
+#[test]
+fn a_service_whose_port_somebody_took_gets_another_one() {
+    if !have(&["python3", "curl"]) {
+        return;
+    }
+    let project = Project::git_with(&[
+        (
+            "contracts/verify.vplan",
+            "vplan 1\nservice web {\n  run ./serve {port}\n  ready line \"Serving HTTP\"\n}\n\
+             check a {\n  run curl -sSf http://127.0.0.1:{port}/serve\n  with web\n}\n",
+        ),
+        (".gitignore", "out/\n"),
+    ]);
+    project.mkdir("out").script(
+        "serve",
+        "#!/bin/sh\nif ! test -e out/port; then\n  echo $1 >out/new && mv out/new out/port\n  while ! test -e out/taken; do sleep 0.02; done\n  echo 'address in use' >&2\n  exit 1\nfi\n\
+         echo $1 >out/second\nexec python3 -u -m http.server $1 --bind 127.0.0.1\n",
+    );
+    project.commit("a server");
+    let mut child = project.vplan(&["run", "--all"]).command().spawn().unwrap();
+    eventually("a port is chosen", || project.exists("out/port"));
+    let port: u16 = project.read("out/port").trim().parse().unwrap();
+    // Whoever has it does not answer as the service would.
+    let taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    project.write("out/taken", "");
+    let code = child.ended().code();
+    drop(taken);
+    let second = project.read("out/second");
+    assert_ne!(second.trim(), port.to_string());
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn the_log_of_a_service_keeps_no_secret() {
+    let project = Project::contract(
+        "vplan 1\nservice up {\n  run sh -c 'echo got $DEPLOY_TOKEN; exit 1'\n  ready line \"never\"\n}\n\
+         check a {\n  run true\n  with up\n}\n",
+    )
+    .env("DEPLOY_TOKEN", "a-secret-of-many-bytes");
+    let ran = project.run(&["run", "--all", "--inherit-env"]);
+    ran.exits(5)
+        .says("got ***")
+        .never_says("a-secret-of-many-bytes");
+    project
+        .run(&["log", "up"])
+        .says("got ***")
+        .never_says("a-secret-of-many-bytes");
+    // Without that it has no secret at all.
+    project
+        .run(&["run", "--all"])
+        .exits(5)
+        .says("its last lines: got");
 }
 
 #[test]

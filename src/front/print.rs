@@ -2,17 +2,18 @@
 //!
 //! Imports are not written: no front end but the language's own makes any.
 
-use crate::base::command::{Env, to_text};
-use crate::base::setting::Takes;
+use crate::base::command::{Command, Env, to_text};
+use crate::base::setting::{Row, Takes};
 use crate::base::unit::show_duration;
 use crate::base::word::quote_literal as quote;
-use crate::base::word::visible;
+use crate::base::word::{Word, quote_with_holes, visible};
 use crate::check::file::show;
 use crate::contract::ConditionIndex;
 use crate::contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Recover, Scope, Sel, SelKind,
-    Setting, Sought, Verb, Written,
+    At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Ready, Recover, Scope, Sel,
+    SelKind, Service, Setting, Sought, Verb, Written,
 };
+use crate::lang::ast::Holed;
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
 
@@ -54,10 +55,16 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
             .iter()
             .map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))),
     );
-    out.block("defaults", &settings(&draft.defaults));
+    out.block("defaults", &settings(&draft.defaults, false));
     for block in &draft.verb_defaults {
         let head = format!("defaults {}", block.verb.verb());
-        out.block(&head, &settings(&block.settings));
+        out.block(&head, &settings(&block.settings, false));
+    }
+    for service in &draft.services {
+        out.block(
+            &format!("service {}", service.name.value),
+            &service_lines(service),
+        );
     }
     out.entries(draft, comments);
     out.risks(draft, comments);
@@ -300,11 +307,36 @@ fn head(condition: &Condition) -> String {
     }
 }
 
+/// Writes a command; beside services, the texts of their holes are holes.
+fn command(command: &Command, is_beside: bool) -> String {
+    if is_beside {
+        Holed::<Command>::beside_services(command.clone()).to_text()
+    } else {
+        command.to_text()
+    }
+}
+
+fn service_lines(service: &Service) -> Vec<String> {
+    let verbs = service
+        .verbs
+        .iter()
+        .flat_map(|verb| verb_lines(&verb.value, true));
+    let ready = service.ready.iter().map(|ready| match &ready.value {
+        Ready::Tcp(port) => format!("ready tcp {port}"),
+        Ready::File(path) => format!("ready file {}", quote_with_holes(path)),
+        Ready::Line(text) => format!("ready line {}", quote_with_holes(text)),
+        Ready::Run(run) => format!("ready run {}", command(run, true)),
+    });
+    let settings = settings(&service.settings, true);
+    verbs.chain(ready).chain(settings).collect()
+}
+
 fn check_lines(check: &Check) -> Vec<String> {
+    let is_beside = check.settings.iter().any(|s| s.value.row == Row::With);
     let verbs: Vec<String> = check
         .verbs
         .iter()
-        .flat_map(|v| verb_lines(&v.value))
+        .flat_map(|v| verb_lines(&v.value, is_beside))
         .collect();
     let Some(name) = &check.name else {
         return verbs;
@@ -325,16 +357,18 @@ fn check_lines(check: &Check) -> Vec<String> {
     lines.extend(
         verbs
             .into_iter()
-            .chain(settings(&check.settings))
+            .chain(settings(&check.settings, is_beside))
             .map(|line| format!("  {line}")),
     );
     lines.push("}".to_owned());
     lines
 }
 
-fn verb_lines(verb: &Verb) -> Vec<String> {
+fn verb_lines(verb: &Verb, is_beside: bool) -> Vec<String> {
     match verb {
-        Verb::Command(kind, command) => vec![format!("{} {}", kind.verb(), command.to_text())],
+        Verb::Command(kind, words) => {
+            vec![format!("{} {}", kind.verb(), command(words, is_beside))]
+        }
         Verb::Shell(text) => vec![format!("shell {text}")],
         Verb::Judge(question) => vec![format!("judge {}", quote(question))],
         Verb::File { path, assertions } => {
@@ -347,8 +381,9 @@ fn verb_lines(verb: &Verb) -> Vec<String> {
 }
 
 /// Sorts settings in the order of `lang::statement`.
-fn settings(list: &[At<Setting>]) -> Vec<String> {
-    sorted(list.iter().map(|s| setting(&s.value)), Context::Check)
+fn settings(list: &[At<Setting>], is_beside: bool) -> Vec<String> {
+    let lines = list.iter().map(|s| setting(&s.value, is_beside));
+    sorted(lines, Context::Check)
 }
 
 /// Sorts lines in the canonical order of their block; repeated ones by their text.
@@ -361,7 +396,7 @@ fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> 
     lines
 }
 
-fn setting(setting: &Setting) -> String {
+fn setting(setting: &Setting, is_beside: bool) -> String {
     let takes = setting.row.setting().takes;
     let rest = match &setting.value {
         Written::Flag => return setting.keyword().to_owned(),
@@ -373,6 +408,9 @@ fn setting(setting: &Setting) -> String {
         Written::Text(word) => word.clone(),
         Written::Texts(paths) if takes == Takes::Paths => strings(paths),
         Written::Texts(names) => words(names),
+        Written::Variable(name, value) if is_beside => {
+            Holed::<(String, Word)>::beside_services((name.clone(), value.clone())).to_text()
+        }
         Written::Variable(name, value) => to_text(&Env::from([(name.clone(), value.clone())]), &[]),
         Written::Codes(codes) => {
             let codes: Vec<String> = codes.iter().map(|c| c.value.to_string()).collect();
@@ -380,7 +418,7 @@ fn setting(setting: &Setting) -> String {
         }
         Written::Sels(items) => sels(items),
         Written::Report(format, glob) => format!("{format} {}", sel(glob)),
-        Written::Command(command) => command.to_text(),
+        Written::Command(words) => command(words, is_beside),
     };
     format!("{} {rest}", setting.keyword())
 }

@@ -5,7 +5,7 @@
 
 use super::statement::{Context, Statement};
 use crate::base::command::{Command, Piece};
-use crate::base::hole::Values;
+use crate::base::hole::{ServiceHole, Values, service_holes};
 use crate::base::span::{SourceId, Span};
 use crate::base::word::Word;
 use std::borrow::Cow;
@@ -135,6 +135,16 @@ pub enum HoledWord {
     Variable(String),
 }
 
+/// Returns the holes of services in a word.
+fn service_holes_of(word: &Word, of: &HoledWord) -> Vec<Hole> {
+    let text = word.as_str().unwrap_or_default();
+    let hole = |hole: ServiceHole<'_>| Hole {
+        word: of.clone(),
+        range: hole.range,
+    };
+    service_holes(text).map(hole).collect()
+}
+
 impl<T> Holed<T> {
     /// Takes what has no holes.
     pub fn whole(value: T) -> Self {
@@ -177,6 +187,26 @@ impl<T> Holed<T> {
 }
 
 impl Holed<Command> {
+    /// Takes a command that runs beside services: every text of a hole in it is one.
+    #[must_use]
+    pub fn beside_services(command: Command) -> Self {
+        let mut holes = Vec::new();
+        if let Command::Argv { env, pieces } = &command {
+            for (name, value) in env {
+                holes.extend(service_holes_of(value, &HoledWord::Variable(name.clone())));
+            }
+            for (n, piece) in pieces.iter().enumerate() {
+                if let Piece::Word(word) = piece {
+                    holes.extend(service_holes_of(word, &HoledWord::Piece(n)));
+                }
+            }
+        }
+        Self {
+            value: command,
+            holes,
+        }
+    }
+
     /// Returns the first hole whose name is like this, braces included.
     pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
         let Command::Argv { env, pieces } = &self.value else {
@@ -232,6 +262,16 @@ impl Holed<Command> {
 }
 
 impl Holed<(String, Word)> {
+    /// Takes a variable of what runs beside services: every text of a hole in it is one.
+    #[must_use]
+    pub fn beside_services((name, value): (String, Word)) -> Self {
+        let holes = service_holes_of(&value, &HoledWord::Variable(name.clone()));
+        Self {
+            value: (name, value),
+            holes,
+        }
+    }
+
     /// Returns the first hole whose name is like this, braces included.
     pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
         self.first_hole(is_wanted, |_| Some(&self.value.1))

@@ -146,7 +146,8 @@ fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
 
 impl Holed<Command> {
     /// Writes a command; one without holes in normal form, an unsupported one as it was written.
-    fn to_text(&self) -> String {
+    #[must_use]
+    pub fn to_text(&self) -> String {
         let Command::Argv { env, pieces } = &self.value else {
             return self.value.to_text().trim().to_owned();
         };
@@ -168,7 +169,9 @@ impl Holed<Command> {
 }
 
 impl Holed<(String, Word)> {
-    fn to_text(&self) -> String {
+    /// Writes an assignment.
+    #[must_use]
+    pub fn to_text(&self) -> String {
         let (name, value) = &self.value;
         format!(
             "{name}={}",

@@ -12,7 +12,7 @@ use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::matching::match_all;
-use crate::base::setting::{Row, Takes};
+use crate::base::setting::{Row, Takes, Value};
 use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::FailureCode;
@@ -104,9 +104,14 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     let fixes = fixes.iter().flat_map(|fixes| fixes.checks.iter());
     let fixes = fixes.filter(|c| mending.contains(c.id.as_str()) && may_apply(&tree, contract, c));
     let fixes: Vec<(&Check, Step)> = fixes.filter_map(|c| Some((c, step(c)?))).collect();
+    let beside = contract
+        .checks
+        .iter()
+        .filter(|c| may_apply(&tree, contract, c));
+    let beside = [fixes, services(beside)].concat();
     let started = programs::Started {
         checks: &checks,
-        fixes: &fixes,
+        beside: &beside,
     };
     if pure {
         programs::of_the_repository(&tree, &started, &mut sink);
@@ -127,6 +132,30 @@ fn may_apply(tree: &Tree<'_>, contract: &Contract, check: &Check) -> bool {
             _ => false,
         })
     })
+}
+
+/// Makes a step of each service that one of these checks runs beside, each once.
+fn services<'c>(checks: impl Iterator<Item = &'c Check>) -> Vec<(&'c Check, Step)> {
+    let mut known = BTreeSet::new();
+    let mut all = Vec::new();
+    for check in checks {
+        let with = match check.settings.get(&Row::With) {
+            Some(Value::Services(services)) => services.as_slice(),
+            _ => &[],
+        };
+        for service in with.iter().filter(|s| known.insert(s.name.as_str())) {
+            let step = Step {
+                argv: Some(service.argv.clone()),
+                command: service.command.clone(),
+                dir: service.dir.clone(),
+                env: service.env.clone(),
+                id: check.id.clone(),
+                ..Step::default()
+            };
+            all.push((check, step));
+        }
+    }
+    all
 }
 
 /// Makes the step that a check would start.

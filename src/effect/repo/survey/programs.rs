@@ -96,12 +96,12 @@ impl<'a> Tree<'a> {
 pub(super) struct Started<'a> {
     /// Checks, each with a step of it.
     pub(super) checks: &'a [(&'a Check, Step)],
-    /// What mends them, in the same form.
-    pub(super) fixes: &'a [(&'a Check, Step)],
+    /// What else is started for them, in the same form: what mends them, and services.
+    pub(super) beside: &'a [(&'a Check, Step)],
 }
 
 impl<'a> Started<'a> {
-    /// Returns all of it; of a fix that starts what its check starts, the check alone.
+    /// Returns all of it; where something else starts what its check starts, the check alone.
     fn all(&self) -> impl Iterator<Item = &'a (&'a Check, Step)> {
         let words: BTreeSet<(&str, Option<&[u8]>)> = self
             .checks
@@ -111,7 +111,9 @@ impl<'a> Started<'a> {
         let is_other = move |(check, step): &&(&Check, Step)| {
             !words.contains(&(check.id.as_str(), first_word(step)))
         };
-        self.checks.iter().chain(self.fixes.iter().filter(is_other))
+        self.checks
+            .iter()
+            .chain(self.beside.iter().filter(is_other))
     }
 }
 
