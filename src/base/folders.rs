@@ -71,7 +71,7 @@ impl FolderQuery {
         &self.with
     }
 
-    /// Returns how many `*` it has below a directory of this depth.
+    /// Returns how many `*` it has.
     #[must_use]
     pub fn stars(&self) -> usize {
         self.names.iter().filter(|name| name.is_none()).count()
