@@ -268,6 +268,15 @@ pub fn quote_literal(text: &str) -> Cow<'_, str> {
     quote_string(text)
 }
 
+/// Quotes the pattern of a line, which is full of braces: in `'…'`, if it can be.
+#[must_use]
+pub fn quote_pattern(text: &str) -> Cow<'_, str> {
+    if text.contains('\'') || text.chars().any(is_unsafe_to_show) {
+        return quote_with_holes(text).into();
+    }
+    Cow::Owned(format!("'{text}'"))
+}
+
 /// Writes a string of the language in which holes are to be filled.
 #[must_use]
 pub fn quote_with_holes(text: &str) -> String {

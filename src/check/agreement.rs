@@ -10,6 +10,7 @@ use super::Kind;
 use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::reading::{Finding, Level, Reading};
+use crate::base::inert::without_escapes;
 use crate::base::word::{and_more, count, visible};
 
 /// The most failed tests that are named.
@@ -249,8 +250,13 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         (Some(_), None) if exit == 0 && is_silent(evidence) => None,
         (Some(_), None) if is_silent(evidence) => Some("it wrote nothing".to_owned()),
         (Some(format), None) => Some(format!(
-            "nothing in its output is of the format `{}`",
-            visible(format.as_bytes())
+            "nothing in its output is of the format `{}`{}",
+            visible(format.as_bytes()),
+            if output.is_defined {
+                beginning(evidence)
+            } else {
+                String::new()
+            },
         )),
         (Some(_), Some(reading)) if tests && reading.tests.is_none() && least != Some(0) => {
             Some("nothing in its output shows that tests ran".to_owned())
@@ -263,6 +269,17 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         }
         _ => None,
     }
+}
+
+/// The first lines of an output of which none was read: what a pattern has to be held against.
+fn beginning(evidence: &Evidence) -> String {
+    let streams = [&evidence.stdout, &evidence.stderr].map(|stream| stream.head.as_bytes());
+    let lines = streams
+        .iter()
+        .flat_map(|bytes| bytes.split(|b| *b == b'\n'));
+    let lines = lines.map(|line| short(&without_escapes(&String::from_utf8_lossy(line))));
+    let first: Vec<String> = lines.filter(|line| !line.is_empty()).take(NAMED).collect();
+    format!("; it begins `{}`", first.join("`, `"))
 }
 
 /// A pass, with what is to be said of it.

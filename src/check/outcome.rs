@@ -245,6 +245,8 @@ pub struct Terms<'a> {
 pub struct Output<'a> {
     /// `format`, unless it is `auto`: what it says must be found.
     pub format: Option<&'a str>,
+    /// Whether the contract defines that format.
+    pub is_defined: bool,
     /// The most errors that are allowed (`max-errors`).
     pub max_errors: u64,
     /// The most warnings that are allowed (`max-warnings`); any number without.

@@ -19,7 +19,7 @@ pub const PROBLEMS_KEPT: usize = 20;
 pub const TEXT_KEPT: usize = 2048;
 
 /// The meaning of a recognised output.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reading {
     /// The number of errors, each counted once however often it is printed.

@@ -585,11 +585,22 @@ pub struct Recover {
 
 /// `vplan classify`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 said why; 2 usage.")]
+#[command(
+    after_help = "Exit codes: 0 said why, or what is read; 2 usage; with --read also 3 the contract is invalid."
+)]
 pub struct Classify {
     /// The command that failed.
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, required = true)]
-    pub command: OsString,
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        required_unless_present = "read"
+    )]
+    pub command: Option<OsString>,
+    /// Print what this format, of the contract or a built-in one, reads in standard input, in place of why a command
+    /// failed.
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["command", "previous", "Evidence"])]
+    pub read: Option<String>,
     /// A command that ran before it, in order (repeatable).
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub previous: Vec<OsString>,

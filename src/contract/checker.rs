@@ -10,6 +10,7 @@ use crate::base::index::Dense;
 use crate::base::service::Service;
 use crate::base::source::Sources;
 use crate::base::span::Place;
+use crate::check::definition::FormatDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub(super) struct Checker<'d> {
     pub(super) ids: Dense<CheckIndex, String>,
     pub(super) paths: Resolved,
     pub(super) services: Services,
+    /// The formats that the contract defines, by name.
+    pub(super) formats: BTreeMap<String, KnownFormat>,
     pub(super) sink: &'d mut Diagnostics,
 }
 
@@ -52,6 +55,17 @@ pub(super) struct DefinedService {
     pub(super) needs: Vec<Reference>,
     pub(super) place: Place,
     pub(super) inclusion: InclusionIndex,
+}
+
+/// A format that the contract defines.
+#[derive(Debug)]
+pub(super) struct KnownFormat {
+    /// Where its name is.
+    pub(super) place: Place,
+    /// What it says; `None` for one with an error.
+    pub(super) definition: Option<Arc<FormatDefinition>>,
+    /// Whether something names it.
+    pub(super) is_used: bool,
 }
 
 /// A check, with the place that names it.

@@ -15,6 +15,7 @@ use crate::base::setting::Row;
 use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::definition::{LineLevel, LineMeaning};
 use crate::check::request::Assertion;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,6 +85,8 @@ pub struct Draft {
     pub recover: Vec<At<Recover>>,
     /// The lines of all `gate` blocks.
     pub gate: Vec<At<Gate>>,
+    /// `format` blocks.
+    pub formats: Vec<Format>,
     /// `judge-with` statements.
     pub judge_with: Vec<At<Command>>,
     /// `expect` blocks.
@@ -515,6 +518,26 @@ pub enum Ready {
     Line(String),
     /// `run`: a command.
     Run(Command),
+}
+
+/// `format NAME { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Format {
+    /// The name.
+    pub name: At<String>,
+    /// Its lines, in file order.
+    pub lines: Vec<At<FormatLine>>,
+    /// Whether a line could not be read.
+    pub is_broken: bool,
+}
+
+/// A line of a `format` block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormatLine {
+    /// What a line of output says, the level of its finding, and how it looks.
+    Pattern(LineMeaning, Option<LineLevel>, At<String>),
+    /// The words of `{severity}` that mean a level.
+    Words(LineLevel, Vec<At<String>>),
 }
 
 /// `risk NAME tier N SEL…`

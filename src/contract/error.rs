@@ -114,6 +114,24 @@ codes! {
     /// `paths` definitions nested too deep or grown too large.
     PATHS_SIZE = "paths_size";
 
+    // Formats.
+    /// A `format` with the name of one that vplan knows by itself.
+    FORMAT_BUILT_IN = "format_built_in";
+    /// A hole that no line of a `format`, or not this one, has.
+    FORMAT_HOLE = "format_hole";
+    /// Two holes of a pattern without anything between them.
+    FORMAT_TOUCH = "format_touch";
+    /// A hole, or a word of `{severity}`, that is there twice.
+    FORMAT_TWICE = "format_twice";
+    /// A pattern without what its line is about, or a `format` without what a check needs of it.
+    FORMAT_LACKS = "format_lacks";
+    /// A finding whose level nothing says, or two things say.
+    FORMAT_LEVEL = "format_level";
+    /// A `format` with more lines than the cap.
+    FORMAT_SIZE = "format_size";
+    /// A `format` that no check uses.
+    FORMAT_UNUSED = "format_unused";
+
     // The base.
     /// A `base` that names no branch.
     BASE_BRANCH = "base_branch";

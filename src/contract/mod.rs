@@ -7,6 +7,7 @@ pub mod condition;
 pub mod draft;
 pub mod error;
 pub mod expect;
+mod format;
 pub mod import;
 mod order;
 mod policy;
@@ -30,11 +31,13 @@ use crate::base::path::RepoPath;
 use crate::base::setting::Settings;
 use crate::base::span::{Place, SourceId};
 use crate::base::vocabulary::RewriteRule;
+use crate::check::definition::FormatDefinition;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report};
 use draft::{Imported, Rows};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A contract without errors. Made by [`validate::validate`] only.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +48,8 @@ pub struct Contract {
     pub base: Option<String>,
     /// The folders that git ignores and a checkout of what is staged has as links: `linked`.
     pub linked: Vec<RepoPath>,
+    /// The formats that it defines or imports, by name.
+    pub formats: BTreeMap<String, Arc<FormatDefinition>>,
     /// The file, as a repository path, or `-`.
     pub path: String,
     /// The digest of its formatted, comment-free form.
@@ -188,6 +193,8 @@ pub struct Check {
     pub needs: Vec<CheckIndex>,
     /// `report`.
     pub report: Option<Report>,
+    /// The definition of its format, where the contract has it.
+    pub format_definition: Option<Arc<FormatDefinition>>,
     /// All other settings, as far as they say what does not hold anyway: `Check::value`.
     pub settings: Settings,
     /// What the blocks of imports change of it.

@@ -149,6 +149,7 @@ impl Values {
             tags: own.tags,
             needs: each_once(own.needs.iter().map(|n| &n.value)),
             report: own.report,
+            format_definition: None,
             changed: Vec::new(),
             settings: Settings::new(),
         };
@@ -505,6 +506,9 @@ impl Checker<'_> {
         Some(match (value, takes) {
             (Written::Number(n), Takes::Number { .. }) => Value::Number(self.limit(*n, place)),
             (Written::Number(ms), _) => Value::Number(*ms),
+            (Written::Text(text), Takes::Word { .. }) if row == Row::Format => {
+                self.format_named(text, place)?
+            }
             (Written::Text(text), Takes::Word { known, .. }) => {
                 self.check_word(word, text, place, known);
                 Value::Word(known.iter().find(|known| *known == text)?)

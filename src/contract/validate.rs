@@ -83,6 +83,7 @@ pub fn validate_within(
         names,
         paths: Resolved::default(),
         services: Services::default(),
+        formats: BTreeMap::new(),
         sink: &mut own,
     };
     let contract = checker.contract();
@@ -106,6 +107,7 @@ impl Checker<'_> {
         }
         self.resolve_paths();
         self.read_services();
+        self.read_formats();
         let conditions = self.conditions();
         let draft = self.draft;
         let all = std::iter::once((&draft.defaults, &draft.verb_defaults))
@@ -133,6 +135,7 @@ impl Checker<'_> {
             name: self.contract_name(),
             base: self.base(),
             linked: self.linked(),
+            formats: self.definitions(),
             path: self.draft.path.clone(),
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
             imports: self.draft.imported.clone(),
@@ -158,6 +161,7 @@ impl Checker<'_> {
         };
         self.report_unused_paths();
         self.report_unused_services();
+        self.report_unused_formats();
         // Whatever is missing above was reported, and then this value is not used.
         (!self.sink.has_errors()).then_some(contract)
     }
@@ -440,6 +444,7 @@ impl Checker<'_> {
                 let mut made = own.into_check(id, kind, body, defaults, &check.changed);
                 made.env.extend(assignments);
                 self.fill_in_services(&mut made, check);
+                made.format_definition = self.definition_for(&made, check);
                 Some(Check {
                     named,
                     inclusion: check.inclusion,

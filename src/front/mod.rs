@@ -13,6 +13,7 @@ pub mod verify_contract_json;
 pub mod vplan;
 mod vplan_change;
 mod vplan_service;
+mod vplan_format;
 pub mod vplan_test;
 mod vplan_value;
 

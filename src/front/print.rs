@@ -6,12 +6,12 @@ use crate::base::command::{Command, Env, to_text};
 use crate::base::setting::{Row, Takes};
 use crate::base::unit::show_duration;
 use crate::base::word::quote_literal as quote;
-use crate::base::word::{Word, quote_with_holes, visible};
+use crate::base::word::{Word, quote_pattern, quote_with_holes, visible};
 use crate::check::file::show;
 use crate::contract::ConditionIndex;
 use crate::contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Gate, Group, Limit, Ready, Recover, Scope, Sel,
-    SelKind, Service, Setting, Sought, Verb, Written,
+    At, Check, CheckEntry, Condition, Draft, FormatLine, Gate, Group, Limit, Ready, Recover, Scope,
+    Sel, SelKind, Service, Setting, Sought, Verb, Written,
 };
 use crate::lang::ast::Holed;
 use crate::lang::statement::{Context, Keyword, find};
@@ -127,6 +127,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         Gate::Propagate(word) => format!("propagate {word}"),
     };
     out.block("gate", &sorted(draft.gate.iter().map(gate), Context::Gate));
+    for format in &draft.formats {
+        let lines: Vec<String> = format.lines.iter().map(format_line).collect();
+        out.always_block(&format!("format {}", format.name.value), &lines);
+    }
     out.section(
         draft
             .judge_with
@@ -447,6 +451,23 @@ fn sought(all: &[Sought]) -> String {
         .iter()
         .map(|sought| quote(&sought.text.value).into_owned());
     texts.collect::<Vec<_>>().join(" ")
+}
+
+fn format_line(line: &At<FormatLine>) -> String {
+    match &line.value {
+        FormatLine::Words(level, list) => format!("{}s {}", level.word(), words(list)),
+        FormatLine::Pattern(says, None, pattern) => {
+            format!("{} {}", says.word(), quote_pattern(&pattern.value))
+        }
+        FormatLine::Pattern(says, Some(level), pattern) => {
+            format!(
+                "{} {} {}",
+                says.word(),
+                level.word(),
+                quote_pattern(&pattern.value)
+            )
+        }
+    }
 }
 
 fn strings(list: &[At<String>]) -> String {

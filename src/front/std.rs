@@ -32,6 +32,7 @@ macro_rules! shipped {
 
 shipped! {
     "docs" 1
+    "formats" 1
     "go" 1
     "make" 1
     "node" 1

@@ -237,6 +237,7 @@ impl Lowering<'_> {
                 }
             }
             Keyword::Defaults => self.defaults(node),
+            Keyword::FormatBlock => self.format(node),
             Keyword::Limits | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
                 for line in node.body.iter().flat_map(|b| &b.nodes) {
                     self.policy(line);
@@ -734,7 +735,6 @@ limits {
             ("exit 256", "bad_number", "256"),
             ("tier 3", "bad_number", "3"),
             ("severity fatal", "unknown_word", "fatal"),
-            ("format junitt", "unknown_word", "junitt"),
             ("report html \"a\"", "unknown_word", "html"),
             ("report junit \"!a\"", "excluding_glob", "\"!a\""),
             ("produces \"!a\"", "excluding_glob", "\"!a\""),

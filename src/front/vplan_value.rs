@@ -6,7 +6,7 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::hole::{Escape, Values as Holes, has_hole, holes};
 use crate::base::name::{is_pattern, is_reference};
 use crate::base::nearest::nearest;
-use crate::base::setting::Takes;
+use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, parse_size};
 use crate::base::vocabulary::ReportKind;
@@ -406,6 +406,10 @@ impl Values<'_> {
                 let text = self.text(first()?, Escape::Nothing);
                 let text = text.or_else(|| Some(self.as_word(first()?)?.value));
                 Written::Text(text?)
+            }
+            // A built-in one or one of a `format` block, which may be imported.
+            Takes::Word { .. } if row == Row::Format => {
+                Written::Text(self.as_word(first()?)?.value)
             }
             Takes::Word { known, .. } => Written::Text(self.one_of(first()?, known)?.to_owned()),
             Takes::Paths => Written::Texts(self.strings(node)),

@@ -8,7 +8,7 @@ use super::ast::{Arg, Ast, Holed, HoledWord, Node, Value};
 use super::statement::{Context, Item, Keyword, Slot};
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Piece, quote};
-use crate::base::word::{Word, quote_literal, quote_string, quote_with_holes};
+use crate::base::word::{Word, quote_literal, quote_pattern, quote_string, quote_with_holes};
 
 /// Writes a tree. For one that was read without errors, reading the result gives the same tree, up
 /// to spans, trivia and the order of settings; and writing it again gives the same text.
@@ -77,7 +77,10 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, in_each: bool, out: &mut String
             if !matches!(arg.value, Value::Mark("," | ":")) {
                 out.push(' ');
             }
-            write_arg(arg, in_each || takes_globs(node), out);
+            match &arg.value {
+                Value::Str { text, .. } if is_pattern(node) => out.push_str(&quote_pattern(text)),
+                _ => write_arg(arg, in_each || takes_globs(node), out),
+            }
         }
         if let Some(body) = &node.body {
             let in_each = in_each || node.statement.keyword == Keyword::Each;
@@ -109,6 +112,11 @@ fn takes_globs(node: &Node<'_>) -> bool {
             Slot::One(Item::Sel | Item::Glob) | Slot::Many(Item::Sel | Item::Glob)
         )
     })
+}
+
+/// Whether the string of a statement is the pattern of a line.
+pub(super) fn is_pattern(node: &Node<'_>) -> bool {
+    node.statement.contexts == [Context::Format]
 }
 
 fn indent(depth: usize, out: &mut String) {

@@ -5,14 +5,14 @@
 //! the next line, and the spelling of commands, which people copy into a shell: these stay.
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
-use super::format::is_sorted_block;
+use super::format::{is_pattern, is_sorted_block};
 use super::parse::{Caps, parse};
 use super::statement::Keyword;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::hole::has_hole;
 use crate::base::source::Source;
 use crate::base::span::{SourceId, Span};
-use crate::base::word::{quote_string, quote_with_holes};
+use crate::base::word::{quote_pattern, quote_string, quote_with_holes};
 use std::borrow::Cow;
 
 /// The result of laying out a text.
@@ -194,7 +194,7 @@ impl<'a> Writer<'a> {
         self.out.push_str(node.statement.word);
         let mut behind = node.keyword.end;
         for arg in &node.args {
-            self.arg(arg, behind, depth);
+            self.arg(node, arg, behind, depth);
             behind = arg.span.end;
         }
         let written = self.out.get(start..).unwrap_or_default();
@@ -257,8 +257,8 @@ impl<'a> Writer<'a> {
         self.blank = false;
     }
 
-    /// Writes an argument. `behind`: the end of the piece before it.
-    fn arg(&mut self, arg: &Arg<'_>, behind: usize, depth: usize) {
+    /// Writes an argument of a statement. `behind`: the end of the piece before it.
+    fn arg(&mut self, node: &Node<'_>, arg: &Arg<'_>, behind: usize, depth: usize) {
         match &arg.value {
             Value::Command(_) | Value::Assignment(_) => self.words(behind, depth),
             Value::Shell(_) => self.shell(behind, depth),
@@ -270,6 +270,9 @@ impl<'a> Writer<'a> {
                 };
                 let written = self.slice(arg.span);
                 let piece = match value {
+                    Value::Str { text, .. } if is_pattern(node) && !written.contains('\n') => {
+                        quote_pattern(text)
+                    }
                     // A string that goes on in the next line does so where its author wanted it to.
                     Value::Str {
                         text, holes: true, ..

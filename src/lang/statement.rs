@@ -35,6 +35,8 @@ pub enum Context {
     Recover,
     /// A `gate` block.
     Gate,
+    /// A `format` block.
+    Format,
     /// An `expect` block.
     Expect,
     /// A block that is not read, because its head is unknown.
@@ -60,6 +62,7 @@ impl Context {
             Context::Scope => "in a `scope` block",
             Context::Recover => "in a `recover` block",
             Context::Gate => "in a `gate` block",
+            Context::Format => "in a `format` block",
             Context::Expect => "in an `expect` block",
             Context::Unknown => "in this block",
         }
@@ -112,6 +115,8 @@ pub enum Slot {
     Each,
     /// When a service is ready.
     Ready,
+    /// The level of a finding, a bare word, or nothing.
+    Level,
     /// The rest of the line is text for a shell.
     Shell,
     /// `NAME=VALUE`
@@ -200,6 +205,7 @@ const LIMITS: &[Context] = &[Context::Limits];
 const SCOPE: &[Context] = &[Context::Scope];
 const RECOVER: &[Context] = &[Context::Recover];
 const GATE: &[Context] = &[Context::Gate];
+const FORMAT: &[Context] = &[Context::Format];
 const EXPECT: &[Context] = &[Context::Expect];
 
 const COMMAND: &[Slot] = &[Slot::Command];
@@ -213,6 +219,7 @@ const NUMBER: &[Slot] = &[Slot::One(Item::Word("a number"))];
 const TIER: &[Slot] = &[Slot::One(Item::Word("a tier"))];
 const DURATION: &[Slot] = &[Slot::One(Item::Word("a duration"))];
 const FLAG: &[Slot] = &[];
+const SEVERITIES: &[Slot] = &[Slot::Many(Item::Word("a word of `{severity}`"))];
 
 /// Returns the arguments of a setting.
 fn slots(setting: &Setting) -> &'static [Slot] {
@@ -285,6 +292,7 @@ statements! {
     Scope "scope" in TOP, takes FLAG, opens Some(Context::Scope), "scope {";
     Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
     Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
+    FormatBlock "format" in TOP, takes NAME, opens Some(Context::Format), "format NAME {";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
     Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
@@ -326,6 +334,17 @@ statements! {
         "on-exhausted fail";
     Propagate "propagate" in GATE, takes &[Slot::One(Item::Word("`downgrade`, `reset` or `off`"))], opens None,
         "propagate downgrade";
+
+    Finding "finding" in FORMAT, takes &[Slot::Level, Slot::One(Item::Str)], opens None,
+        "finding error '{file}:{line}: {message}'";
+    Heading "heading" in FORMAT, takes STR, opens None, "heading '{file}'";
+    Clean "clean" in FORMAT, takes STR, opens None, "clean 'TEXT'";
+    Passed "passed" in FORMAT, takes STR, opens None, "passed '{count} passed'";
+    Failed "failed" in FORMAT, takes STR, opens None, "failed '{count} failed'";
+    SkippedTests "skipped" in FORMAT, takes STR, opens None, "skipped '{count} skipped'";
+    Errors "errors" in FORMAT, takes SEVERITIES, opens None, "errors WORD …";
+    Warnings "warnings" in FORMAT, takes SEVERITIES, opens None, "warnings WORD …";
+    Notes "notes" in FORMAT, takes SEVERITIES, opens None, "notes WORD …";
 
     ExpectRole "role" in EXPECT, takes NAME, opens None, "role NAME";
     Changed "changed" in EXPECT, takes STRS, opens None, "changed \"PATH\" …";

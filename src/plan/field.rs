@@ -66,8 +66,6 @@ fields! {
     Option<u64>: Value::Number(n) => Some(n), |n| n.map_or(FieldValue::Nothing, FieldValue::Number);
     Option<String>: Value::Text(text) => Some(text),
         |text| text.as_deref().map_or(FieldValue::Nothing, FieldValue::Text);
-    Option<Open<FormatName>>: Value::Word(word) => Some(word.into()),
-        |word| word.as_deref().map_or(FieldValue::Nothing, FieldValue::Text);
     Severity: Value::Word(word) => if word == "warning" { Self::Warning } else { Self::Blocking },
         |severity| FieldValue::Text(match severity {
             Severity::Blocking => "blocking",
@@ -79,6 +77,26 @@ fields! {
         |services| if services.is_empty() { FieldValue::Nothing } else { FieldValue::Services(services) };
     Option<Selection>: Value::Selection(selection) => Some(selection),
         |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
+}
+
+impl Field for Option<Open<FormatName>> {
+    fn held(&self) -> FieldValue<'_> {
+        self.as_deref()
+            .map_or(FieldValue::Nothing, FieldValue::Text)
+    }
+
+    fn put(&mut self, value: Value) {
+        *self = match value {
+            Value::Word(word) => Some(word.into()),
+            // One that the contract defines.
+            Value::Text(name) => Some(name.as_str().into()),
+            _ => bug("a format with a value of another kind"),
+        };
+    }
+
+    fn clear(&mut self) {
+        *self = None;
+    }
 }
 
 impl Step {

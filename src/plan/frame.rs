@@ -324,6 +324,7 @@ pub fn without_contract() -> Contract {
         digest: Digest::of(b""),
         base: None,
         linked: Vec::new(),
+        formats: Default::default(),
         imports: Vec::new(),
         importers: [None].into_iter().collect(),
         checks: Dense::default(),

@@ -45,6 +45,7 @@ use crate::base::service::Service;
 use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
+use crate::check::definition::FormatDefinition;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
 use caveat::Caveat;
@@ -55,6 +56,7 @@ use request::RequestRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 crate::index!(StepIndex, "step", "Position of a step in its plan.");
 
@@ -315,6 +317,9 @@ pub struct Step {
     /// The format in which its output is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Open<FormatName>>,
+    /// How that reads lines, where the contract defines it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format_definition: Option<Arc<FormatDefinition>>,
     /// Its id, unique in the plan.
     pub id: String,
     /// `inputs`.

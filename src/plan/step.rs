@@ -123,6 +123,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         dir: check.dir.clone(),
         env: check.env.clone(),
         exit: check.exit.clone(),
+        format_definition: check.format_definition.clone(),
         id: check.id.clone(),
         pass_env: check.pass_env.clone(),
         report: check.report.clone(),

@@ -757,6 +757,7 @@ fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
     let output = Output {
         format: step.explicit_format().map(|f| &**f),
+        is_defined: step.format_definition.is_some(),
         max_errors: step.max_errors.unwrap_or(0),
         max_warnings: step.max_warnings,
         min_tests: step.min_tests,

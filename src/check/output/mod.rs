@@ -6,6 +6,7 @@
 //! prints is not the summary.
 
 mod beside;
+mod defined;
 pub mod reader;
 mod scan;
 mod together;
@@ -123,6 +124,12 @@ pub const ALL: &[Format] = &[
     gcc::FORMAT,
 ];
 
+/// Whether a name means a format that vplan knows by itself.
+#[must_use]
+pub fn is_built_in(name: &str) -> bool {
+    FormatName::parse(name).is_some() || ALL.iter().any(|format| format.id == name)
+}
+
 /// The formats that a name means for a kind of check.
 #[must_use]
 pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
@@ -141,6 +148,7 @@ pub fn guessed(argv: &[&str], kind: Kind) -> Expected {
     let written: Vec<_> = of_kind().filter(|f| f.is_written_by(&parts)).collect();
     let is_sure = !written.is_empty() && parts.iter().all(is_known);
     Expected {
+        defined: None,
         ran: written.iter().map(|f| f.id).collect(),
         formats: if is_sure {
             written

@@ -3,8 +3,10 @@
 
 use crate::base::vocabulary::FormatName;
 use crate::check::Kind;
+use crate::check::definition::FormatDefinition;
 use crate::check::reading::Reading;
 use crate::check::tool::Invocation;
+use std::sync::Arc;
 
 /// A format of output.
 pub struct Format {
@@ -43,6 +45,8 @@ pub struct Expected {
     pub is_sure: bool,
     /// The ids of the formats whose tools it is known to start.
     pub(super) ran: Vec<&'static str>,
+    /// The format that the contract defines, with its name; then it is the only one.
+    pub(super) defined: Option<(String, Arc<FormatDefinition>)>,
 }
 
 impl Expected {
@@ -53,7 +57,23 @@ impl Expected {
             formats,
             is_sure: true,
             ran: Vec::new(),
+            defined: None,
         }
+    }
+
+    /// The one that the contract defines.
+    #[must_use]
+    pub fn defined(name: &str, definition: &Arc<FormatDefinition>) -> Self {
+        Self {
+            defined: Some((name.to_owned(), Arc::clone(definition))),
+            ..Self::sure(Vec::new())
+        }
+    }
+
+    /// Whether output is read at all.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.defined.is_some() || !self.formats.is_empty()
     }
 }
 

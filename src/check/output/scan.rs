@@ -19,6 +19,8 @@ pub struct Scan {
     /// The formats that are no documents.
     of_lines: Vec<&'static Format>,
     plain: Readers,
+    /// The reader of the format that the contract defines, which is the only one then.
+    defined: Option<Box<dyn Reader>>,
     lanes: Vec<(String, Readers)>,
     /// The tools that the command starts, where they are not known.
     guess: Option<Echoed>,
@@ -159,13 +161,17 @@ impl Scan {
             ran: expected.ran.clone(),
             looked_at: 0,
         });
-        Self::of(expected, guess)
+        let mut scan = Self::of(expected, guess);
+        let defined = expected.defined.as_ref();
+        scan.defined = defined.map(|(name, definition)| super::defined::reader(name, definition));
+        scan
     }
 
     fn of(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
         Self {
             of_lines: formats.iter().copied().filter(|f| !f.is_document).collect(),
             plain: Readers::of(formats, guess.is_some()),
+            defined: None,
             lanes: Vec::new(),
             guess,
             bare: None,
@@ -208,6 +214,9 @@ impl Scan {
     fn feed(&mut self, stream: Stream, line: &[u8], may_fail: bool) {
         self.is_cut |= line.len() >= LINE_MOST;
         let line = plain(line);
+        if let Some(reader) = &mut self.defined {
+            return reader.line(stream, &line);
+        }
         // Terminal sequences may be within a word.
         let may_fail = self.guess.is_some() && (may_fail || matches!(line, Cow::Owned(_)));
         let fails = may_fail && reports_failure(&line);
@@ -246,6 +255,13 @@ impl Scan {
                 self.feed(stream, &partial.0, true);
             }
         }
+        if let Some(reader) = self.defined {
+            let mut reading = reader.finish()?;
+            if self.is_cut {
+                reading.leave_out(too_long());
+            }
+            return Some(reading);
+        }
         let guess = self.guess.take();
         let added = |a: &Format, b: &Format| {
             let ran = |format: &Format, echoed: &Echoed| echoed.ran.contains(&format.id);
@@ -276,10 +292,14 @@ impl Scan {
             ));
         }
         if self.is_cut {
-            reading.leave_out(format!("a line is longer than {} MiB", LINE_MOST >> 20));
+            reading.leave_out(too_long());
         }
         Some(reading)
     }
+}
+
+fn too_long() -> String {
+    format!("a line is longer than {} MiB", LINE_MOST >> 20)
 }
 
 /// The tools that run, as the output shows: `make` and package managers print the commands.

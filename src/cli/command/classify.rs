@@ -2,21 +2,27 @@
 
 use super::{command, format};
 use crate::base::index::Index as _;
+use crate::base::nearest::nearest;
 use crate::base::vocabulary::Exit;
-use crate::base::vocabulary::FailureCode;
+use crate::base::vocabulary::{FailureCode, FormatName};
+use crate::base::word::visible;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
+use crate::check::output::{self, Expected};
+use crate::check::reading::Reading;
 use crate::cli::args::{self, Classify, Format, Global};
 use crate::cli::request::read;
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::Site;
 use crate::engine::Failure;
+use crate::engine::failure::invalid;
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Plan, StepIndex};
 use crate::recover::{bare::bare_plan, classify, questions};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Signals by name, as `--signal` takes them.
 const SIGNALS: [&str; 17] = [
@@ -37,19 +43,43 @@ pub(super) struct ClassifyDocument {
     version: u32,
 }
 
-/// Prints the failure's code and what decided.
+/// What a format reads in an output.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReadDocument {
+    /// What is read; absent when nothing in the output is of the format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<Reading>,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// Prints the failure's code and what decided, or what a format reads.
 ///
 /// # Errors
 /// Evidence that cannot be read.
 pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Json])?;
+    if let Some(name) = &args.read {
+        let reading = reading(global, name)?;
+        terminal.print_json(&ReadDocument {
+            reading,
+            version: 1,
+        });
+        return Ok(Exit::Success.code());
+    }
     let site = global.engine().locate()?;
     let mut commands = args
         .previous
         .iter()
         .map(|p| command(p))
         .collect::<Result<Vec<_>, _>>()?;
-    commands.push(command(&args.command)?);
+    commands.extend(
+        args.command
+            .as_ref()
+            .map(|last| command(last))
+            .transpose()?,
+    );
     let plan = bare_plan(&commands);
     let last = StepIndex::new(commands.len() - 1);
     let facts = answer(&site, &plan, &questions(plan.step(last)));
@@ -61,6 +91,36 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
         version: 1,
     });
     Ok(Exit::Success.code())
+}
+
+/// Reads standard input by a format, a built-in one or one of the contract.
+fn reading(global: &Global, name: &str) -> Result<Option<Reading>, Failure> {
+    if let Some(known) = FormatName::parse(name) {
+        let formats = output::ALL.iter().filter(|f| f.names.contains(&known));
+        let formats: Vec<_> = formats.collect();
+        return Ok(output::read(&formats, &read(Path::new("-"))?, b""));
+    }
+    let engine = global.engine();
+    let loaded = engine.load_contract(&engine.locate()?)?;
+    let Some(contract) = &loaded.contract else {
+        return Err(invalid(loaded));
+    };
+    let Some(definition) = contract.formats.get(name) else {
+        let own = contract.formats.keys().map(String::as_str);
+        let known: Vec<&str> = FormatName::NAMES.iter().copied().chain(own).collect();
+        let message = format!("no format is called `{}`", visible(name.as_bytes()));
+        let help = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are: {}", known.join(" ")),
+        };
+        return Err(Failure::usage("vplan::usage::read", message).help(help));
+    };
+    let expected = Expected::defined(name, definition);
+    Ok(output::read_expected(
+        &expected,
+        &read(Path::new("-"))?,
+        b"",
+    ))
 }
 
 /// Answers questions for a plan that no request made.

@@ -477,6 +477,8 @@ fn put_together(
             for condition in &draft.conditions {
                 main.conditions.push(scope.condition(condition));
             }
+            main.formats
+                .extend(draft.formats.iter().map(|f| scope.format(f)));
         }
         let part = draft.entries.iter().take(to.entries).skip(from.entries);
         main.entries.extend(part.map(|e| scope.entry(e)));

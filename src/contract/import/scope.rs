@@ -5,9 +5,10 @@ use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::setting::{Row, Takes};
 use crate::base::span::{Place, SourceId};
+use crate::check::output::is_built_in;
 use crate::contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence,
-    Service, Setting, Sought, Verb, VerbDefaults, Written,
+    At, Check, CheckEntry, Condition, Draft, Format, Group, Inclusion, Paths, Risk, Sel, SelKind,
+    Sequence, Service, Setting, Sought, Verb, VerbDefaults, Written,
 };
 use crate::contract::{ConditionIndex, InclusionIndex};
 
@@ -196,6 +197,13 @@ impl Scope {
         }
     }
 
+    pub(super) fn format(&self, format: &Format) -> Format {
+        Format {
+            name: self.name(&format.name),
+            ..format.clone()
+        }
+    }
+
     pub(super) fn condition(&self, condition: &At<Condition>) -> At<Condition> {
         let value = match &condition.value {
             // The roles of a request are the same everywhere.
@@ -275,6 +283,9 @@ impl Scope {
             (Written::Text(path), Takes::Path) => Written::Text(self.path(path)),
             (Written::Texts(paths), Takes::Paths) => Written::Texts(self.paths_of(paths)),
             (Written::Texts(names), Takes::References) => Written::Texts(self.names(names)),
+            (Written::Text(name), _) if row == Row::Format && !is_built_in(name) => {
+                Written::Text(format!("{}{name}", self.namespace))
+            }
             (Written::Sels(sels), _) => Written::Sels(self.sels(sels)),
             (Written::Report(format, sel), _) => Written::Report(format.clone(), self.sel(sel)),
             // What is `exclusive` is a thing outside of the contract, a port or a database: two

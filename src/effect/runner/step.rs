@@ -493,13 +493,14 @@ fn formats(step: &Step) -> Expected {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Expected::sure(Vec::new());
     }
-    match step.explicit_format() {
-        Some(name) => Expected::sure(
+    match (step.explicit_format(), &step.format_definition) {
+        (Some(name), Some(definition)) => Expected::defined(name, definition),
+        (Some(name), None) => Expected::sure(
             name.known()
                 .map(|name| named(name, step.kind))
                 .unwrap_or_default(),
         ),
-        None => with_words(step, |words| guessed(words, step.kind)),
+        (None, _) => with_words(step, |words| guessed(words, step.kind)),
     }
 }
 

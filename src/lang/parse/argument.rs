@@ -133,6 +133,15 @@ impl<'a> Parser<'a> {
                         ..
                     })
                 ) => {}
+            Slot::Level
+                if !matches!(
+                    tokens.peek(),
+                    Some(Token {
+                        kind: Kind::Word(_),
+                        ..
+                    })
+                ) => {}
+            Slot::Level => self.one(Item::Word("a level"), statement, keyword, tokens, parts),
             Slot::Maybe(item) => self.one(item, statement, keyword, tokens, parts),
             Slot::Many(item) | Slot::Any(item) => {
                 self.one(item, statement, keyword, tokens, parts);

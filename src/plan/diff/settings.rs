@@ -235,11 +235,26 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
                 let verb = "taken for \"does not apply\"";
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
+            Row::Format => found.extend(setting(row, old, new).or_else(|| definition(old, new))),
             // These two are compared where they apply.
             Row::Tier | Row::Needs => {}
             row => found.extend(setting(row, old, new)),
         }
     }
+}
+
+/// Compares the definitions of one format.
+fn definition(old: &Check, new: &Check) -> Option<Finding> {
+    if old.format_definition == new.format_definition {
+        return None;
+    }
+    let name = text_of(Row::Format.setting(), new.value(Row::Format).as_deref());
+    let what = format!("format {name} is defined otherwise");
+    Some(finding(
+        Undecided,
+        what,
+        "its output is read in another way",
+    ))
 }
 
 /// Compares a setting of which the table says when it is weaker.

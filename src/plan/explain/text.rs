@@ -73,7 +73,17 @@ pub fn settings(step: &Step) -> Vec<String> {
                 let [format, glob] = [&*r.format, r.glob.text()].map(|t| visible(t.as_bytes()));
                 format!("{word} {format} {glob}")
             }),
-            row => setting(row.setting(), step.held(row)),
+            row => {
+                setting(row.setting(), step.held(row)).map(|said| match &step.format_definition {
+                    Some(definition) if row == Row::Format => {
+                        format!(
+                            "{said} by {} of the contract",
+                            count(definition.lines.len() as u64, "pattern")
+                        )
+                    }
+                    _ => said,
+                })
+            }
         });
     }
     parts

@@ -55,8 +55,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => command::baseline::BaselineDocument, command::baseline::RecordedDocument;
     Written "check" ["check"] "what is wrong with a contract"
         => command::check::CheckDocument<'static>;
-    Written "classify" ["classify"] "why a command failed"
-        => command::classify::ClassifyDocument;
+    Written "classify" ["classify"] "why a command failed, or what a format reads"
+        => command::classify::ClassifyDocument, command::classify::ReadDocument;
     Written "details" ["details"] "what each check of a recorded run did, and why it was there"
         => command::details::DetailsDocument;
     Written "definitions" ["explain"] "the definitions of a contract: where they stand, when they apply, what imports change"

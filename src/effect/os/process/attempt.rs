@@ -357,7 +357,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
     ];
     let scan = what
         .formats
-        .filter(|formats| !formats.is_empty())
+        .filter(|formats| formats.reads())
         .map(Scan::expecting);
     let capture = Capture::new(
         what.log.clone(),
