@@ -901,6 +901,68 @@ const EXAMPLES: &[Example] = &[
         labels: &[("2", "tier 2 is reserved for the run's end")],
     },
     Example {
+        text: "format eslint {\n  finding error '{message}'\n}\ncheck a: true\n",
+        code: "contract::format_built_in",
+        message: "`eslint` is a format that vplan knows by itself",
+        help: Some("call it `own-eslint`, and say so in the checks that use it"),
+        labels: &[("eslint", "this name is taken")],
+    },
+    Example {
+        text: "format own {\n  finding '{file}: {sev} {message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        code: "contract::format_hole",
+        message: "no hole of a format is called `{sev}`",
+        help: Some("replace `{sev}` by `{severity}`"),
+        labels: &[("'{file}: {sev} {message}'", "did you mean `{severity}`?")],
+    },
+    Example {
+        text: "format own {\n  heading '{file}'\n  finding warning '{}{line}:{column} {message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        code: "contract::format_touch",
+        message: "`{}` and `{line}` touch",
+        help: Some("put the text that stands between them, a blank perhaps"),
+        labels: &[(
+            "'{}{line}:{column} {message}'",
+            "where the first ends cannot be told",
+        )],
+    },
+    Example {
+        text: "format own {\n  passed '{count} passed, {count} more'\n}\ncheck a {\n  test x\n  format own\n}\n",
+        code: "contract::format_twice",
+        message: "`{count}` stands in the pattern twice",
+        help: Some("write `{}` in place of the `{count}` that does not count"),
+        labels: &[("'{count} passed, {count} more'", "a line says it once")],
+    },
+    Example {
+        text: "format own {\n  finding error '{file}: {message}'\n}\ncheck a {\n  test x\n  format own\n}\n",
+        code: "contract::format_lacks",
+        message: "the format `own` has no `passed`, which a `test` needs",
+        help: Some("add a line `passed '{count} passed'` to it, or name another format"),
+        labels: &[("format own", "used here"), ("own", "defined here")],
+    },
+    Example {
+        text: "format own {\n  finding '{file}: {message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        code: "contract::format_level",
+        message: "nothing says of which level the finding is",
+        help: Some("write `finding error '{file}: {message}'`"),
+        labels: &[(
+            "finding '{file}: {message}'",
+            "neither a level nor `{severity}`",
+        )],
+    },
+    Example {
+        text: "format own {\n  finding error '{message}'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'x'\n  clean 'last'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        code: "contract::format_size",
+        message: "the format has 33 lines, 32 are the most",
+        help: Some("`{}` stands for whatever differs between lines that say the same"),
+        labels: &[("clean 'last'", "the first one too many")],
+    },
+    Example {
+        text: "format own {\n  finding error '{file}: {message}'\n}\ncheck a: true\n",
+        code: "contract::format_unused",
+        message: "the format `own` is never used",
+        help: Some("write `format own` into a check, or remove the block"),
+        labels: &[("own", "no check names it")],
+    },
+    Example {
         text: "paths p = \"a\"\ncheck a: true\n",
         code: "contract::unused_paths",
         message: "`paths p` is never used",
@@ -1325,6 +1387,77 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
             ("contract::each_name", "a-{p}"),
             ("contract::each_name", "a-{p}"),
         ],
+    ),
+    (
+        "format own {\n  finding error '{file}: x'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[("contract::format_lacks", "'{file}: x'")],
+    ),
+    (
+        "format own {\n  heading 'x'\n  finding error '{message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[("contract::format_lacks", "'x'")],
+    ),
+    (
+        "format own {\n  passed 'x'\n  failed '{count} {name}'\n  skipped ''\n}\ncheck a {\n  test x\n  format own\n}\n",
+        &[
+            ("contract::format_lacks", "'x'"),
+            ("contract::format_lacks", "'{count} {name}'"),
+            ("contract::format_lacks", "''"),
+        ],
+    ),
+    (
+        "format own {\n  finding error '{severity} {message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[(
+            "contract::format_level",
+            "finding error '{severity} {message}'",
+        )],
+    ),
+    (
+        "format own {\n  finding '{severity} {message}'\n  errors E F\n  warnings E W W\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[
+            ("contract::format_twice", "E"),
+            ("contract::format_twice", "W"),
+        ],
+    ),
+    (
+        "format own {\n  clean '{count} x'\n  finding error '{message} {name}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[
+            ("contract::format_hole", "'{count} x'"),
+            ("contract::format_hole", "'{message} {name}'"),
+        ],
+    ),
+    (
+        "format own {\n  clean 'x'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[("contract::format_lacks", "format own")],
+    ),
+    (
+        "format own {\n  errors E\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[("contract::format_lacks", "own")],
+    ),
+    (
+        "format own {\n  clean 'x'\n}\nformat own {\n  finding error '{message}'\n}\ncheck a: true\n",
+        &[
+            ("contract::format_unused", "own"),
+            ("contract::duplicate_name", "own"),
+        ],
+    ),
+    (
+        "format own {\n  finding fatal '{message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        &[("lang::unknown_word", "fatal")],
+    ),
+    (
+        "format own {\n  finding error \"{message} {file}\"\n}\ncheck a {\n  lint x\n  format owm\n}\n",
+        &[
+            ("contract::format_unused", "own"),
+            ("contract::unknown_word", "format owm"),
+        ],
+    ),
+    (
+        "format go-build {\n  finding error '{message}'\n}\ncheck a: true\n",
+        &[("contract::format_built_in", "go-build")],
+    ),
+    (
+        "each p in a b {\n  format own-{p} {\n    clean 'x'\n  }\n  check {p}: b\n}\n",
+        &[("lang::each_holds", "format")],
     ),
     ("check tag:x: true\n", &[("lang::bad_name", "tag:x")]),
     ("check test-*: true\n", &[("lang::bad_name", "test-*")]),

@@ -7,7 +7,10 @@ use crate::support::{Project, Ran};
 use std::path::Path;
 use std::process::Command;
 
-const NAMES: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
+const NAMES: [&str; 7] = ["docs", "formats", "go", "make", "node", "python", "rust"];
+
+/// Those that hold checks: all but the formats, which `tests/formats.rs` holds against output.
+const OF_CHECKS: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
 
 /// Those of which there is a second version.
 const TWICE: [&str; 2] = ["python", "rust"];
@@ -164,6 +167,11 @@ fn published_versions_never_change() {
             "sha256:a3fbd74a05f28025c4a0fa18a181bb3422a74ecf30a87248fa3db950bf09d87d",
         ),
         (
+            "formats",
+            1,
+            "sha256:15a44a37be7a204ee471ce5aa20a91bc2c5d15f52605f1edb4d836e1c482fd82",
+        ),
+        (
             "go",
             1,
             "sha256:b5022818fa006f937f2547c288612f8ad13004f9b84c88d95db814ded4c0f4a4",
@@ -268,7 +276,7 @@ fn every_version_is_pinned_and_described() {
 
 #[test]
 fn every_std_contract_is_valid_and_explained() {
-    for name in NAMES {
+    for name in OF_CHECKS {
         let project = tree(name);
         let checked = project.run(&["check", "--format", "json"]);
         checked.exits(0);
@@ -316,7 +324,7 @@ fn they_are_listed_and_printed() {
 /// root.
 #[test]
 fn with_as_and_at() {
-    for name in NAMES {
+    for name in OF_CHECKS {
         let imports = format!(
             "vplan 1\nimport \"std:{name}@{n}\" as top\nimport \"std:{name}@{n}\" as low at \"a/b c\"\n",
             n = version(name)

@@ -591,6 +591,7 @@ fn top() -> impl Strategy<Value = Line> {
         Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
         Just(("defaults test", vec!["timeout 3s", "tags a b"])),
     ];
+    let policy = prop_oneof![4 => policy.boxed(), 1 => format_block().boxed()];
     prop_oneof![
         3 => entry(),
         1 => service(),
@@ -601,6 +602,24 @@ fn top() -> impl Strategy<Value = Line> {
             free: true,
         }),
     ]
+}
+
+/// The lines of a `format` block; they need not fit each other.
+fn format_block() -> impl Strategy<Value = (&'static str, Vec<&'static str>)> {
+    let line = select(vec![
+        "finding '{file}:{line}:{column}: {severity}: {code}: {message}'",
+        "finding error '{file} - {message}'",
+        "finding note \"it's {}\"",
+        "heading '== {file}'",
+        "clean 'all  is well'",
+        "passed '{count} passed'",
+        "failed '\u{2716} {name}'",
+        "skipped '{count} \"skipped\"'",
+        "errors E F",
+        "warnings W",
+        "notes N I",
+    ]);
+    vec(line, 1..6).prop_map(|lines| ("format own", lines))
 }
 
 /// A contract without errors of syntax; what it says need not make sense.

@@ -111,6 +111,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let output =
         (limits, sources).prop_map(|((max_errors, max_warnings, min_tests), (named, report))| {
             Output {
+                is_defined: false,
                 format: named.then_some("words"),
                 max_errors,
                 max_warnings,
