@@ -32,6 +32,7 @@ mod faults;
 mod fix;
 mod fmt;
 mod folders;
+mod formats;
 mod frozen;
 mod gate;
 mod golden;
