@@ -12,8 +12,8 @@ pub mod tree;
 pub mod verify_contract_json;
 pub mod vplan;
 mod vplan_change;
-mod vplan_service;
 mod vplan_format;
+mod vplan_service;
 pub mod vplan_test;
 mod vplan_value;
 
