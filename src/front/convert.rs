@@ -418,6 +418,7 @@ fn essence(contract: &Contract) -> Contract {
         (risk.line, risk.place) = (0, Place::default());
     }
     plain.sequences.iter_mut().for_each(|s| s.line = 0);
+    plain.services.values_mut().for_each(|s| s.line = 0);
     plain
         .roles
         .values_mut()
