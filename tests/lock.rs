@@ -945,7 +945,7 @@ fn a_branch_is_pinned_and_moves_when_it_is_asked_to() {
     // The branch moves; nobody asked.
     let stronger = format!("{SHARED}check more: true\n");
     setup.project.write("../remote/shared.vplan", &stronger);
-    let first = std::mem::replace(&mut setup.revision, String::new());
+    let first = std::mem::take(&mut setup.revision);
     setup.revision = setup.commit_remote();
     let pinned = setup.project.read(LOCK);
     setup.lock().exits(0).never_says("moved");

@@ -98,6 +98,7 @@ pub fn newest(name: &str) -> Option<&'static Shipped> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::error::NO_CHECKS;
     use crate::contract::validate::validate;
 
     #[test]
@@ -116,8 +117,11 @@ mod tests {
                 "what is shipped stands alone, or this test reads its imports"
             );
             let contract = validate(&draft, &sources, &mut sink);
+            // One that only has formats has nothing to run.
+            let has_checks = draft.formats.is_empty();
+            sink.retain(|found| has_checks || found.code != NO_CHECKS);
             assert!(sink.is_empty(), "{}: {sink:?}", shipped.name);
-            assert!(!contract.unwrap().checks.is_empty());
+            assert_eq!(!contract.unwrap().checks.is_empty(), has_checks);
             assert!(
                 !shipped.description().is_empty(),
                 "{} says what it is for",
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_commands_of_an_import() {
-        for shipped in SHIPPED {
+        for shipped in SHIPPED.iter().filter(|shipped| shipped.name != "formats") {
             let import = format!("std:{}@{}", shipped.name, shipped.version);
             assert!(!commands(&import).is_empty(), "{import}");
         }

@@ -38,8 +38,6 @@ impl Foreign {
     /// context.
     fn is_about(self, context: Context) -> bool {
         match context {
-            Context::Change => self.advice == Word("without"),
-            _ if self.advice == Word("without") => context == Context::Override,
             Context::Top
             | Context::Group
             | Context::Check
@@ -71,6 +69,9 @@ fn has(words: &str, word: &str) -> bool {
 #[must_use]
 pub fn find(word: &str, context: Context) -> Option<Foreign> {
     let plain = plain(word)?;
+    if matches!(context, Context::Change | Context::Override) && has(TAKEN_OUT.words, &plain) {
+        return Some(TAKEN_OUT);
+    }
     let mut rows = FOREIGN.iter().copied();
     rows.find(|row| row.is_about(context) && has(row.words, &plain))
 }
@@ -123,6 +124,12 @@ const fn row(words: &'static str, advice: Advice) -> Foreign {
 
 use Advice::{Around, Line, No, Timeout, Word, Write};
 
+/// What takes a check, or a setting, out of what an import brings.
+const TAKEN_OUT: Foreign = row(
+    "except exclude unset remove drop disable omit delete",
+    Word("without"),
+);
+
 /// The files of a condition, for all tools that list them beside a command.
 const FILES: Advice = Around(
     "put the check into a block: `whenChangedAny \"GLOB\" … {`; in its command, `{changed}` stands for the changed files",
@@ -170,10 +177,6 @@ const INPUT: Advice = No("a check gets no keyboard and no standard input");
 
 /// The table.
 pub const FOREIGN: &[Foreign] = &[
-    row(
-        "except exclude unset remove drop disable omit delete",
-        Word("without"),
-    ),
     // GitHub Actions
     row("if when condition rules onlyif runif", WHEN),
     row("else elif elseif otherwise", ELSE),

@@ -57,10 +57,10 @@ pub(super) const ALL: &[Kind] = documents! {
         => command::check::CheckDocument<'static>;
     Written "classify" ["classify"] "why a command failed, or what a format reads"
         => command::classify::ClassifyDocument, command::classify::ReadDocument;
+    Written "definitions" [] "what `explain --checks` prints: the definitions of a contract, their places, conditions and rows"
+        => plan::explain::checks::Definitions;
     Written "details" ["details"] "what each check of a recorded run did, and why it was there"
         => command::details::DetailsDocument;
-    Written "definitions" ["explain"] "the definitions of a contract: where they stand, when they apply, what imports change"
-        => plan::explain::checks::Definitions;
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
