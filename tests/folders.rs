@@ -417,6 +417,82 @@ fn a_comparison_has_the_folders_of_each_side_and_one_that_is_new() {
         .never_says("new-folder");
 }
 
+#[test]
+fn whatever_a_gone_folder_made_is_named() {
+    let project = packages(&["a", "b"]);
+    project.write(
+        "contracts/package.vplan",
+        "vplan 1\nwhenChangedAny \"**\" {\n  check unit: true\n}\n",
+    );
+    // Checks of an imported file.
+    let contract = "vplan 1\neach pkg in-folders \"packages/*\" {\n  import \"package.vplan\" as {pkg} at \"packages/{pkg}\"\n}\ncheck own: true\n";
+    project.write(MAIN, contract);
+    let base = project.commit("imports");
+    project.pushed(&base).remove("packages/b");
+    let gone = project.run(&["run", "--require", "full"]);
+    gone.exits(44);
+    project
+        .run(&["explain"])
+        .says("gone with packages/b: b/unit");
+    // Checks of a block inside.
+    project.git(&["checkout", "-q", "."]);
+    let contract = "vplan 1\neach pkg in-folders \"packages/*\" {\n  each sub in-folders \"packages/{pkg}/*\" {\n    check t-{pkg}-{sub}: true\n  }\n}\n";
+    project.write(MAIN, contract);
+    for name in ["a", "b"] {
+        project.write(format!("packages/{name}/sub/x"), "x");
+    }
+    let base = project.commit("inside");
+    project.pushed(&base).remove("packages/b");
+    project.run(&["run", "--require", "full"]).exits(44);
+    project
+        .run(&["explain"])
+        .says("gone with packages/b: t-b-sub");
+    let plan = project.run(&["plan", "--format", "json"]).json();
+    let facts = plan["facts"].to_string();
+    assert!(facts.contains("base-folders:packages/*"), "{facts}");
+    // Compared with itself, with a folder that is new in every block.
+    project.git(&["checkout", "-q", "."]);
+    project.write("old.vplan", contract);
+    project
+        .run(&["diff", "old.vplan", "old.vplan"])
+        .exits(0)
+        .says("mean the same");
+    // Two blocks with one name: each check goes with its own folder.
+    let contract = "vplan 1\neach pkg in-folders \"packages/*\" {\n  check t-{pkg}: true\n}\neach pkg in-folders \"apps/*\" {\n  check app-{pkg}: true\n}\n";
+    project.write(MAIN, contract);
+    for name in ["a", "b"] {
+        project.write(format!("apps/{name}/x"), "x");
+    }
+    let base = project.commit("two blocks");
+    project.pushed(&base).remove("packages/b").remove("apps/b");
+    project
+        .run(&["explain"])
+        .says("gone with apps/b: app-b")
+        .says("gone with packages/b: t-b");
+}
+
+#[test]
+fn a_folder_with_the_name_of_one_that_is_new_is_a_folder() {
+    let project = packages(&["new-folder", "a"]);
+    project.git(&["rm", "-qr", "packages/new-folder"]);
+    let found = project.run(&["diff", "--base", "HEAD"]);
+    found.exits(45).says("check `test-new-folder`: removed");
+}
+
+#[test]
+fn a_test_that_lacks_a_folder_of_an_import_says_which() {
+    let project = packages(&["a", "b"]);
+    project.write("contracts/package.vplan", "vplan 1\ncheck unit: true\n");
+    project.write(
+        MAIN,
+        "vplan 1\neach pkg in-folders \"packages/*\" {\n  import \"package.vplan\" as {pkg} at \"packages/{pkg}\"\n}\nexpect \"x\" {\n  changed \"packages/a/x\"\n  skips b/unit\n}\n",
+    );
+    project
+        .run(&["test"])
+        .exits(3)
+        .warns("add `exists \"packages/b\"`");
+}
+
 proptest! {
     #![proptest_config(config(512))]
 

@@ -93,6 +93,23 @@ impl FolderQuery {
         RepoPath::from_exact(file.as_bytes().get(..end.checked_sub(1)?)?)
     }
 
+    /// Returns the folders that there are, by the names of the folders in a folder.
+    pub fn on_disk(&self, list: impl Fn(&RepoPath) -> Vec<Vec<u8>>) -> BTreeSet<RepoPath> {
+        let mut found = BTreeSet::from([RepoPath::root()]);
+        for name in &self.names {
+            let below = |dir: &RepoPath| -> Vec<RepoPath> {
+                let names = match name {
+                    Some(name) => vec![name.clone()],
+                    None => list(dir),
+                };
+                let join = |name: Vec<u8>| dir.join(&name).ok();
+                names.into_iter().filter_map(join).collect()
+            };
+            found = found.iter().flat_map(below).collect();
+        }
+        found
+    }
+
     /// Returns the names that the `*` stand for in a folder of this glob.
     pub fn values<'f>(&self, folder: &'f RepoPath) -> impl Iterator<Item = &'f [u8]> {
         let pairs = self.names.iter().zip(folder.segments());

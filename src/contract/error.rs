@@ -128,6 +128,8 @@ codes! {
     /// A finding whose level nothing says, or two things say.
     FORMAT_LEVEL = "format_level";
     /// A `format` with more lines than the cap.
+    FORMAT_ANY = "format_any";
+    /// More lines than a format may have.
     FORMAT_SIZE = "format_size";
     /// A `format` that no check uses.
     FORMAT_UNUSED = "format_unused";

@@ -2,7 +2,6 @@
 //! the folders that the test mentions, so that no answer depends on what the repository has.
 
 use super::failure::{Failure, load_failed};
-use super::folders::is_of;
 use super::place::Engine;
 use crate::base::change::{Status, split_status};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -61,7 +60,7 @@ impl Engine<'_> {
             let both: Vec<draft::Expect> = twice.into_iter().chain([draft]).cloned().collect();
             let mut expects = validate_tests(&both, &of_case, sources, &mut found);
             for mut message in found.sorted() {
-                name_folder(&mut message, contract, sources);
+                self.name_folder(site, &mut message, (contract, draft, sources));
                 sink.push(message);
             }
             if let Some(expect) = expects
@@ -75,6 +74,43 @@ impl Engine<'_> {
             }
         }
         Ok(cases)
+    }
+
+    /// Says how a test mentions the folder of a check that it does not know.
+    fn name_folder(
+        &self,
+        site: &Site,
+        message: &mut Diagnostic,
+        (contract, draft, sources): (&Contract, &draft::Expect, &Sources),
+    ) {
+        let place = message.labels.first().map(|label| label.place);
+        let source = place.and_then(|place| sources.get(place.source).zip(Some(place)));
+        let name = source.map(|(source, place)| source.slice(place.span));
+        let check = contract
+            .checks
+            .iter()
+            .find(|check| Some(check.id.as_str()) == name);
+        let Some(check) = check.filter(|_| message.code == UNKNOWN_CHECK) else {
+            return;
+        };
+        // The folder whose name is in that of the check, and with which there is one.
+        let folders = contract.folders.values().flatten();
+        let mut folders = folders.filter(|folder| {
+            std::str::from_utf8(folder.name()).is_ok_and(|name| check.id.contains(name))
+        });
+        let makes = |folder: &&RepoPath| {
+            let mut paths = mentioned(draft);
+            paths.insert((*folder).clone());
+            let with = self.with_folders(site, &paths);
+            with.is_ok_and(|with| with.checks.iter().any(|c| c.id == check.id))
+        };
+        if let Some(folder) = folders.find(makes) {
+            message.message = format!(
+                "`{}` is of a folder that the test does not mention",
+                check.id
+            );
+            message.help = Some(format!("add `exists \"{folder}\"` to the test"));
+        }
     }
 
     /// Reads the contract as it would be with these paths alone.
@@ -113,34 +149,4 @@ fn mentioned(draft: &draft::Expect) -> BTreeSet<RepoPath> {
         }
     }
     paths
-}
-
-/// Says how a test mentions the folder of a check that it does not know.
-fn name_folder(message: &mut Diagnostic, contract: &Contract, sources: &Sources) {
-    let Some(place) = message.labels.first().map(|label| label.place) else {
-        return;
-    };
-    if message.code != UNKNOWN_CHECK {
-        return;
-    }
-    let name = sources
-        .get(place.source)
-        .map(|source| source.slice(place.span));
-    let check = contract
-        .checks
-        .iter()
-        .find(|check| Some(check.id.as_str()) == name);
-    let Some(check) = check else { return };
-    let mut folders = contract
-        .folders
-        .iter()
-        .flat_map(|(query, found)| found.iter().map(move |folder| (query, folder)));
-    let its = folders.find(|(query, folder)| is_of(contract, check, query, folder));
-    if let Some((_, folder)) = its {
-        message.message = format!(
-            "`{}` is of a folder that the test does not mention",
-            check.id
-        );
-        message.help = Some(format!("add `exists \"{folder}\"` to the test"));
-    }
 }

@@ -3,22 +3,20 @@
 use super::baseline::{damaged, failed};
 use super::failure::{Failure, changes_unknown, invalid, load_failed};
 use super::place::Engine;
-use crate::base::folders::{FolderAnswers, FolderQuery};
 use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::word::visible;
 use crate::baseline::{Baseline, differences};
-use crate::contract::{Check, Contract};
+use crate::contract::Contract;
 use crate::effect::git;
 use crate::effect::git::object::Oid;
 use crate::effect::repo::baseline as file;
 use crate::effect::repo::changes::{self, BaseRevision};
-use crate::effect::repo::folders::FoldersOf;
+use crate::effect::repo::folders::{Beside, FoldersOf};
 use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
 use crate::plan::diff::contracts::Side;
 use crate::plan::diff::{ContractDiff, Difference};
 use crate::plan::frame::without_contract;
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +86,7 @@ impl Engine<'_> {
     pub fn contract_in(
         &self,
         path: &Path,
-        beside: &FolderAnswers,
+        invented: Option<&str>,
     ) -> Result<(Site, ReadContract), Failure> {
         let dir = path
             .parent()
@@ -110,7 +108,10 @@ impl Engine<'_> {
             revision: None,
             base: None,
             max_file: self.max_file,
-            folders: FoldersOf::And(None, beside),
+            folders: FoldersOf::And(Beside {
+                invented,
+                ..Beside::default()
+            }),
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
             // A contract is required here: a file was named that does not exist.
@@ -132,22 +133,29 @@ impl Engine<'_> {
         &self,
         site: &Site,
         base: &BaseRevision,
-        beside: &FolderAnswers,
+        invented: Option<&str>,
     ) -> Result<(ReadContract, ReadContract), Failure> {
         let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
         let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
         let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
         // What is read again is said once.
-        let first = beside.is_empty();
+        let first = invented.is_none();
         let notes = base.notes.iter().filter(|_| first);
         notes.for_each(|note| self.observer.note(note));
         let commit = base.commit.to_string();
         let older = ContractRequest {
-            folders: FoldersOf::And(Some(&base.commit), beside),
+            folders: FoldersOf::And(Beside {
+                tree: Some(&base.commit),
+                invented,
+                ..Beside::default()
+            }),
             ..self.contract_request(Some(&commit), Some(&base.commit))
         };
         let newer = ContractRequest {
-            folders: FoldersOf::And(None, beside),
+            folders: FoldersOf::And(Beside {
+                invented,
+                ..Beside::default()
+            }),
             ..self.contract_request(None, Some(&base.commit))
         };
         let old = match self.load(site, &older)? {
@@ -177,66 +185,82 @@ impl Engine<'_> {
     }
 }
 
-/// The name of a folder that nobody has: what holds for it holds for each that is new.
-const NEW_FOLDER: &str = "new-folder";
+/// Two contracts that are compared.
+pub struct ComparedContracts<S> {
+    /// Where the newer one is.
+    pub site: S,
+    /// The older one.
+    pub old: ReadContract,
+    /// The newer one.
+    pub new: ReadContract,
+    /// The name of the folder that stands for all that are new, where one of them asks for folders.
+    invented: Option<String>,
+}
 
-/// Reads two contracts again with a folder that is new, if one of them asks for folders: the
-/// comparison is about those that are there, and one that stands for all others.
+/// Reads two contracts; if one of them asks for folders, with a folder that is new: the comparison is
+/// about those that are there, and one that stands for all others. `read` is told its name.
 ///
 /// # Errors
 /// Those of reading.
 pub fn with_new_folder<S>(
-    read: impl Fn(&FolderAnswers) -> Result<(S, ReadContract, ReadContract), Failure>,
-) -> Result<(S, ReadContract, ReadContract), Failure> {
-    let (site, old, new) = read(&FolderAnswers::new())?;
-    let asked = old
-        .contract
-        .folders
-        .keys()
-        .chain(new.contract.folders.keys());
-    let invented = |query: &FolderQuery| {
-        let names = vec![NEW_FOLDER.as_bytes(); query.stars()];
-        Some((query.clone(), BTreeSet::from([query.folder(&names)?])))
-    };
-    let beside: FolderAnswers = asked.filter_map(invented).collect();
-    if beside.is_empty() {
-        return Ok((site, old, new));
+    read: impl Fn(Option<&str>) -> Result<(S, ReadContract, ReadContract), Failure>,
+) -> Result<ComparedContracts<S>, Failure> {
+    let (site, old, new) = read(None)?;
+    let sides = [&old.contract, &new.contract];
+    if sides.iter().all(|side| side.folders.is_empty()) {
+        let invented = None;
+        return Ok(ComparedContracts {
+            site,
+            old,
+            new,
+            invented,
+        });
     }
-    read(&beside)
+    // Nothing that is there has the name in it.
+    let is_free = |name: &String| {
+        sides.iter().all(|side| {
+            let mut folders = side.folders.values().flatten();
+            let of_folder = folders.any(|folder| folder.to_string().contains(name.as_str()));
+            !of_folder
+                && !side
+                    .checks
+                    .iter()
+                    .any(|check| check.id.contains(name.as_str()))
+        })
+    };
+    let mut names = std::iter::once("new-folder".to_owned())
+        .chain((2_u64..).map(|n| format!("new-folder-{n}x")));
+    let name = names.find(is_free).unwrap_or_default();
+    let (site, old, new) = read(Some(&name))?;
+    Ok(ComparedContracts {
+        site,
+        old,
+        new,
+        invented: Some(name),
+    })
 }
 
-/// Says which differences hold for folders that are new only, and leaves out those that hold for
-/// folders that are there as well.
-pub fn tell_of_new_folders(diff: &mut ContractDiff, old: &ReadContract, new: &ReadContract) {
-    let invented = |contract: &Contract| -> BTreeSet<String> {
-        let is_its = |check: &&Check| {
-            let row = contract.row_of(check.place);
-            row.values().any(|value| value == NEW_FOLDER)
+impl<S> ComparedContracts<S> {
+    /// Says which differences hold for folders that are new only, and leaves out those that hold
+    /// for folders that are there as well.
+    pub fn tell_of_new_folders(&self, diff: &mut ContractDiff) {
+        let Some(name) = &self.invented else { return };
+        let is_check = |d: &Difference| d.subject.starts_with("check ");
+        let is_new = |d: &Difference| is_check(d) && d.subject.contains(name.as_str());
+        let told = diff
+            .differences
+            .iter()
+            .filter(|d| is_check(d) && !is_new(d));
+        let told: Vec<Difference> = told.cloned().collect();
+        let same = |a: &Difference, b: &Difference| {
+            (&a.old, &a.new, a.class, &a.what) == (&b.old, &b.new, b.class, &b.what)
         };
-        let checks = contract.checks.iter().filter(is_its);
-        checks
-            .map(|check| format!("check `{}`", check.id))
-            .collect()
-    };
-    let mut of_new = invented(&old.contract);
-    of_new.extend(invented(&new.contract));
-    let is_new = |difference: &Difference| of_new.contains(&difference.subject);
-    let told: Vec<Difference> = diff
-        .differences
-        .iter()
-        .filter(|d| !is_new(d))
-        .cloned()
-        .collect();
-    let same = |a: &Difference, b: &Difference| {
-        (&a.old, &a.new, a.class, &a.what) == (&b.old, &b.new, b.class, &b.what)
-    };
-    diff.differences
-        .retain(|d| !is_new(d) || !told.iter().any(|other| same(d, other)));
-    for difference in diff.differences.iter_mut().filter(|d| is_new(d)) {
-        let why = difference
-            .why
-            .take()
-            .map_or(String::new(), |why| format!("; {why}"));
-        difference.why = Some(format!("for a folder that is new{why}"));
+        let is_told = |d: &Difference| told.iter().any(|other| same(d, other));
+        diff.differences.retain(|d| !is_new(d) || !is_told(d));
+        for difference in diff.differences.iter_mut().filter(|d| is_new(d)) {
+            let why = difference.why.take();
+            let why = why.map_or(String::new(), |why| format!("; {why}"));
+            difference.why = Some(format!("for a folder that is new{why}"));
+        }
     }
 }

@@ -2,18 +2,21 @@
 
 use super::failure::{Failure, load_failed};
 use super::place::Engine;
-use crate::base::folders::{FolderAnswers, FolderQuery};
+use crate::base::folders::FolderAnswers;
 use crate::base::path::RepoPath;
-use crate::contract::{Check, Contract};
+use crate::contract::Contract;
 use crate::effect::git::object::Oid;
-use crate::effect::repo::folders::{FoldersOf, folders_at};
+use crate::effect::repo::folders::{Beside, FoldersOf, folders_at};
 use crate::effect::repo::load::{ContractRequest, Site};
-use crate::plan::request::GoneFolder;
+use crate::plan::request::{GoneFolder, GoneFolders};
 use std::collections::BTreeSet;
+
+/// The most folders for each of which is found out which checks went with it.
+const EACH: usize = 32;
 
 impl Engine<'_> {
     /// Returns the folders that a commit has and the work tree has not, with the checks that the
-    /// contract would have for them.
+    /// contract would have for them, those of imported files and of blocks inside among them.
     ///
     /// # Errors
     /// The commit cannot be listed; a contract that is invalid with these folders.
@@ -23,77 +26,86 @@ impl Engine<'_> {
         contract: &Contract,
         revision: Option<&Oid>,
         base: &Oid,
-    ) -> Result<Vec<GoneFolder>, Failure> {
+    ) -> Result<GoneFolders, Failure> {
         if contract.folders.is_empty() || Oid::empty_tree(base.length()) == Some(*base) {
-            return Ok(Vec::new());
+            return Ok(GoneFolders::default());
         }
-        let before = folders_at(site.usable_git(), base, &contract.folders).map_err(|message| {
+        // Mostly nothing is, which is known without reading the contract again; what an outer block
+        // has lost, those inside have.
+        let then = folders_at(site.usable_git(), base, &contract.folders).map_err(|message| {
             let message = format!("the folders of the base are not known: {message}");
             Failure::usage("vplan::load::folders", message)
         })?;
-        let mut gone = FolderAnswers::new();
-        for (query, folders) in &contract.folders {
-            let then = before.get(query).into_iter().flatten();
-            let missing: BTreeSet<RepoPath> = then
-                .filter(|folder| !folders.contains(*folder))
-                .cloned()
-                .collect();
-            if !missing.is_empty() {
-                gone.insert(query.clone(), missing);
-            }
+        let mut pairs = then.iter();
+        let there = |query| contract.folders.get(query);
+        if pairs.all(|(query, found)| there(query).is_some_and(|there| found.is_subset(there))) {
+            return Ok(GoneFolders::default());
         }
-        if gone.is_empty() {
-            return Ok(Vec::new());
+        let read = |without| {
+            let beside = Beside {
+                commit: Some(base),
+                without,
+                ..Beside::default()
+            };
+            self.read_beside(site, revision, beside)
+        };
+        let before = read(None)?;
+        let known: BTreeSet<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
+        let names = before.checks.iter().map(|check| check.id.clone());
+        let mut lost: Vec<String> = names.filter(|id| !known.contains(id.as_str())).collect();
+        if lost.is_empty() {
+            return Ok(GoneFolders::default());
         }
+        let there: BTreeSet<&RepoPath> = contract.folders.values().flatten().collect();
+        let gone = before.folders.values().flatten();
+        let gone: BTreeSet<&RepoPath> = gone.filter(|f| !there.contains(f)).collect();
+        // What is below a folder that is gone went with that.
+        let is_outer =
+            |folder: &&&RepoPath| !gone.iter().any(|other| folder.below(other).is_some());
+        let outer: Vec<&RepoPath> = gone.iter().filter(is_outer).copied().collect();
+        let mut folders = Vec::new();
+        for folder in outer.iter().take(EACH) {
+            let without = read(Some(folder))?;
+            let left: BTreeSet<&str> = without.checks.iter().map(|c| c.id.as_str()).collect();
+            let (rest, checks) = lost.into_iter().partition(|id| left.contains(id.as_str()));
+            lost = rest;
+            folders.push(GoneFolder {
+                folder: (*folder).clone(),
+                checks,
+            });
+        }
+        folders.retain(|gone| !gone.checks.is_empty());
+        // Those of further folders, and of several together.
+        if let (false, Some(folder)) = (lost.is_empty(), outer.last()) {
+            folders.push(GoneFolder {
+                folder: (*folder).clone(),
+                checks: lost,
+            });
+        }
+        let changed = before.folders.iter();
+        let changed = changed.filter(|(query, found)| contract.folders.get(*query) != Some(*found));
+        let base: FolderAnswers = changed
+            .map(|(q, found)| (q.clone(), found.clone()))
+            .collect();
+        Ok(GoneFolders { folders, base })
+    }
+
+    /// Reads the contract of the work tree, or of a revision, with other folders.
+    pub(super) fn read_beside(
+        &self,
+        site: &Site,
+        revision: Option<&Oid>,
+        beside: Beside<'_>,
+    ) -> Result<Contract, Failure> {
         let named = revision.map(ToString::to_string);
         let wanted = ContractRequest {
-            folders: FoldersOf::And(None, &gone),
+            folders: FoldersOf::And(beside),
             ..self.contract_request(named.as_deref(), None)
         };
         let loaded = self.load(site, &wanted)?.map_err(load_failed)?;
-        let Some(with) = &loaded.contract else {
-            return Err(super::failure::invalid(loaded));
-        };
-        let known: BTreeSet<&str> = contract
-            .checks
-            .iter()
-            .map(|check| check.id.as_str())
-            .collect();
-        let lost = with
-            .checks
-            .iter()
-            .filter(|check| !known.contains(check.id.as_str()));
-        let mut lost: Vec<&Check> = lost.collect();
-        let mut found = Vec::new();
-        for (query, folders) in &gone {
-            for folder in folders {
-                let (own, others): (Vec<&Check>, Vec<&Check>) = lost
-                    .into_iter()
-                    .partition(|check| is_of(with, check, query, folder));
-                lost = others;
-                let checks: Vec<String> = own.iter().map(|check| check.id.clone()).collect();
-                if !checks.is_empty() {
-                    found.push(GoneFolder {
-                        query: query.clone(),
-                        folder: folder.clone(),
-                        checks,
-                    });
-                }
-            }
+        match loaded.contract {
+            Some(contract) => Ok(contract),
+            None => Err(super::failure::invalid(loaded)),
         }
-        Ok(found)
     }
-}
-
-/// Whether a check is of the row that an `each` has for a folder: one of its names stands for each
-/// `*` of the question.
-pub(super) fn is_of(
-    contract: &Contract,
-    check: &Check,
-    query: &FolderQuery,
-    folder: &RepoPath,
-) -> bool {
-    let row = contract.row_of(check.place);
-    let mut values = query.values(folder);
-    values.all(|value| row.values().any(|own| own.as_bytes() == value))
 }

@@ -22,7 +22,7 @@ use crate::effect::repo::load::{self, LoadError, Loaded, Site};
 use crate::effect::repo::survey::folders::{self, FOLDER_GLOB};
 use crate::effect::repo::{infer, lockfile};
 use crate::front::verify_contract_json::UNSUPPORTED_KEY;
-use crate::plan::request::{ChangedIn, Mode, Request};
+use crate::plan::request::{ChangedIn, GoneFolders, Mode, Request};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -113,7 +113,7 @@ impl Engine<'_> {
             budget_ms: requested.budget_ms,
             keep_going: requested.keep_going,
             no_recover: requested.no_recover,
-            gone: Vec::new(),
+            gone: GoneFolders::default(),
         };
         self.session(site, gathered, loaded, request)
     }

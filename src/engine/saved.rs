@@ -29,7 +29,7 @@ use crate::plan::caveat::{self, Caveat};
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
-use crate::plan::request::{ChangedFrom, ChangedIn, Request};
+use crate::plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
 use crate::run::report::SavedPlan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -332,7 +332,7 @@ fn gather(
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,
         no_recover: plan.policy.recover.is_empty(),
-        gone: Vec::new(),
+        gone: GoneFolders::default(),
     };
     engine.session(site, gathered, loaded, request)
 }

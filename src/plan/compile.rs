@@ -161,6 +161,13 @@ pub(super) fn assemble(
             question: Question::Folders(query.clone()),
         });
     }
+    for (query, folders) in &request.gone.base {
+        let names = folders.iter().map(|folder| Word::new(folder.as_bytes()));
+        plan.facts.push(Fact {
+            answer: FactAnswer::List(names.collect()),
+            question: Question::BaseFolders(query.clone()),
+        });
+    }
     plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
 
     for (index, fate) in &mut fates {
@@ -657,7 +664,7 @@ impl<'a> Input<'a> {
     /// Leaves out the checks that went with their folders, and says so: their conditions are not
     /// looked at any more, and nobody has decided that they are not needed.
     fn leave_out_gone(&self, plan: &mut Plan) {
-        for gone in &self.request.gone {
+        for gone in &self.request.gone.folders {
             let folder = &gone.folder;
             let reason = format!("gone with `{folder}`");
             plan.omitted.extend(gone.checks.iter().map(|id| Omitted {

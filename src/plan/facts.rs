@@ -48,6 +48,8 @@ pub enum Question {
     /// The folders that an `each` of the contract was written out for: a list. The contract has the
     /// answer.
     Folders(FolderQuery),
+    /// The folders that the work tree and the base have together, where that is more: a list.
+    BaseFolders(FolderQuery),
 }
 
 /// An answer.
@@ -112,6 +114,7 @@ impl Facts {
             | Question::Scripts(_)
             | Question::BaseScripts(_)
             | Question::Folders(_)
+            | Question::BaseFolders(_)
             | Question::Tracked(_) => false,
         };
         let Some(FactAnswer::List(list)) = self.get(question).filter(|_| makes) else {
@@ -160,6 +163,7 @@ type Kind = (&'static str, fn(RepoPath) -> Question);
 const EXISTS: &str = "exists:";
 /// The prefix of the questions of `each` blocks.
 const FOLDERS: &str = "folders:";
+const BASE_FOLDERS: &str = "base-folders:";
 /// Stands in front of a path that would be a glob where a condition asks for it.
 const LITERAL: &[u8] = b"./";
 
@@ -204,6 +208,9 @@ impl Question {
             Question::Folders(query) => {
                 return Word::new([FOLDERS.as_bytes(), query.to_word().as_bytes()].concat());
             }
+            Question::BaseFolders(query) => {
+                return Word::new([BASE_FOLDERS.as_bytes(), query.to_word().as_bytes()].concat());
+            }
         };
         Word::new([prefix.as_bytes(), path.as_bytes()].concat())
     }
@@ -217,6 +224,9 @@ impl Question {
         }
         if let Some(query) = bytes.strip_prefix(FOLDERS.as_bytes()) {
             return FolderQuery::from_word(query).map(Question::Folders);
+        }
+        if let Some(query) = bytes.strip_prefix(BASE_FOLDERS.as_bytes()) {
+            return FolderQuery::from_word(query).map(Question::BaseFolders);
         }
         let (prefix, make) = Self::KINDS
             .iter()
@@ -258,7 +268,7 @@ impl JsonSchema for Question {
         let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
         let mut schema = Word::json_schema(generator);
         let description = format!(
-            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob; or `folders:`, a glob of folders, and `//` with each file they have.",
+            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob; or `folders:` or `base-folders:`, a glob of folders, and `//` with each file they have.",
             kinds.join("`, `")
         );
         schema.insert("description".to_owned(), description.into());

@@ -90,7 +90,7 @@ impl Field for Option<Open<FormatName>> {
             Value::Word(word) => Some(word.into()),
             // One that the contract defines.
             Value::Text(name) => Some(name.as_str().into()),
-            _ => bug("a format with a value of another kind"),
+            _ => None,
         };
     }
 

@@ -3,7 +3,7 @@
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
-use crate::base::folders::FolderQuery;
+use crate::base::folders::FolderAnswers;
 use crate::base::name::{is_pattern, matches};
 use crate::base::path::RepoPath;
 use schemars::JsonSchema;
@@ -192,14 +192,21 @@ pub struct Request {
     /// `--no-recover`.
     pub no_recover: bool,
     /// The folders that the base has and the work tree has not, of those that the contract asks for.
-    pub gone: Vec<GoneFolder>,
+    pub gone: GoneFolders,
+}
+
+/// The folders that are gone since the base.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GoneFolders {
+    /// Each with the checks that went.
+    pub folders: Vec<GoneFolder>,
+    /// What the base and the work tree have together, of the questions where that is more.
+    pub base: FolderAnswers,
 }
 
 /// A folder that is gone since the base, and with it the checks that an `each` made for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoneFolder {
-    /// What asks for it.
-    pub query: FolderQuery,
     /// It.
     pub folder: RepoPath,
     /// The checks.

@@ -10,7 +10,7 @@ use crate::cli::request::{self, read};
 use crate::cli::terminal::Terminal;
 use crate::effect::repo::load::Site;
 use crate::engine::Failure;
-use crate::engine::compared::{ReadContract, tell_of_new_folders, with_new_folder};
+use crate::engine::compared::{ComparedContracts, with_new_folder};
 use crate::engine::saved::read_plan;
 use crate::plan::Plan;
 use crate::plan::diff::accept::Accept;
@@ -59,11 +59,11 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             let site = global.engine().locate()?;
             let engine = global.engine().with_observer(terminal);
             let base = request::base(base);
-            let (_, old, new) = with_new_folder(|beside| {
-                let (old, new) = engine.contracts_since(&site, &base, beside)?;
-                Ok(((), old, new))
+            let compared = with_new_folder(|invented| {
+                let (old, new) = engine.contracts_since(&site, &base, invented)?;
+                Ok((&site, old, new))
             })?;
-            compare(args, format, &old, &new, &site, terminal)
+            compare(args, format, &compared, compared.site, terminal)
         }
         (None, [old, new]) => match (plan(old)?, plan(new)?) {
             (Some(_), Some(_)) if !args.accept.is_empty() => {
@@ -73,12 +73,12 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             (Some(old), Some(new)) => Ok(compare_plans(args, format, &old, &new, terminal)),
             (None, None) => {
                 let engine = global.engine();
-                let (site, old, new) = with_new_folder(|beside| {
-                    let (_, old) = engine.contract_in(old, beside)?;
-                    let (site, new) = engine.contract_in(new, beside)?;
+                let compared = with_new_folder(|invented| {
+                    let (_, old) = engine.contract_in(old, invented)?;
+                    let (site, new) = engine.contract_in(new, invented)?;
                     Ok((site, old, new))
                 })?;
-                compare(args, format, &old, &new, &site, terminal)
+                compare(args, format, &compared, &compared.site, terminal)
             }
             (a, _) => {
                 let name = |path: &Path, is_plan: bool| {
@@ -114,11 +114,10 @@ fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: 
     }
 }
 
-fn compare(
+fn compare<S>(
     args: &Diff,
     format: Format,
-    old: &ReadContract,
-    new: &ReadContract,
+    compared: &ComparedContracts<S>,
     site: &Site,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
@@ -129,8 +128,9 @@ fn compare(
         .ok()
         .and_then(|git| git.tracked().ok())
         .unwrap_or_default();
+    let ComparedContracts { old, new, .. } = compared;
     let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
-    tell_of_new_folders(&mut diff, old, new);
+    compared.tell_of_new_folders(&mut diff);
     diff.differences.extend(old.known(new));
     diff.differences.sort_by_key(|d| d.class);
     diff.accept(new.side().contract, &args.accept)

@@ -61,6 +61,17 @@ struct PresentFiles {
     depth: usize,
 }
 
+impl Git {
+    /// Returns the paths in the index, read here, in byte order; of a submodule its own.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn files_indexed(&self) -> Result<Vec<RepoPath>, GitError> {
+        let entries = worktree::read_entries(self, id_length(self)?)?;
+        entries.iter().map(|entry| exact(&entry.path)).collect()
+    }
+}
+
 impl PresentFiles {
     /// Reads the index and searches the work tree.
     fn look(&mut self, git: &Git) -> Result<(), GitError> {

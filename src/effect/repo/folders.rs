@@ -34,8 +34,21 @@ pub enum FoldersOf<'a> {
     Revision(&'a Oid),
     /// These paths alone; a folder then has all files that it is asked to have.
     Paths(&'a [RepoPath]),
-    /// The work tree, or this revision, and these folders beside.
-    And(Option<&'a Oid>, &'a FolderAnswers),
+    /// The work tree, and more.
+    And(Beside<'a>),
+}
+
+/// The folders of a tree, and of what is looked at beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// The revision that is the tree, if not the work tree.
+    pub tree: Option<&'a Oid>,
+    /// A commit whose folders are there as well.
+    pub commit: Option<&'a Oid>,
+    /// The name of a folder that is wherever folders are asked for.
+    pub invented: Option<&'a str>,
+    /// A folder that is not there, with all below it.
+    pub without: Option<&'a RepoPath>,
 }
 
 /// What is known of the folders of a repository.
@@ -48,6 +61,10 @@ pub(in crate::effect) struct Folders<'a> {
     base: Option<&'a Oid>,
     known: FolderAnswers,
     files: Option<Result<Vec<RepoPath>, String>>,
+    /// The files of commits, once they were asked for.
+    commits: BTreeMap<String, Result<Vec<RepoPath>, String>>,
+    /// The files that git tracks, once they were asked for.
+    indexed: Option<Result<Vec<RepoPath>, String>>,
     /// The rows that each file has made.
     rows: BTreeMap<SourceId, Rows>,
     /// Whether a message said that the files cannot be listed.
@@ -68,6 +85,8 @@ impl<'a> Folders<'a> {
             base,
             known: FolderAnswers::new(),
             files: None,
+            commits: BTreeMap::new(),
+            indexed: None,
             rows: BTreeMap::new(),
             told: false,
         }
@@ -122,19 +141,35 @@ impl<'a> Folders<'a> {
             };
             return paths.iter().filter_map(of).collect();
         }
-        let (commit, beside) = match self.of {
-            FoldersOf::Revision(commit) => (Some(commit), None),
-            FoldersOf::And(commit, beside) => (commit, beside.get(query)),
-            FoldersOf::WorkTree | FoldersOf::Paths(_) => (None, None),
+        let beside = match self.of {
+            FoldersOf::Revision(commit) => Beside {
+                tree: Some(commit),
+                ..Beside::default()
+            },
+            FoldersOf::And(beside) => beside,
+            FoldersOf::WorkTree | FoldersOf::Paths(_) => Beside::default(),
         };
-        let (root, git) = (self.root, self.git);
-        let files = self.files.get_or_insert_with(|| match commit {
-            Some(commit) => files_of(git, commit),
-            None => files_here(root, git),
+        let found = match beside.tree {
+            Some(commit) => self.in_commit(commit, query),
+            None => self.in_work_tree(query),
+        };
+        let also = match beside.commit {
+            Some(commit) => self.in_commit(commit, query),
+            None => Ok(BTreeSet::new()),
+        };
+        let invented = beside.invented.and_then(|name| {
+            let names = vec![name.as_bytes(); query.stars()];
+            query.folder(&names)
         });
-        let found = match files {
-            Ok(files) if commit.is_some() => in_listing(query, files),
-            Ok(files) => in_work_tree(query, files, root),
+        let is_there = |folder: &RepoPath| {
+            let without = beside.without;
+            without.is_none_or(|out| folder != out && folder.below(out).is_none())
+        };
+        match found.and_then(|found| Ok((found, also?))) {
+            Ok((found, also)) => {
+                let all = found.into_iter().chain(also).chain(invented);
+                all.filter(is_there).collect()
+            }
             Err(message) => {
                 if !std::mem::replace(&mut self.told, true) {
                     let error = format!("the folders of the repository are not known: {message}");
@@ -142,11 +177,62 @@ impl<'a> Folders<'a> {
                 }
                 BTreeSet::new()
             }
-        };
-        found
-            .into_iter()
-            .chain(beside.into_iter().flatten().cloned())
-            .collect()
+        }
+    }
+
+    fn in_commit(
+        &mut self,
+        commit: &Oid,
+        query: &FolderQuery,
+    ) -> Result<BTreeSet<RepoPath>, String> {
+        let git = self.git;
+        let files = self.commits.entry(commit.to_string());
+        let files = files.or_insert_with(|| files_of(git, commit));
+        Ok(in_listing(query, files.as_ref()?))
+    }
+
+    /// The folders of the work tree. What is tracked is known from the index, which costs no look
+    /// at the files; the others are listed only where there is a folder without a tracked file.
+    fn in_work_tree(&mut self, query: &FolderQuery) -> Result<BTreeSet<RepoPath>, String> {
+        let beneath = Beneath::open(self.root).map_err(|e| e.to_string())?;
+        let mut names = DirectoryNames::default();
+        let mut open: BTreeSet<RepoPath> = query.on_disk(|dir| {
+            let folders = beneath.list(dir).into_iter();
+            let folders = folders.filter(|(_, kind)| kind.is_dir());
+            folders.map(|(name, _)| name).collect()
+        });
+        open.retain(|folder| {
+            let mut with = query.with().iter();
+            with.all(|file| {
+                let path = folder.join(file.as_bytes());
+                path.is_ok_and(|path| beneath.exists(&path, &mut names))
+            })
+        });
+        let mut found = BTreeSet::new();
+        if let Some(git) = self.git {
+            let indexed = self
+                .indexed
+                .get_or_insert_with(|| git.files_indexed().map_err(|e| e.to_string()));
+            settle(
+                query,
+                indexed.as_ref()?,
+                &beneath,
+                &mut names,
+                (&mut open, &mut found),
+            );
+        }
+        if !open.is_empty() {
+            let (root, git) = (self.root, self.git);
+            let files = self.files.get_or_insert_with(|| files_here(root, git));
+            settle(
+                query,
+                files.as_ref()?,
+                &beneath,
+                &mut names,
+                (&mut open, &mut found),
+            );
+        }
+        Ok(found)
     }
 
     /// Reports questions that no folder answers, unless the base had some: then their checks went
@@ -192,8 +278,9 @@ impl<'a> Folders<'a> {
 
     /// The folder that may be meant by the first name that no folder has.
     fn near(&self, query: &FolderQuery) -> Option<String> {
-        let Some(Ok(files)) = &self.files else {
-            return None;
+        let files = match &self.files {
+            Some(Ok(files)) => files.clone(),
+            _ => files_here(self.root, self.git).ok()?,
         };
         let mut dir = RepoPath::root();
         for name in query.literal() {
@@ -246,29 +333,24 @@ pub(in crate::effect) fn in_listing(query: &FolderQuery, files: &[RepoPath]) -> 
     found.into_iter().filter(is_whole).collect()
 }
 
-/// The folders of the work tree, by its files; the index may list some that are not there any more.
-fn in_work_tree(query: &FolderQuery, files: &[RepoPath], root: &Path) -> BTreeSet<RepoPath> {
-    let Ok(beneath) = Beneath::open(root) else {
-        return BTreeSet::new();
-    };
-    let mut names = DirectoryNames::default();
-    let mut found: BTreeSet<RepoPath> = BTreeSet::new();
+/// Moves the folders that have one of these files from the open ones to those that are found. The
+/// index may list files that are not there any more.
+fn settle(
+    query: &FolderQuery,
+    files: &[RepoPath],
+    beneath: &Beneath,
+    names: &mut DirectoryNames,
+    (open, found): (&mut BTreeSet<RepoPath>, &mut BTreeSet<RepoPath>),
+) {
     for file in files {
         if let Some(folder) = query.folder_of(file)
-            && !found.contains(&folder)
-            && beneath.exists(file, &mut names)
+            && open.contains(&folder)
+            && beneath.exists(file, names)
         {
+            open.remove(&folder);
             found.insert(folder);
         }
     }
-    found.retain(|folder| {
-        let mut with = query.with().iter();
-        with.all(|file| {
-            let path = folder.join(file.as_bytes());
-            path.is_ok_and(|path| beneath.exists(&path, &mut names))
-        })
-    });
-    found
 }
 
 /// The folders that a commit had, of those that a contract asks for.

@@ -85,7 +85,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             }
             Question::Tracked(path) => tracked.remove(path).map_or(UNKNOWN, word),
             // A contract has the answer of its own.
-            Question::Folders(_) => UNKNOWN,
+            Question::Folders(_) | Question::BaseFolders(_) => UNKNOWN,
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
             let question = visible(question.to_word().as_bytes());
