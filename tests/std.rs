@@ -169,7 +169,7 @@ fn published_versions_never_change() {
         (
             "formats",
             1,
-            "sha256:15a44a37be7a204ee471ce5aa20a91bc2c5d15f52605f1edb4d836e1c482fd82",
+            "sha256:3ed20b5114fc612ed59641b60f791832d3a1c1430361a045b24025a9b82c8026",
         ),
         (
             "go",

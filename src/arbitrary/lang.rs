@@ -599,7 +599,8 @@ fn top() -> impl Strategy<Value = Line> {
         1 => policy.prop_map(|(head, body)| Line {
             pieces: words(&[head]),
             body: Some(body.into_iter().map(|b| line(words(&[b]))).collect()),
-            free: true,
+            // The first pattern that fits reads a line.
+            free: !head.starts_with("format"),
         }),
     ]
 }

@@ -1,7 +1,6 @@
 //! Patterns of lines, of which a `format` of a contract is made: the production PATTERN of
 //! src/lang/grammar.md, "Grammar".
 
-use crate::base::index::bug;
 use nom::branch::alt;
 use nom::bytes::complete::{take_while, take_while1};
 use nom::character::complete::{anychar, char};
@@ -175,9 +174,8 @@ impl Pattern {
     /// # Errors
     /// The first of its faults.
     pub fn parse(text: &str) -> Result<Self, PatternFault> {
-        let Ok((_, found)) = parts(text.trim_end_matches(is_blank)) else {
-            bug("any text is a pattern")
-        };
+        // Any text has parts.
+        let found = parts(text.trim_end_matches(is_blank)).map_or(Vec::new(), |(_, found)| found);
         let unknown = text.match_indices('{').find_map(|(at, _)| {
             let rest = text.get(at..)?;
             let (_, word) = braced(rest).ok()?;
@@ -224,6 +222,13 @@ impl Pattern {
     #[must_use]
     pub fn has(&self, hole: LineHole) -> bool {
         self.parts.contains(&Part::Hole(hole))
+    }
+
+    /// Whether it has text besides blanks.
+    #[must_use]
+    pub fn has_text(&self) -> bool {
+        let is_text = |part: &Part| matches!(part, Part::Text(text) if !text.trim().is_empty());
+        self.parts.iter().any(is_text)
     }
 
     /// Its holes, in their order.

@@ -4,8 +4,8 @@ use super::Check;
 use super::checker::{Checker, KnownFormat};
 use super::draft::{self, At, FormatLine};
 use super::error::{
-    DUPLICATE_NAME, FORMAT_BUILT_IN, FORMAT_HOLE, FORMAT_LACKS, FORMAT_LEVEL, FORMAT_SIZE,
-    FORMAT_TOUCH, FORMAT_TWICE, FORMAT_UNUSED, UNKNOWN_WORD,
+    DUPLICATE_NAME, FORMAT_ANY, FORMAT_BUILT_IN, FORMAT_HOLE, FORMAT_LACKS, FORMAT_LEVEL,
+    FORMAT_SIZE, FORMAT_TOUCH, FORMAT_TWICE, FORMAT_UNUSED, UNKNOWN_WORD,
 };
 use super::settings::quoted_list;
 use crate::base::diagnostic::Diagnostic;
@@ -183,6 +183,15 @@ impl Checker<'_> {
                 .push(error.label(text.place, "not in here").help(help));
             return None;
         }
+        // An error in every line fails; anything else in every line would believe every output.
+        let is_strict = level == Some(LineLevel::Error) || pattern.has(LineHole::Severity);
+        if says != LineMeaning::Heading && !is_strict && !pattern.has_text() {
+            let error = Diagnostic::error(FORMAT_ANY, "a pattern without text reads every line")
+                .label(text.place, "fits whatever is written")
+                .help("write what only such a line has, as the tool writes it");
+            self.sink.push(error);
+            return None;
+        }
         if says == LineMeaning::Finding && level.is_some() == pattern.has(LineHole::Severity) {
             let error = match level {
                 None => {
@@ -283,8 +292,9 @@ impl Checker<'_> {
         made: &Check,
         check: &draft::Check,
     ) -> Option<Arc<FormatDefinition>> {
-        let Some(Value::Text(name)) = made.settings.get(&Row::Format) else {
-            return None;
+        let name = match made.settings.get(&Row::Format)? {
+            Value::Text(name) => name,
+            _ => return None,
         };
         let known = self.formats.get(name)?;
         let definition = known.definition.clone()?;
