@@ -939,6 +939,13 @@ const EXAMPLES: &[Example] = &[
         labels: &[("format own", "used here"), ("own", "defined here")],
     },
     Example {
+        text: "format own {\n  finding error '{message}'\n  clean '{}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
+        code: "contract::format_any",
+        message: "a pattern without text reads every line",
+        help: Some("write what only such a line has, as the tool writes it"),
+        labels: &[("'{}'", "fits whatever is written")],
+    },
+    Example {
         text: "format own {\n  finding '{file}: {message}'\n}\ncheck a {\n  lint x\n  format own\n}\n",
         code: "contract::format_level",
         message: "nothing says of which level the finding is",
@@ -1750,7 +1757,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "check a {\n  test true\n  format jets\n}\n",
-        &[("lang::unknown_word", "jets")],
+        &[("contract::unknown_word", "format jets")],
     ),
     (
         "check a {\n  test true\n  report junt \"r.xml\"\n}\n",

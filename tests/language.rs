@@ -107,6 +107,10 @@ fn every_word_of_the_grammar_is_known() {
         for slot in statement.slots {
             match slot {
                 Slot::Literal(word) | Slot::Optional(word, _) => known.insert((*word).to_owned()),
+                Slot::Level => {
+                    known.extend(["error", "warning", "note"].map(str::to_owned));
+                    true
+                }
                 Slot::Each => {
                     let words = ["in", "in-folders", "with"];
                     known.extend(words.map(str::to_owned));

@@ -60,7 +60,10 @@ const DRAWERS: &[(&str, &[&str])] = &[
 
 /// A third-party crate and the places that may name it.
 const CRATES: &[(&str, &[&str])] = &[
-    ("nom", &["lang/", "base/name.rs", "base/unit.rs"]),
+    (
+        "nom",
+        &["lang/", "base/name.rs", "base/unit.rs", "check/pattern.rs"],
+    ),
     ("globset", &["base/glob"]),
     ("sha2", &["base/canon.rs"]),
     ("clap", &["cli/"]),

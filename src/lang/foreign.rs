@@ -171,7 +171,7 @@ const CACHE: Advice = Write(
     "what its result depends on is written `inputs \"src/**\" …`; a pass on the same is reused",
 );
 const PERSISTENT: Advice = No(
-    "a check ends, and what it leaves running is ended with it; write a script that starts and stops what it needs",
+    "a check ends, and what it leaves running is ended with it; what runs beside it is written at the top level: `service NAME: COMMAND`",
 );
 const INPUT: Advice = No("a check gets no keyboard and no standard input");
 
@@ -290,7 +290,7 @@ pub const FOREIGN: &[Foreign] = &[
         FETCHED,
     ),
     row(
-        "with args posargs arguments params parameters entrypoint",
+        "args posargs arguments params parameters entrypoint",
         Write("arguments stand in the command: `run PROGRAM ARGUMENT …`"),
     ),
     row(
@@ -371,7 +371,7 @@ pub const FOREIGN: &[Foreign] = &[
         "globaldependencies",
         Write("write `inputs \"GLOB\"` in `defaults {` at the top level"),
     ),
-    row("persistent interruptible daemon background", PERSISTENT),
+    row("persistent interruptible", PERSISTENT),
     row(
         "remotecache boundaries",
         No("passes are reused on this machine alone: write `inputs \"GLOB\" …`"),

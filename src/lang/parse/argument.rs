@@ -284,7 +284,15 @@ impl<'a> Parser<'a> {
                         !self.knows_holes(&text, token.span, (item != Item::Str, is_served));
                 }
                 // Outside of an `each` a plain string has none.
-                let holes = holes && (is_served || !self.known_holes().is_empty());
+                let fillable = Fillable {
+                    rows: self.known_holes(),
+                    services: is_served,
+                };
+                let is_filled = |text: &str| {
+                    let mut named = crate::base::hole::holes(text);
+                    named.any(|(_, name)| fillable.has(name))
+                };
+                let holes = holes && is_filled(&text);
                 parts.args.push(Arg {
                     span: token.span,
                     value: Value::Str {

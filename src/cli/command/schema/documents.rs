@@ -57,8 +57,6 @@ pub(super) const ALL: &[Kind] = documents! {
         => command::check::CheckDocument<'static>;
     Written "classify" ["classify"] "why a command failed, or what a format reads"
         => command::classify::ClassifyDocument, command::classify::ReadDocument;
-    Written "definitions" [] "what `explain --checks` prints: the definitions of a contract, their places, conditions and rows"
-        => plan::explain::checks::Definitions;
     Written "details" ["details"] "what each check of a recorded run did, and why it was there"
         => command::details::DetailsDocument;
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
@@ -99,6 +97,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => reuse::entry::KeptPass;
     Written "ledger" [] "the rounds of all subjects: ledger.json of the state directory"
         => ledger::document::LedgerDocument;
+    Written "listed-checks" ["explain"] "what `explain --checks` prints: the definitions of a contract, their places, conditions and rows"
+        => plan::explain::checks::Definitions;
     Written "lock-account" ["lock"] "what became of the lock"
         => engine::lock::Account, command::lock::UpdateDocument<'static>;
     Written "log" ["log"] "what a check of a recorded run wrote"
