@@ -1,7 +1,7 @@
 //! Reads the tests of a contract that asks for folders: each with the contract as it would be with
 //! the folders that the test mentions, so that no answer depends on what the repository has.
 
-use super::failure::{Failure, load_failed};
+use super::failure::Failure;
 use super::place::Engine;
 use crate::base::change::{Status, split_status};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -12,9 +12,8 @@ use crate::contract::draft::{self, ExpectLine};
 use crate::contract::error::UNKNOWN_CHECK;
 use crate::contract::expect::Expect;
 use crate::contract::expect::validate::validate_tests;
-
 use crate::effect::repo::folders::FoldersOf;
-use crate::effect::repo::load::{ContractRequest, Site};
+use crate::effect::repo::load::Site;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -49,7 +48,7 @@ impl Engine<'_> {
             let of_case = match known.get(&mentioned) {
                 Some(of_case) => Rc::clone(of_case),
                 None => {
-                    let of_case = Rc::new(self.with_folders(site, &mentioned)?);
+                    let of_case = Rc::new(self.with_paths(site, &mentioned)?);
                     known.insert(mentioned, Rc::clone(&of_case));
                     of_case
                 }
@@ -101,7 +100,7 @@ impl Engine<'_> {
         let makes = |folder: &&RepoPath| {
             let mut paths = mentioned(draft);
             paths.insert((*folder).clone());
-            let with = self.with_folders(site, &paths);
+            let with = self.with_paths(site, &paths);
             with.is_ok_and(|with| with.checks.iter().any(|c| c.id == check.id))
         };
         if let Some(folder) = folders.find(makes) {
@@ -114,18 +113,9 @@ impl Engine<'_> {
     }
 
     /// Reads the contract as it would be with these paths alone.
-    fn with_folders(&self, site: &Site, paths: &BTreeSet<RepoPath>) -> Result<Contract, Failure> {
+    fn with_paths(&self, site: &Site, paths: &BTreeSet<RepoPath>) -> Result<Contract, Failure> {
         let paths: Vec<RepoPath> = paths.iter().cloned().collect();
-        let wanted = ContractRequest {
-            folders: FoldersOf::Paths(&paths),
-            ..self.contract_request(None, None)
-        };
-        let loaded = self.load(site, &wanted)?.map_err(load_failed)?;
-        let invalid = super::failure::invalid;
-        match loaded.contract {
-            Some(contract) => Ok(contract),
-            None => Err(invalid(loaded)),
-        }
+        self.with_folders(site, None, FoldersOf::Paths(&paths))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds out which folders are gone since the base of a change, and which checks went with them.
 
-use super::failure::{Failure, load_failed};
+use super::failure::{Failure, invalid, load_failed};
 use super::place::Engine;
 use crate::base::folders::FolderAnswers;
 use crate::base::path::RepoPath;
@@ -47,7 +47,7 @@ impl Engine<'_> {
                 without,
                 ..Beside::default()
             };
-            self.read_beside(site, revision, beside)
+            self.with_folders(site, revision, FoldersOf::And(beside))
         };
         let before = read(None)?;
         let known: BTreeSet<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
@@ -91,21 +91,21 @@ impl Engine<'_> {
     }
 
     /// Reads the contract of the work tree, or of a revision, with other folders.
-    pub(super) fn read_beside(
+    pub(super) fn with_folders(
         &self,
         site: &Site,
         revision: Option<&Oid>,
-        beside: Beside<'_>,
+        folders: FoldersOf<'_>,
     ) -> Result<Contract, Failure> {
         let named = revision.map(ToString::to_string);
         let wanted = ContractRequest {
-            folders: FoldersOf::And(beside),
+            folders,
             ..self.contract_request(named.as_deref(), None)
         };
         let loaded = self.load(site, &wanted)?.map_err(load_failed)?;
         match loaded.contract {
             Some(contract) => Ok(contract),
-            None => Err(super::failure::invalid(loaded)),
+            None => Err(invalid(loaded)),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A port of this machine for a program that listens on it.
 //!
-//! A program can only bind a port that nobody holds, so it is free for a moment between the choice
+//! A program can only bind a port that no process holds, so it is free for a moment between the choice
 //! and the program's start. Three things keep that moment from mattering: the port is taken from a
 //! range from which the system takes none by itself; two vplans never choose the same, because the
 //! number is held as the name of a socket that goes with the process; and who starts the program
-//! can see whether somebody else has the port ([`Port::is_free`]), and choose another one.
+//! can see whether another process has the port ([`Port::is_free`]), and choose another one.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -56,7 +56,7 @@ impl Port {
         Err(last)
     }
 
-    /// Whether nobody listens on it.
+    /// Whether no process listens on it.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.probe().is_ok()

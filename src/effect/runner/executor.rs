@@ -5,6 +5,8 @@
 //! waits in a runtime of its own, for signals, timers, notes and the doorbell of what runs. Only
 //! work that reads files has threads of its own.
 
+mod attend;
+
 use crate::base::index::bug;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
@@ -15,7 +17,7 @@ use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
-use crate::effect::runner::services::{Readiness, Services, refused, void};
+use crate::effect::runner::services::{Services, void};
 use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
 use crate::effect::store::reuse::Recall;
@@ -37,8 +39,6 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time that vplan waits for the trees to be stopped before it stops itself, and for its own
 /// stop to take effect.
 const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
-/// The time that a service has to die of what a step did, before the step's end is its own.
-const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A message of the driver to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
@@ -476,101 +476,6 @@ impl<'e> Drive<'_, '_, 'e> {
                 busy.terminate(false);
             }
         }
-    }
-
-    /// Whether an event of the services is to be handled: starts the steps whose services are ready,
-    /// ends those whose services are dead, and stops the services that no step wants any more.
-    fn attend_services(&mut self) -> Result<bool, DriveError> {
-        if self.services.is_unused() {
-            return Ok(false);
-        }
-        let Driver { pool, doorbell, .. } = &mut *self.driver;
-        self.services.look(self.context, (pool, doorbell));
-        let mut is_news = false;
-        for step in self.waiting.clone() {
-            match self.services.readiness(self.plan.step(step)) {
-                Readiness::Waiting => {}
-                Readiness::Ready => {
-                    self.waiting.remove(&step);
-                    let filled = self.services.fill(self.plan.step(step));
-                    execution(&mut self.busy, step).fill(filled);
-                    self.begin(step, false)?;
-                    // Its time begins now, not when its services were started.
-                    let attempt = execution(&mut self.busy, step).attempt;
-                    let at = self.now();
-                    self.event(Event::Began { step, attempt, at }, None);
-                    is_news = true;
-                }
-                Readiness::Dead(why) => {
-                    self.waiting.remove(&step);
-                    self.end_at_once(step, refused(why));
-                    is_news = true;
-                }
-            }
-        }
-        let (plan, busy, ended) = (self.plan, &self.busy, &self.ended);
-        self.services.stop(|name| {
-            plan.numbered_steps().any(|(index, step)| {
-                step.with.iter().any(|s| s.name == name)
-                    && (busy.contains_key(&index) || !ended.contains(&index))
-            })
-        });
-        Ok(is_news)
-    }
-
-    fn end_at_once(&mut self, step: StepIndex, tried: AttemptResult) {
-        let at = self.now();
-        self.news.push_back(ExecutorEvent::Ended {
-            step,
-            at,
-            tried: Box::new(tried),
-        });
-    }
-
-    /// Waits until the death of a service is known, if that is why a step did not pass.
-    async fn settle_services(&mut self, step: StepIndex, tried: &AttemptResult) -> Option<String> {
-        let planned = self.plan.step(step);
-        if planned.with.is_empty() {
-            return None;
-        }
-        let accepted = |exit| planned.exit.contains(&exit);
-        let until = match tried.evidence.exit {
-            Some(exit) if accepted(exit) => Instant::now(),
-            _ => Instant::now() + LAST_WORDS,
-        };
-        loop {
-            self.listen();
-            match self.services.readiness(planned) {
-                Readiness::Dead(why) => return Some(why),
-                _ if Instant::now() >= until => return None,
-                _ => self.turn(Some(Duration::from_millis(10))).await,
-            }
-        }
-    }
-
-    /// Ends all services, those that do not obey by force.
-    async fn stop_services(&mut self) {
-        self.services.stop(|_| false);
-        while self.services.is_running() {
-            let Driver { pool, doorbell, .. } = &mut *self.driver;
-            self.services.look(self.context, (pool, doorbell));
-            let is_stop = |news: &ExecutorEvent| {
-                matches!(news, ExecutorEvent::Signal(Signal::INT | Signal::TERM))
-            };
-            if self.news.iter().any(is_stop) {
-                self.news.retain(|news| !is_stop(news));
-                self.services.kill();
-            }
-            self.turn(Some(SUSPEND_TIMEOUT.min(self.services_due())))
-                .await;
-        }
-    }
-
-    fn services_due(&self) -> Duration {
-        let due = self.services.due();
-        due.map_or(SUSPEND_TIMEOUT, |at| {
-            at.saturating_duration_since(Instant::now())
-        })
     }
 
     fn note(&mut self, note: WorkerEvent) {

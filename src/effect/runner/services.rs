@@ -366,7 +366,7 @@ impl<'e> Instance<'e> {
         }
     }
 
-    /// Whether it ended because somebody else has its port.
+    /// Whether it ended because another process has its port.
     fn may_start_again(&self) -> bool {
         let is_taken = || self.port.as_ref().is_some_and(|port| !port.is_free());
         matches!(self.phase, Phase::Dead { is_early: true, .. })

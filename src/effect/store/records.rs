@@ -550,7 +550,7 @@ pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String 
     format!("{name}.{attempt}{again}.log")
 }
 
-/// The most starts of a service, with another port each, when somebody else took the one that was
+/// The most starts of a service, with another port each, when another process took the one that was
 /// chosen.
 pub(in crate::effect) const STARTS: u32 = 5;
 

@@ -47,7 +47,7 @@ const PRINTED: &[&str] = &[
 ];
 const COMMANDS: &[&str] = &["command", "cmd", "exec", "shell", "probe", "test", "check"];
 
-/// Returns the line that was probably meant by what stands behind `ready`.
+/// Returns the line that was probably meant by the text behind `ready`.
 fn meant(rest: &str) -> Option<String> {
     let text = rest.trim();
     let (word, behind) = text.split_once([' ', '\t']).unwrap_or((text, ""));

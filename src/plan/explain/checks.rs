@@ -1,4 +1,4 @@
-//! Lists the definitions of a contract: what each is called, where it stands, when it applies, the
+//! Lists the definitions of a contract: what each is called, where it is written, when it applies, the
 //! rows of the `each` blocks around it, and what the blocks of imports change.
 
 use super::{Mark, Options, place, wrap};
@@ -35,7 +35,7 @@ pub struct Definition {
     /// What the blocks of imports change of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Change>,
-    /// The file that it stands in.
+    /// The file that it is written in.
     pub file: String,
     /// Its line, from 1.
     pub line: usize,
