@@ -325,6 +325,22 @@ fn a_folder_that_is_gone_narrows() {
 }
 
 #[test]
+fn of_too_many_gone_folders_none_is_named_for_the_checks_of_another() {
+    let names: Vec<String> = (10..50).map(|n| format!("p{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let project = packages(&names);
+    for name in names.get(1..).unwrap_or_default() {
+        project.remove(&format!("packages/{name}"));
+    }
+    let explained = project.run(&["explain"]);
+    explained
+        .exits(0)
+        .says("gone with packages/p11: test-p11")
+        .says("gone with packages/p42: test-p42")
+        .says("gone with packages/p43, or with one of 6 other folders: test-p43 test-p44");
+}
+
+#[test]
 fn a_test_is_about_the_folders_that_it_mentions() {
     let project = packages(&["core", "web"]);
     let with = |lines: &str| {

@@ -71,14 +71,18 @@ impl Engine<'_> {
             lost = rest;
             folders.push(GoneFolder {
                 folder: (*folder).clone(),
+                others: 0,
                 checks,
             });
         }
         folders.retain(|gone| !gone.checks.is_empty());
-        // Those of further folders, and of several together.
-        if let (false, Some(folder)) = (lost.is_empty(), outer.last()) {
+        // Those of further folders; of several together, where each makes them.
+        let further = outer.get(EACH..).filter(|further| !further.is_empty());
+        let further = further.unwrap_or(&outer);
+        if let (false, Some(folder)) = (lost.is_empty(), further.first()) {
             folders.push(GoneFolder {
                 folder: (*folder).clone(),
+                others: further.len() - 1,
                 checks: lost,
             });
         }

@@ -665,14 +665,19 @@ impl<'a> Input<'a> {
     /// looked at any more, and nobody has decided that they are not needed.
     fn leave_out_gone(&self, plan: &mut Plan) {
         for gone in &self.request.gone.folders {
-            let folder = &gone.folder;
-            let reason = format!("gone with `{folder}`");
+            let (folder, others) = (&gone.folder, gone.others);
+            let or_others = match others {
+                0 => String::new(),
+                1 => ", or with another folder".to_owned(),
+                _ => format!(", or with one of {others} other folders"),
+            };
+            let reason = format!("gone with `{folder}`{or_others}");
             plan.omitted.extend(gone.checks.iter().map(|id| Omitted {
                 narrows: true,
                 ..omitted(id, reason.clone(), "folder-gone")
             }));
             let names = gone.checks.join(" ");
-            let message = format!("gone with {folder}: {names}");
+            let message = format!("gone with {folder}{or_others}: {names}");
             plan.notes.push(note("folder-gone", message));
         }
     }

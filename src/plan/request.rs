@@ -209,6 +209,9 @@ pub struct GoneFolders {
 pub struct GoneFolder {
     /// It.
     pub folder: RepoPath,
+    /// The number of further folders with which some of the checks may have gone instead: too many
+    /// are gone to find that out for each.
+    pub others: usize,
     /// The checks.
     pub checks: Vec<String>,
 }

@@ -253,9 +253,8 @@ impl Executor for Driver {
                 io_at: None,
                 background,
                 awaited: 0,
-                services: Services::default(),
+                services: Services::of(plan),
                 waiting: BTreeSet::new(),
-                ended: BTreeSet::new(),
             };
             runtime.block_on(async {
                 let result = drive.run().await;
@@ -306,8 +305,6 @@ struct Drive<'d, 's, 'e> {
     services: Services<'e>,
     /// The steps whose services are not ready yet.
     waiting: BTreeSet<StepIndex>,
-    /// The steps of which a try has ended.
-    ended: BTreeSet<StepIndex>,
 }
 
 enum Wakeup {
@@ -571,7 +568,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 let Some(busy) = self.busy.remove(&step) else {
                     bug("a try ends twice");
                 };
-                self.ended.insert(step);
+                self.services.release(self.plan.step(step), step);
                 let attempt = busy.attempt;
                 let (mut evidence, finished) = busy.finished(self.context, *tried);
                 if let Some(why) = dead {

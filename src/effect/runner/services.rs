@@ -17,10 +17,10 @@ use crate::effect::os::process::program::message_of;
 use crate::effect::os::scratch::{self, Scratch};
 use crate::effect::runner::step::Context;
 use crate::effect::store::records::{STARTS, service_log_name};
-use crate::plan::Step;
+use crate::plan::{Plan, Step, StepIndex};
 use crate::run::state::GRACE_MS;
 use rustix::event::PollFd;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,9 +49,10 @@ pub(super) enum Readiness {
 }
 
 /// The services of a plan that is being driven.
-#[derive(Default)]
 pub(super) struct Services<'e> {
     all: BTreeMap<&'e str, Instance<'e>>,
+    /// The steps that want a service and of which no try has ended, by its name.
+    left: BTreeMap<&'e str, BTreeSet<StepIndex>>,
 }
 
 /// A service that was started.
@@ -90,6 +91,29 @@ enum Phase {
 }
 
 impl<'e> Services<'e> {
+    /// Returns the services of a plan, of which none runs.
+    pub(super) fn of(plan: &'e Plan) -> Self {
+        let mut left: BTreeMap<&str, BTreeSet<StepIndex>> = BTreeMap::new();
+        for (index, step) in plan.numbered_steps() {
+            for service in &step.with {
+                left.entry(&service.name).or_default().insert(index);
+            }
+        }
+        Self {
+            all: BTreeMap::new(),
+            left,
+        }
+    }
+
+    /// Notes that a try of a step has ended.
+    pub(super) fn release(&mut self, step: &Step, index: StepIndex) {
+        for service in &step.with {
+            if let Some(left) = self.left.get_mut(service.name.as_str()) {
+                left.remove(&index);
+            }
+        }
+    }
+
     /// Starts the services of a step that do not run yet.
     pub(super) fn want(
         &mut self,
@@ -215,13 +239,19 @@ impl<'e> Services<'e> {
         self.all.values().filter_map(due).min()
     }
 
-    /// Asks those to end that `is_wanted` does not say are wanted.
-    pub(super) fn stop(&mut self, is_wanted: impl Fn(&str) -> bool) {
-        for instance in self.all.values_mut() {
-            if !is_wanted(&instance.service.name) {
+    /// Asks those to end that no step wants any more. `busy`: those of the steps that run.
+    pub(super) fn stop_unwanted(&mut self, busy: &BTreeSet<&str>) {
+        for (name, instance) in &mut self.all {
+            let is_over = self.left.get(name).is_none_or(BTreeSet::is_empty);
+            if is_over && !busy.contains(name) {
                 instance.stop();
             }
         }
+    }
+
+    /// Asks all to end.
+    pub(super) fn stop(&mut self) {
+        self.all.values_mut().for_each(Instance::stop);
     }
 
     /// Gives those that are started more time: that in which everything was stopped is none.

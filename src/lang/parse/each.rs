@@ -130,10 +130,7 @@ impl<'a> Parser<'a> {
         offset: usize,
         parts: &mut Parts<'a>,
     ) {
-        let span = |text: &str| {
-            let start = offset + rest.offset(text);
-            Span::new(start, start + text.len())
-        };
+        let span = |text: &str| token::span_of(text, (rest, offset));
         let Ok((behind, (names, word))) = head(rest) else {
             return self.bad_head(statement, keyword, rest, offset, parts);
         };

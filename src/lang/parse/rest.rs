@@ -26,7 +26,7 @@ impl<'a> Parser<'a> {
     ) {
         let word = statement.word;
         let start = token::blanks(rest).map_or(rest, |(rest, _)| rest);
-        let at = |text: &str| offset + rest.len() - text.len();
+        let at = |text: &str| token::span_of(text, (rest, offset)).start;
         let Ok((behind, name)) = token::word(start) else {
             let mut tokens = self.tokens(rest, offset, parts);
             self.one(Item::Name, statement, keyword, &mut tokens, parts);

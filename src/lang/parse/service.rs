@@ -117,10 +117,7 @@ impl<'a> Parser<'a> {
         let Ok((behind, word)) = form(rest) else {
             return self.bad_ready(keyword, rest, offset, parts);
         };
-        let span = |text: &str| {
-            let start = offset + rest.offset(text);
-            Span::new(start, start + text.len())
-        };
+        let span = |text: &str| token::span_of(text, (rest, offset));
         parts.args.push(Arg {
             span: span(word),
             value: Value::Word(word),

@@ -9,7 +9,7 @@ use nom::character::complete::anychar;
 use nom::combinator::{map_opt, recognize, value, verify};
 use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded};
-use nom::{IResult, Parser};
+use nom::{IResult, Offset as _, Parser};
 use std::borrow::Cow;
 
 /// A token of a statement, with its span in the file.
@@ -33,6 +33,12 @@ pub(super) enum Kind<'a> {
     },
     /// `{`, `}`, `=`, `,`, `:`, `!`, `->`
     Mark(&'static str),
+}
+
+/// Returns the place of a part of a text that begins at an offset of the file.
+pub(super) fn span_of(part: &str, (text, offset): (&str, usize)) -> Span {
+    let start = offset + text.offset(part);
+    Span::new(start, start + part.len())
 }
 
 /// The faults of a token.

@@ -7,6 +7,7 @@ use crate::effect::runner::services::{Readiness, refused};
 use crate::plan::StepIndex;
 use crate::run::event::Event;
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// The time that a service has to die of what a step did, before the step's end is its own.
@@ -43,13 +44,11 @@ impl Drive<'_, '_, '_> {
                 }
             }
         }
-        let (plan, busy, ended) = (self.plan, &self.busy, &self.ended);
-        self.services.stop(|name| {
-            plan.numbered_steps().any(|(index, step)| {
-                step.with.iter().any(|s| s.name == name)
-                    && (busy.contains_key(&index) || !ended.contains(&index))
-            })
-        });
+        // A step that is tried again runs by now.
+        let plan = self.plan;
+        let busy = self.busy.keys().flat_map(|step| &plan.step(*step).with);
+        let busy: BTreeSet<&str> = busy.map(|service| service.name.as_str()).collect();
+        self.services.stop_unwanted(&busy);
         Ok(is_news)
     }
 
@@ -89,7 +88,7 @@ impl Drive<'_, '_, '_> {
 
     /// Ends all services, those that do not obey by force.
     pub(super) async fn stop_services(&mut self) {
-        self.services.stop(|_| false);
+        self.services.stop();
         while self.services.is_running() {
             let Driver { pool, doorbell, .. } = &mut *self.driver;
             self.services.look(self.context, (pool, doorbell));
