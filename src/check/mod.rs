@@ -12,6 +12,7 @@ pub mod difference;
 pub mod evidence;
 pub mod file;
 pub mod judge;
+pub mod observed;
 pub mod outcome;
 pub mod output;
 pub mod pattern;

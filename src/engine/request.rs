@@ -146,6 +146,8 @@ pub struct VerifyRequest {
     pub grants: Grants,
     /// The most output of a step that is kept, in bytes; [`MAX_OUTPUT`] otherwise.
     pub max_output: Option<u64>,
+    /// Observe what each step reads, writes and connects to, and record it. Reuses nothing.
+    pub observe: bool,
     /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
     /// How many records of earlier runs stay there.

@@ -51,6 +51,7 @@ fn kept(
         live: None,
         formats: None,
         limit_ms: u64::MAX,
+        observe: false,
     };
     let start = Instant::now();
     let mut attempt = Attempt::begin(pool, &what).unwrap_or_else(|tried| panic!("{tried:?}"));

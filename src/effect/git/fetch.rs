@@ -414,6 +414,7 @@ impl Repository<'_> {
             live: None,
             formats: None,
             limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
+            observe: false,
         };
         let evidence = supervise(&self.fetcher.pool, &what, deadline);
         if evidence.timed_out {

@@ -377,6 +377,7 @@ impl<'e> Instance<'e> {
             live: Some(Arc::clone(&self.live)),
             formats: None,
             limit_ms: NO_LIMIT_MS,
+            observe: false,
         };
         match Attempt::begin(pool, &what) {
             Ok(attempt) => {
@@ -475,6 +476,7 @@ impl<'e> Instance<'e> {
             live: None,
             formats: None,
             limit_ms: self.service.timeout_ms,
+            observe: false,
         };
         match Attempt::begin(pool, &what) {
             Ok(attempt) => {

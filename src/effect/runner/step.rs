@@ -5,6 +5,7 @@ use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
+use crate::check::observed::Observed;
 use crate::check::output::{Expected, guessed, named};
 use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
@@ -19,6 +20,7 @@ use crate::effect::runner::background::WorkerEvent;
 use crate::effect::runner::file_watch::{Looked, Watch, is_watched};
 use crate::effect::runner::judge::{Judge, PreparedQuestion};
 use crate::effect::runner::looks::Looks;
+use crate::effect::store::records::reads_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
 use crate::run::report::Withheld;
@@ -59,6 +61,9 @@ pub struct Context<'a> {
     pub input: Option<&'a [u8]>,
     /// The interval of ticks while something runs; never without.
     pub tick: Option<Duration>,
+    /// Whether steps are observed (`--observe`): what each try of one was seen to do is written
+    /// beside its log.
+    pub observe: bool,
 }
 
 impl<'a> Context<'a> {
@@ -78,6 +83,7 @@ impl<'a> Context<'a> {
             judge: None,
             input: None,
             tick: None,
+            observe: false,
         }
     }
 }
@@ -283,6 +289,7 @@ impl<'e> StepExecution<'e> {
             max_output,
             tick,
             judge,
+            observe,
             ..
         } = *context;
         let judge = judge.filter(|_| question.is_some());
@@ -308,6 +315,8 @@ impl<'e> StepExecution<'e> {
             live: tick.map(|_| Arc::clone(&self.live)),
             formats: Some(&formats),
             limit_ms: self.limit_ms,
+            // Not what judges: it is no part of the repository.
+            observe: observe && question.is_none(),
         };
         self.withheld = environment.withheld;
         self.secrets = environment.secrets.clone();
@@ -419,12 +428,22 @@ impl<'e> StepExecution<'e> {
         if let Some(reading) = tried.evidence.reading.as_deref() {
             tried.evidence.identities = (context.identify)(self.step, reading);
         }
+        let unseen = tried
+            .observed
+            .and_then(|observed| keep_observed(context, self.log.as_deref(), &observed).err());
+        let log_error = tried
+            .log_error
+            .map(|e| format!("the log could not be written: {}", message_of(&e)));
+        let unseen = unseen.map(|e| {
+            format!(
+                "what it was seen to do could not be written: {}",
+                message_of(&e)
+            )
+        });
         let finished = Finished {
             started_at: self.since,
             log: self.log.filter(|_| tried.logged),
-            log_error: tried
-                .log_error
-                .map(|e| format!("the log could not be written: {}", message_of(&e))),
+            log_error: log_error.or(unseen),
             program: tried.program,
             withheld: self.withheld,
             survivors: tried.survivors,
@@ -453,6 +472,20 @@ fn leave(outbox: &UnboundedSender<WorkerEvent>, note: WorkerEvent) {
 /// Writes a file of the record that is not there yet.
 fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<()> {
     create(folder, name, Mode::from_raw_mode(0o644))?.write_all(content)
+}
+
+/// Writes what a try was seen to do beside its log.
+fn keep_observed(
+    context: &Context<'_>,
+    log: Option<&str>,
+    observed: &Observed,
+) -> std::io::Result<()> {
+    let Some((folder, log)) = context.logs.zip(log) else {
+        return Ok(());
+    };
+    let mut text = Vec::new();
+    observed.write(&mut text)?;
+    keep(folder, &reads_name(log), &text)
 }
 
 fn watch(

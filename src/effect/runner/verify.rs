@@ -68,6 +68,8 @@ pub struct Run<'a> {
     pub judge: Option<&'a Judge<'a>>,
     /// The interval of [`ProgressEvent::Running`] for the observer.
     pub tick: Option<Duration>,
+    /// Whether steps are observed.
+    pub observe: bool,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
     /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
@@ -159,6 +161,7 @@ pub fn verify(
         judge,
         recall,
         tick,
+        observe,
         tree,
         again,
         vault,
@@ -204,6 +207,7 @@ pub fn verify(
             judge,
             input: None,
             tick,
+            observe,
         };
         let mut kept = BTreeMap::new();
         loop {

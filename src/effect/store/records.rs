@@ -550,6 +550,11 @@ pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String 
     format!("{name}.{attempt}{again}.log")
 }
 
+/// Returns the name of the file of what a try was seen to do, beside its log.
+pub(in crate::effect) fn reads_name(log: &str) -> String {
+    format!("{}.reads", log.strip_suffix(".log").unwrap_or(log))
+}
+
 /// The most starts of a service, with another port each, when another process took the one that was
 /// chosen.
 pub(in crate::effect) const STARTS: u32 = 5;

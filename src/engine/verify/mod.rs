@@ -306,6 +306,7 @@ fn execute(
         recall,
         judge: judge.as_ref(),
         tick: caller.tick,
+        observe: asked.observe,
         tree: beginning.seen(),
         again: &again,
         vault: vault.as_ref(),
@@ -390,7 +391,8 @@ fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>>
 
 /// Opens the results of earlier runs, where a step of the plan may reuse one. Without a place for
 /// them the run goes on. `counts`: the round counts towards more than one confirmation; each must
-/// be earned by a run, so that no earlier result replaces a step.
+/// be earned by a run, so that no earlier result replaces a step. Nor does one where steps are to
+/// be observed.
 fn recall<'a>(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -404,7 +406,7 @@ fn recall<'a>(
     if session.site.is_checkout() || !plan.steps.iter().any(|step| eligible(step).is_ok()) {
         return (None, Vec::new());
     }
-    let how = if counts && asked.reuse == Use::Reuse {
+    let how = if (counts || asked.observe) && asked.reuse == Use::Reuse {
         Use::Keep
     } else {
         asked.reuse

@@ -91,6 +91,7 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
             env,
             input: Some(input),
             limit_ms,
+            observe: false,
         },
     )
     .map_err(|tried| {

@@ -12,6 +12,7 @@ use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::{Evidence, SpawnError};
+use crate::check::observed::{Gap, Observed};
 use crate::check::output::reader::Stream;
 use crate::check::output::{Expected, Scan};
 use crate::run::state::GRACE_MS;
@@ -21,7 +22,9 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Signal, kill_process};
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,6 +54,8 @@ pub struct Try<'a, 'f> {
     pub formats: Option<&'a Expected>,
     /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
     pub limit_ms: u64,
+    /// Whether it is observed what it does.
+    pub observe: bool,
 }
 
 /// The result of a try.
@@ -66,6 +71,8 @@ pub struct AttemptResult {
     pub log_error: Option<io::Error>,
     /// Processes that could not be ended (another user's).
     pub survivors: u32,
+    /// What it was seen to do, if it was to be observed and was started.
+    pub observed: Option<Observed>,
 }
 
 /// The buffer for reading, shared by all steps.
@@ -90,6 +97,8 @@ pub struct Attempt<'f> {
     readers: [Reader; 2],
     capture: Capture<'f>,
     answer: Option<SupervisorAnswer>,
+    /// The file for what it is seen to do, if it is observed.
+    observed: Option<OwnedFd>,
 }
 
 /// The state of a try.
@@ -217,7 +226,11 @@ impl<'f> Attempt<'f> {
             logged,
             log_error: error,
             survivors: 0,
+            observed: None,
         };
+        // Whole only once the supervisor has answered.
+        let is_lost = matches!(self.answer, Some(SupervisorAnswer::Frozen) | None);
+        tried.observed = self.observed.map(|file| observed(file, is_lost));
         let evidence = &mut tried.evidence;
         match self.answer {
             Some(SupervisorAnswer::Ended(End {
@@ -289,6 +302,7 @@ impl AttemptResult {
             logged: false,
             log_error: None,
             survivors: 0,
+            observed: None,
         }
     }
 }
@@ -304,6 +318,8 @@ pub(super) struct Launch<'a> {
     pub input: Option<OwnedFd>,
     /// The time limit in milliseconds.
     pub limit_ms: u64,
+    /// Whether it is observed.
+    pub observe: bool,
 }
 
 /// A supervisor with its start order sent, and the pipes of the output.
@@ -312,6 +328,20 @@ pub(super) struct Launched {
     pub supervisor: Supervisor,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
+    /// The file for what the step is seen to do, if it is observed.
+    pub observed: Option<OwnedFd>,
+}
+
+/// Reads what a step was seen to do.
+fn observed(file: OwnedFd, is_lost: bool) -> Observed {
+    let mut text = Vec::new();
+    let mut file = File::from(file);
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut text));
+    let observed = read
+        .ok()
+        .filter(|_| !is_lost)
+        .and_then(|_| Observed::read(&text));
+    observed.unwrap_or_else(|| Observed::nothing(Gap::Lost))
 }
 
 fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<AttemptResult>> {
@@ -322,6 +352,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         argv,
         env,
         limit_ms,
+        observe,
         ..
     } = *what;
     let input = what.input.map(memory).transpose().map_err(|error| {
@@ -339,6 +370,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         supervisor,
         stdout,
         stderr,
+        observed,
     } = launch(
         pool,
         &Launch {
@@ -349,6 +381,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
             env,
             input,
             limit_ms,
+            observe,
         },
     )?;
     let readers = [
@@ -372,6 +405,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         readers,
         capture,
         answer: None,
+        observed,
     })
 }
 
@@ -389,6 +423,9 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
             .map(|(n, v)| (n.clone(), v.clone()))
             .collect(),
         input: what.input.is_some(),
+        observe: what
+            .observe
+            .then(|| what.root.path().as_os_str().as_bytes().to_vec()),
         limit_ms: what.limit_ms,
         grace_ms: GRACE_MS,
         keep_capabilities: pool.keep_capabilities,
@@ -407,6 +444,11 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
     };
     let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
+    let observed = if what.observe {
+        Some(memory(&[]).map_err(own)?)
+    } else {
+        None
+    };
     // An idle supervisor may have been killed from outside; nothing has been started then, so
     // another one may start it.
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
@@ -418,6 +460,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
         }
         let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
         fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
+        fds.extend(observed.as_ref().map(OwnedFd::as_fd));
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
             Ok(()) => {
                 return Ok(Launched {
@@ -425,6 +468,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
                     supervisor,
                     stdout,
                     stderr,
+                    observed,
                 });
             }
             Err(error) => last = error,

@@ -22,7 +22,8 @@ use std::mem::MaybeUninit;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Start a step. Three descriptors come along: its directory, its standard output, its standard
-    /// error; and a fourth, its standard input, when it has one.
+    /// error; its standard input, when it has one; and a file for what it is seen to do, when it is
+    /// observed.
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -35,7 +36,7 @@ pub(super) enum Order {
 }
 
 /// The parameters of a start.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The file to execute: absolute, or with a slash and relative to the directory.
     pub program: Vec<u8>,
@@ -45,6 +46,8 @@ pub(super) struct Start {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has standard input. Steps have none.
     pub input: bool,
+    /// The repository's root, an absolute path without links, when the step is observed.
+    pub observe: Option<Vec<u8>>,
     /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
     /// The time after that until the supervisor ends the tree, in milliseconds.
@@ -115,6 +118,8 @@ impl Order {
             out.extend(start.grace_ms.to_le_bytes());
             out.extend(start.tracer.to_le_bytes());
             out.extend(start.secret);
+            out.push(u8::from(start.observe.is_some()));
+            start.observe.iter().for_each(|root| put(&mut out, root));
             put(&mut out, &start.program);
             put_count(&mut out, start.argv.len());
             start.argv.iter().for_each(|word| put(&mut out, word));
@@ -139,6 +144,10 @@ impl Order {
                     rest.number()?.cast_signed(),
                     rest.take(16)?.try_into().ok()?,
                 );
+                let observe = match rest.take(1)? {
+                    b"\0" => None,
+                    _ => Some(rest.word()?),
+                };
                 let program = rest.word()?;
                 let argv = (0..rest.count()?)
                     .map(|_| rest.word())
@@ -153,6 +162,7 @@ impl Order {
                         argv,
                         env,
                         input,
+                        observe,
                         limit_ms,
                         grace_ms,
                         keep_capabilities,
@@ -259,7 +269,7 @@ impl<'a> Rest<'a> {
 }
 
 /// The most descriptors of a frame.
-const FDS: usize = 4;
+const FDS: usize = 5;
 
 /// Sends a whole frame; the descriptors ride on its first byte.
 fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -407,6 +417,7 @@ mod tests {
             ],
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
+            observe: Some(b"/r".to_vec()),
             limit_ms: 5,
             grace_ms: u64::MAX,
             keep_capabilities: true,

@@ -2,7 +2,7 @@
 //!
 //! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
 //! [`pool`] holds them), and talks to it in frames (`frame`). The supervisor starts the step and
-//! ends all that descends from it (`tree`). vplan finds the program ([`program`]), reads both
+//! ends all that descends from it (`tree`); where that is asked for, it observes it (`observe`). vplan finds the program ([`program`]), reads both
 //! streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
 //! was seen ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
 //!
@@ -18,6 +18,7 @@ pub mod doorbell;
 mod frame;
 pub mod input;
 pub mod mask;
+mod observe;
 pub mod pool;
 pub mod program;
 pub mod supervise;

@@ -1,7 +1,7 @@
 //! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
-//! is small, has one thread, no environment (so that `/proc/PPID/environ` tells a step nothing), no
+//! is small, has one thread (but for the moment in which it starts a step that is observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no
 //! terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
 //! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
@@ -10,6 +10,7 @@
 use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
 };
+use super::observe::{self, Observer};
 use super::sys;
 use super::tree::{self, Do, ProcessIdentity};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,6 +42,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time without the end of a process after which a sweep gives up: another user's processes, a
 /// process stuck in the kernel.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most trapped calls that are answered before orders and ended children are looked at again.
+const TRAPPED: usize = 64;
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
 
@@ -95,6 +98,8 @@ struct Running {
     leaked: u32,
     /// The time of the last end of a process.
     progress: Instant,
+    /// Sees what it does, if it is observed.
+    observer: Option<Observer>,
 }
 
 /// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It is
@@ -224,6 +229,11 @@ impl Supervisor {
                         } else {
                             None
                         };
+                        let seen = if start.observe.is_some() {
+                            self.inbox.next_fd()
+                        } else {
+                            None
+                        };
                         self.secure(&start)?;
                         self.last = (number, start.secret);
                         // The pipes stay open here until vplan has the answer: it wakes up once,
@@ -232,7 +242,7 @@ impl Supervisor {
                             number,
                             &start,
                             [dir, stdout.try_clone()?, stderr.try_clone()?],
-                            stdin,
+                            [stdin, seen],
                         )?;
                         if !self.orphaned {
                             self.answer(answer)?;
@@ -276,11 +286,13 @@ impl Supervisor {
         number: u64,
         start: &Start,
         fds: [OwnedFd; 3],
-        stdin: Option<OwnedFd>,
+        [stdin, seen]: [Option<OwnedFd>; 2],
     ) -> io::Result<SupervisorAnswer> {
-        let leader = match spawn(start, fds, stdin) {
+        let (leader, observer) = started(start, fds, stdin);
+        let leader = match leader {
             Ok(leader) => leader,
             Err(error) => {
+                write_seen(observer, seen);
                 return Ok(SupervisorAnswer::Refused(
                     error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
                 ));
@@ -299,6 +311,7 @@ impl Supervisor {
             left: false,
             leaked: 0,
             progress: Instant::now(),
+            observer,
         };
         self.due = running
             .time
@@ -306,6 +319,7 @@ impl Supervisor {
             .and_then(|time| time.limit.checked_add(STOP_TIMEOUT));
         let survivors = self.attend(&mut running)?;
         let _ = rustix::process::chdir("/");
+        write_seen(running.observer.take(), seen);
         let status = running.ended.map_or(-9, |(status, _)| status);
         Ok(SupervisorAnswer::Ended(End {
             status,
@@ -402,6 +416,36 @@ impl Supervisor {
         )
     }
 
+    /// Waits for something: a child's end, an order, a trapped call.
+    fn poll(
+        &self,
+        running: &Running,
+        until: Option<Instant>,
+    ) -> io::Result<(bool, bool, PollFlags)> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let nothing = PollFlags::empty();
+        // An orphan's socket is readable for ever. What is not waited for is replaced by the
+        // children, polled for nothing.
+        let order = if self.orphaned {
+            PollFd::new(&self.children, nothing)
+        } else {
+            PollFd::new(&self.socket, PollFlags::IN)
+        };
+        let listener = running.observer.as_ref().and_then(Observer::listener);
+        let trapped = match listener {
+            Some(listener) => PollFd::from_borrowed_fd(listener, PollFlags::IN),
+            None => PollFd::new(&self.children, nothing),
+        };
+        let mut fds = [PollFd::new(&self.children, PollFlags::IN), order, trapped];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [child, order, trapped] = fds.map(|fd| fd.revents());
+        Ok((!child.is_empty(), !order.is_empty(), trapped))
+    }
+
     fn must_sweep(&self, running: &Running) -> bool {
         let left_behind = running
             .ended
@@ -411,24 +455,22 @@ impl Supervisor {
         self.orphaned || running.killed || left_behind
     }
 
-    /// Waits for a child's end or an order, whichever comes first, and obeys.
+    /// Waits for a child's end or an order, whichever comes first, and obeys. Answers trapped calls
+    /// meanwhile, but only so many before it looks at the rest again.
     fn wait(&mut self, running: &mut Running, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
-        let mut fds = [
-            PollFd::new(&self.children, PollFlags::IN),
-            PollFd::new(&self.socket, PollFlags::IN),
-        ];
-        // An orphan's socket is readable for ever.
-        let watched = if self.orphaned {
-            fds.get_mut(..1)
-        } else {
-            fds.get_mut(..)
-        };
-        match poll(watched.unwrap_or_default(), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let [mut child, mut order] = [false; 2];
+        for _ in 0..TRAPPED {
+            let trapped;
+            (child, order, trapped) = self.poll(running, until)?;
+            let Some(observer) = running.observer.as_mut().filter(|_| !trapped.is_empty()) else {
+                break;
+            };
+            observer.ready(trapped);
+            if child || order {
+                break;
+            }
         }
-        let [child, order] = fds.map(|f| !f.revents().is_empty());
         if child {
             let mut ignored = [0_u8; 1024];
             let _ = rustix::io::read(&self.children, &mut ignored);
@@ -535,6 +577,28 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
         }
     }
     Ok(Some(false))
+}
+
+/// Starts a step, and observes it where that is asked for.
+fn started(
+    start: &Start,
+    fds: [OwnedFd; 3],
+    stdin: Option<OwnedFd>,
+) -> (io::Result<Pid>, Option<Observer>) {
+    let Some(root) = &start.observe else {
+        return (spawn(start, fds, stdin), None);
+    };
+    let program = observe::first_program(&fds[0], &start.program);
+    let start = start.clone();
+    let (leader, observer) = observe::begin(root, program, move || spawn(&start, fds, stdin));
+    (leader, Some(observer))
+}
+
+/// Hands over what a step was seen to do.
+fn write_seen(observer: Option<Observer>, to: Option<OwnedFd>) {
+    if let Some((observer, to)) = observer.zip(to) {
+        observer.finish(to);
+    }
 }
 
 /// Starts the step in a process group of its own, in the supervisor's session, which has no

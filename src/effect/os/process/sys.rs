@@ -4,10 +4,11 @@
     reason = "signal dispositions, masks and foreign descriptors have no safe interface"
 )]
 
-use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::ioctl::{IntegerSetter, Updater, ioctl};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
@@ -59,6 +60,15 @@ unsafe extern "C" {
     fn sigaction(number: c_int, new: *const Disposition, old: *mut Disposition) -> c_int;
     fn sigprocmask(how: c_int, set: *const SignalSet, old: *mut SignalSet) -> c_int;
     fn signalfd(fd: c_int, mask: *const SignalSet, flags: c_int) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn process_vm_readv(
+        pid: c_int,
+        local: *const Part,
+        locals: c_ulong,
+        remote: *const Part,
+        remotes: c_ulong,
+        flags: c_ulong,
+    ) -> isize;
 }
 
 fn only(number: c_int) -> SignalSet {
@@ -230,4 +240,139 @@ pub(super) fn take_stdin() -> io::Result<OwnedFd> {
     let null = std::fs::File::open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     Ok(own)
+}
+
+/// An instruction of a filter of system calls (`struct sock_filter`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Instruction {
+    pub code: u16,
+    /// The number of instructions to skip when a comparison holds, and when it does not.
+    pub skip: [u8; 2],
+    pub operand: u32,
+}
+
+/// A filter as the kernel takes it (`struct sock_fprog`).
+#[repr(C)]
+struct FilterProgram {
+    length: u16,
+    instructions: *const Instruction,
+}
+
+/// A system call that waits for an answer (`struct seccomp_notif`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trapped {
+    pub id: u64,
+    /// The thread that made it.
+    pub pid: u32,
+    flags: u32,
+    pub number: u32,
+    pub architecture: u32,
+    instruction: u64,
+    pub arguments: [u64; 6],
+}
+
+/// The answer to a system call (`struct seccomp_notif_resp`).
+#[repr(C)]
+struct TrapAnswer {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+/// A piece of memory (`struct iovec`).
+#[repr(C)]
+struct Part {
+    start: *mut c_void,
+    length: usize,
+}
+
+/// The number of seccomp(2).
+#[cfg(target_arch = "x86_64")]
+const SECCOMP: c_long = 317;
+#[cfg(not(target_arch = "x86_64"))]
+const SECCOMP: c_long = 277;
+const SET_MODE_FILTER: c_long = 1;
+const NEW_LISTENER: c_long = 1 << 3;
+const WAIT_KILLABLE_RECV: c_long = 1 << 5;
+const RECEIVE: u32 = 0xc050_2100;
+const SEND: u32 = 0xc018_2101;
+const SET_FLAGS: u32 = 0x4008_2104;
+const SYNC_WAKE_UP: usize = 1;
+const CONTINUE: u32 = 1;
+
+/// Installs a filter of system calls for this thread and what it starts, and returns the listener
+/// that hears of the trapped ones. As far as the system knows how, a call that was heard of is
+/// interrupted by nothing but a SIGKILL, and whoever waits is woken where the answer was given.
+pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
+    let install = |flags: c_long| -> io::Result<OwnedFd> {
+        let program = FilterProgram {
+            length: u16::try_from(filter.len()).unwrap_or(0),
+            instructions: filter.as_ptr(),
+        };
+        // SAFETY: the program and its instructions are laid out as the kernel expects, live as long
+        // as the call, and are only read.
+        let fd = unsafe { syscall(SECCOMP, SET_MODE_FILTER, flags, &raw const program) };
+        let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
+        let fd = fd.ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: the descriptor is new and has no other owner.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    };
+    let listener = match install(NEW_LISTENER | WAIT_KILLABLE_RECV) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => install(NEW_LISTENER),
+        installed => installed,
+    }?;
+    // SAFETY: the request takes a number. It changes nothing but the listener's way to wake; older
+    // kernels refuse it.
+    let _ = unsafe {
+        ioctl(
+            &listener,
+            IntegerSetter::<SET_FLAGS>::new_usize(SYNC_WAKE_UP),
+        )
+    };
+    Ok(listener)
+}
+
+/// Takes the next trapped call. Waits where there is none.
+pub(super) fn next_trapped(listener: impl AsFd) -> io::Result<Trapped> {
+    let mut trapped = Trapped::default();
+    // SAFETY: the structure is the one that this request fills, and all zero, as it must be.
+    unsafe { ioctl(listener, Updater::<RECEIVE, _>::new(&mut trapped)) }?;
+    Ok(trapped)
+}
+
+/// Lets a trapped call go on, or answers it with an error. Returns whether its thread still waited.
+pub(super) fn answer_trapped(listener: impl AsFd, id: u64, error: Option<i32>) -> bool {
+    let mut answer = TrapAnswer {
+        id,
+        value: 0,
+        error: error.map_or(0, |number| -number),
+        flags: if error.is_some() { 0 } else { CONTINUE },
+    };
+    // SAFETY: the structure is the one that this request reads.
+    unsafe { ioctl(listener, Updater::<SEND, _>::new(&mut answer)) }.is_ok()
+}
+
+/// Reads memory of another process; returns how much could be read. What lies behind a border
+/// between pages may be missing without an error.
+pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    const PAGE: usize = 4096;
+    let start = usize::try_from(address).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let first = (PAGE - start % PAGE).min(into.len());
+    let local = Part {
+        start: into.as_mut_ptr().cast(),
+        length: into.len(),
+    };
+    let part = |offset: usize, length| Part {
+        start: std::ptr::without_provenance_mut(start.wrapping_add(offset)),
+        length,
+    };
+    let remote = [part(0, first), part(first, into.len() - first)];
+    let pid = c_int::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the local part is all of `into`, which is borrowed for the call; the remote parts are
+    // addresses of another process, which the kernel checks.
+    let read = unsafe { process_vm_readv(pid, &raw const local, 1, remote.as_ptr(), 2, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }

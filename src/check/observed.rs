@@ -1,0 +1,307 @@
+//! What a try of a step was seen to do: the files that it read, looked for, listed and wrote, and
+//! what it connected to, with the programs that did it.
+
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Everything that a try was seen to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The files and folders, by place.
+    pub files: BTreeMap<Place, Uses>,
+    /// Why not everything was seen; empty when everything was.
+    pub gaps: BTreeSet<Gap>,
+    /// The sockets to which it connected, or tried to, with the programs that did.
+    pub peers: BTreeMap<Peer, BTreeSet<Word>>,
+}
+
+/// Where a file is. Links are resolved: a link that was followed is a place of its own, that was
+/// read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Place {
+    /// In the repository.
+    Repository(RepoPath),
+    /// Elsewhere: an absolute path.
+    Elsewhere(Word),
+}
+
+/// What was done with a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Uses {
+    /// Its content was read, or it was executed, and the step had not written it before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub read: bool,
+    /// It was made, changed, renamed or removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub written: bool,
+    /// It is a folder whose entries were listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub listed: bool,
+    /// It was looked for, and was there; its content was not asked for by that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub found: bool,
+    /// It was looked for, and was not there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
+    /// The programs that did it, by the names of their files; at most [`PROGRAMS`].
+    pub programs: BTreeSet<Word>,
+}
+
+/// The most programs that are kept of one file.
+pub const PROGRAMS: usize = 8;
+
+/// What a program connected to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Peer {
+    /// A socket with a path.
+    Socket(Word),
+    /// An abstract socket.
+    Abstract(Word),
+    /// An address of the network, `127.0.0.1:5432` or `[::1]:80`.
+    Address(String),
+}
+
+/// Why something may not have been seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Gap {
+    /// The system does not let vplan observe; why.
+    Unavailable(String),
+    /// A program wanted io_uring, which was refused.
+    IoUring(Word),
+    /// A program made calls that are not looked into: those of another architecture, such as 32-bit
+    /// ones, and opens by handle.
+    OtherCalls(Word),
+    /// A program connected to a process outside the step, which may have read or written for it.
+    Daemon(Word),
+    /// The memory of a program could not be read.
+    Unreadable(Word),
+    /// A program changed its root or its mounts.
+    OtherRoot(Word),
+    /// More was done than is kept.
+    TooMuch,
+    /// What was seen was lost: the supervisor ended, or the record of it is damaged.
+    Lost,
+}
+
+/// A line of the text form.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum Line<'o> {
+    /// The first line: the version of the form and the number of lines that follow.
+    Observed {
+        version: u32,
+        lines: usize,
+    },
+    File {
+        place: Cow<'o, Place>,
+        uses: Cow<'o, Uses>,
+    },
+    Peer {
+        peer: Cow<'o, Peer>,
+        programs: Cow<'o, BTreeSet<Word>>,
+    },
+    Gap(Cow<'o, Gap>),
+}
+
+/// The version of the text form.
+const VERSION: u32 = 1;
+
+impl Observed {
+    /// Makes an observation that saw nothing, for this reason.
+    #[must_use]
+    pub fn nothing(why: Gap) -> Self {
+        Self {
+            gaps: BTreeSet::from([why]),
+            ..Self::default()
+        }
+    }
+
+    /// Writes it as lines of JSON: a head, then the files, the sockets and the gaps, sorted. Equal
+    /// observations are equal bytes.
+    ///
+    /// # Errors
+    /// Errors of `to`.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let lines = self.files.len() + self.peers.len() + self.gaps.len();
+        let head = Line::Observed {
+            version: VERSION,
+            lines,
+        };
+        let files = self.files.iter().map(|(place, uses)| Line::File {
+            place: Cow::Borrowed(place),
+            uses: Cow::Borrowed(uses),
+        });
+        let peers = self.peers.iter().map(|(peer, programs)| Line::Peer {
+            peer: Cow::Borrowed(peer),
+            programs: Cow::Borrowed(programs),
+        });
+        let gaps = self.gaps.iter().map(|gap| Line::Gap(Cow::Borrowed(gap)));
+        for line in std::iter::once(head).chain(files).chain(peers).chain(gaps) {
+            serde_json::to_writer(&mut to, &line)?;
+            to.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`Observed::write`] wrote. `None` for anything else, and for less than all of it.
+    #[must_use]
+    pub fn read(text: &[u8]) -> Option<Self> {
+        let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
+        let Line::Observed {
+            version: VERSION,
+            lines: count,
+        } = serde_json::from_slice(lines.next()?).ok()?
+        else {
+            return None;
+        };
+        let mut read = Self::default();
+        let mut left = count;
+        for line in lines {
+            left = left.checked_sub(1)?;
+            let is_new = match serde_json::from_slice(line).ok()? {
+                Line::Observed { .. } => false,
+                Line::File { place, uses } => read
+                    .files
+                    .insert(place.into_owned(), uses.into_owned())
+                    .is_none(),
+                Line::Peer { peer, programs } => read
+                    .peers
+                    .insert(peer.into_owned(), programs.into_owned())
+                    .is_none(),
+                Line::Gap(gap) => read.gaps.insert(gap.into_owned()),
+            };
+            if !is_new {
+                return None;
+            }
+        }
+        (left == 0).then_some(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::{btree_map, btree_set, vec};
+    use proptest::prelude::*;
+
+    fn word() -> impl Strategy<Value = Word> {
+        vec(any::<u8>(), 0..6).prop_map(Word::new)
+    }
+
+    fn place() -> impl Strategy<Value = Place> {
+        let inside = vec(any::<u8>(), 0..6)
+            .prop_map(|bytes| RepoPath::parse(&bytes).unwrap_or_default())
+            .prop_map(Place::Repository);
+        prop_oneof![inside, word().prop_map(Place::Elsewhere)]
+    }
+
+    fn uses() -> impl Strategy<Value = Uses> {
+        let programs = btree_set(word(), 0..3);
+        (any::<[bool; 5]>(), programs).prop_map(|(flags, programs)| {
+            let [read, written, listed, found, missing] = flags;
+            Uses {
+                read,
+                written,
+                listed,
+                found,
+                missing,
+                programs,
+            }
+        })
+    }
+
+    fn peer() -> impl Strategy<Value = Peer> {
+        prop_oneof![
+            word().prop_map(Peer::Socket),
+            word().prop_map(Peer::Abstract),
+            any::<String>().prop_map(Peer::Address),
+        ]
+    }
+
+    fn gap() -> impl Strategy<Value = Gap> {
+        prop_oneof![
+            any::<String>().prop_map(Gap::Unavailable),
+            word().prop_map(Gap::IoUring),
+            word().prop_map(Gap::OtherCalls),
+            word().prop_map(Gap::Daemon),
+            word().prop_map(Gap::Unreadable),
+            word().prop_map(Gap::OtherRoot),
+            Just(Gap::TooMuch),
+            Just(Gap::Lost),
+        ]
+    }
+
+    fn observed() -> impl Strategy<Value = Observed> {
+        (
+            btree_map(place(), uses(), 0..5),
+            btree_set(gap(), 0..4),
+            btree_map(peer(), btree_set(word(), 0..3), 0..4),
+        )
+            .prop_map(|(files, gaps, peers)| Observed { files, gaps, peers })
+    }
+
+    fn written(observed: &Observed) -> Vec<u8> {
+        let mut text = Vec::new();
+        observed.write(&mut text).unwrap();
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(observed in observed()) {
+            prop_assert_eq!(Observed::read(&written(&observed)), Some(observed));
+        }
+
+        #[test]
+        fn a_part_of_it_is_nothing(observed in observed(), cut in any::<prop::sample::Index>()) {
+            let text = written(&observed);
+            prop_assert_eq!(Observed::read(&text[..cut.index(text.len())]), None);
+        }
+    }
+
+    #[test]
+    fn the_text() {
+        let uses = Uses {
+            read: true,
+            programs: BTreeSet::from(["cat".into()]),
+            ..Uses::default()
+        };
+        let observed = Observed {
+            files: BTreeMap::from([
+                (Place::Elsewhere("/etc/x".into()), Uses::default()),
+                (Place::Repository(RepoPath::parse(b"a/b").unwrap()), uses),
+            ]),
+            gaps: BTreeSet::from([Gap::Daemon("dig".into()), Gap::TooMuch]),
+            peers: BTreeMap::from([(
+                Peer::Address("[::1]:80".into()),
+                BTreeSet::from(["dig".into()]),
+            )]),
+        };
+        let text = r#"{"observed":{"version":1,"lines":5}}
+{"file":{"place":{"repository":"a/b"},"uses":{"read":true,"programs":["cat"]}}}
+{"file":{"place":{"elsewhere":"/etc/x"},"uses":{"programs":[]}}}
+{"peer":{"peer":{"address":"[::1]:80"},"programs":["dig"]}}
+{"gap":{"daemon":"dig"}}
+{"gap":"tooMuch"}
+"#;
+        assert_eq!(String::from_utf8(written(&observed)).unwrap(), text);
+        let twice = text.replace("\"lines\":5", "\"lines\":6") + "{\"gap\":\"tooMuch\"}\n";
+        for damaged in [
+            "",
+            "\n",
+            &text.replace("\"version\":1", "\"version\":2"),
+            &text.replace("\"lines\":5", "\"lines\":4"),
+            &twice,
+        ] {
+            assert_eq!(Observed::read(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Keeps what a step was seen to do, by place.
+
+use super::look::{Found, Looked};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::observed::{Gap, Observed, PROGRAMS, Peer, Place, Uses};
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
+
+/// The most places and sockets that are kept.
+const PLACES: usize = 1_000_000;
+
+/// Folders of what is no file: of processes, of the system, of devices. Nothing in them is noted, but
+/// what is below [`SHARED`].
+const NO_FILES: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
+/// Memory that looks like a folder of files.
+const SHARED: &[u8] = b"/dev/shm/";
+
+/// The sockets of services to which a program gives a line for a log, or which give it the name of a
+/// user or a host: they read and write nothing for it.
+const HARMLESS: [&[u8]; 8] = [
+    b"/dev/log",
+    b"/run/nscd/",
+    b"/run/systemd/journal/",
+    b"/run/systemd/resolve/",
+    b"/run/systemd/userdb/",
+    b"/run/unscd/",
+    b"/var/run/nscd/",
+    b"/var/lib/sss/pipes/",
+];
+
+/// Whether a file is at a path or below it.
+fn is_in(path: &[u8], folder: &[u8]) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+/// What was seen until now.
+pub(super) struct Noted {
+    /// The repository, an absolute path without links.
+    root: Vec<u8>,
+    pub observed: Observed,
+    /// The folders that the step has made. All that is in one is its own.
+    made: BTreeSet<Vec<u8>>,
+    /// The abstract sockets that the step has bound.
+    bound: BTreeSet<Vec<u8>>,
+}
+
+impl Noted {
+    pub(super) fn new(root: &[u8]) -> Self {
+        Self {
+            root: root.to_vec(),
+            observed: Observed::default(),
+            made: BTreeSet::new(),
+            bound: BTreeSet::new(),
+        }
+    }
+
+    fn place(&self, path: &[u8]) -> Place {
+        let inside = match path.strip_prefix(&self.root[..]) {
+            Some(b"") => Some(RepoPath::root()),
+            Some(rest) if self.root == b"/" => RepoPath::from_exact(rest),
+            Some(rest) => rest.strip_prefix(b"/").and_then(RepoPath::from_exact),
+            None => None,
+        };
+        inside.map_or_else(|| Place::Elsewhere(Word::new(path)), Place::Repository)
+    }
+
+    /// Whether the step has written a file, or made a folder above it.
+    pub(super) fn is_own(&self, path: &[u8]) -> bool {
+        let is_written = |uses: &Uses| uses.written;
+        if self
+            .observed
+            .files
+            .get(&self.place(path))
+            .is_some_and(is_written)
+        {
+            return true;
+        }
+        let mut above = path;
+        while !self.made.is_empty()
+            && let Some(end) = above.iter().rposition(|byte| *byte == b'/')
+        {
+            if self.made.contains(above) {
+                return true;
+            }
+            above = above.get(..end).unwrap_or_default();
+        }
+        false
+    }
+
+    fn use_of(&mut self, path: &[u8], program: &Word, with: impl FnOnce(&mut Uses)) {
+        let is_no_file = NO_FILES.iter().any(|folder| is_in(path, folder));
+        if path.first() != Some(&b'/') || (is_no_file && !path.starts_with(SHARED)) {
+            return;
+        }
+        let place = self.place(path);
+        let is_full = self.observed.files.len() >= PLACES;
+        if is_full && !self.observed.files.contains_key(&place) {
+            self.gap(Gap::TooMuch);
+            return;
+        }
+        let uses = self.observed.files.entry(place).or_default();
+        with(uses);
+        if uses.programs.len() < PROGRAMS && !uses.programs.contains(program) {
+            uses.programs.insert(program.clone());
+        }
+    }
+
+    pub(super) fn gap(&mut self, gap: Gap) {
+        self.observed.gaps.insert(gap);
+    }
+
+    pub(super) fn read(&mut self, path: &[u8], program: &Word) {
+        if !self.is_own(path) {
+            self.use_of(path, program, |uses| uses.read = true);
+        }
+    }
+
+    fn written(&mut self, path: &[u8], program: &Word) {
+        self.use_of(path, program, |uses| uses.written = true);
+    }
+
+    /// Notes the links that were followed, which were read.
+    pub(super) fn links(&mut self, looked: &Looked, program: &Word) {
+        for link in &looked.links {
+            self.read(link, program);
+        }
+    }
+
+    /// Notes that a file was looked for.
+    pub(super) fn sought(&mut self, looked: &Looked, program: &Word) {
+        if self.is_own(&looked.path) {
+            return;
+        }
+        let is_there = looked.found.is_there();
+        self.use_of(&looked.path, program, |uses| {
+            uses.found |= is_there;
+            uses.missing |= !is_there;
+        });
+    }
+
+    /// Notes that a link was read for its target.
+    pub(super) fn link_read(&mut self, looked: &Looked, program: &Word) {
+        if looked.found == Found::Link {
+            self.read(&looked.path, program);
+        } else {
+            self.sought(looked, program);
+        }
+    }
+
+    /// Notes that a file was opened.
+    pub(super) fn opened(&mut self, looked: &Looked, flags: OFlags, program: &Word) {
+        let path = &looked.path;
+        let mode = flags & OFlags::RWMODE;
+        let makes = flags.contains(OFlags::CREATE);
+        match looked.found {
+            Found::Nothing if makes => self.written(path, program),
+            Found::Nothing | Found::NoFolder | Found::Link => self.sought(looked, program),
+            _ if flags.contains(OFlags::PATH) || (makes && flags.contains(OFlags::EXCL)) => {
+                self.sought(looked, program);
+            }
+            Found::Folder if mode == OFlags::RDONLY => {
+                if !self.is_own(path) {
+                    self.use_of(path, program, |uses| uses.listed = true);
+                }
+            }
+            Found::Folder => self.sought(looked, program),
+            Found::File => {
+                let empties = flags.contains(OFlags::TRUNC);
+                if mode != OFlags::WRONLY && !empties {
+                    self.read(path, program);
+                }
+                if mode != OFlags::RDONLY || empties {
+                    self.written(path, program);
+                }
+            }
+        }
+    }
+
+    /// Notes that a folder was to be made, or anything else; it is not if something is there.
+    pub(super) fn made(&mut self, looked: &Looked, is_folder: bool, program: &Word) {
+        if looked.found != Found::Nothing {
+            return self.sought(looked, program);
+        }
+        self.written(&looked.path, program);
+        if is_folder && self.made.len() < PLACES {
+            self.made.insert(looked.path.clone());
+        }
+    }
+
+    /// Notes that a file was to be changed or removed.
+    pub(super) fn changed(&mut self, looked: &Looked, program: &Word) {
+        if looked.found.is_there() {
+            self.written(&looked.path, program);
+        } else {
+            self.sought(looked, program);
+        }
+    }
+
+    /// Notes that a file got another name, or a second one where it `stays`. Its content can be read
+    /// there, so that it counts as read.
+    pub(super) fn named(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
+        if !from.found.is_there() || to.found == Found::NoFolder {
+            self.sought(from, program);
+            return self.sought(to, program);
+        }
+        if from.found != Found::Folder {
+            self.read(&from.path, program);
+        } else if self.is_own(&from.path) && self.made.len() < PLACES {
+            self.made.insert(to.path.clone());
+        }
+        if !stays {
+            self.written(&from.path, program);
+        }
+        self.written(&to.path, program);
+    }
+
+    /// Notes that an abstract socket was bound.
+    pub(super) fn bound(&mut self, name: &[u8]) {
+        if self.bound.len() < PLACES {
+            self.bound.insert(name.to_vec());
+        }
+    }
+
+    /// Notes that a program connected to a socket; `is_there`: something can listen to it.
+    pub(super) fn connected(&mut self, peer: Peer, is_there: bool, program: &Word) {
+        let is_strange = match &peer {
+            Peer::Socket(path) => {
+                let path = path.as_bytes();
+                let is_harmless = |known: &&[u8]| {
+                    path == *known || (known.ends_with(b"/") && path.starts_with(known))
+                };
+                !self.is_own(path) && !HARMLESS.iter().any(|known| is_harmless(&known))
+            }
+            Peer::Abstract(name) => !self.bound.contains(name.as_bytes()),
+            Peer::Address(_) => false,
+        };
+        if is_there && is_strange {
+            self.gap(Gap::Daemon(program.clone()));
+        }
+        if self.observed.peers.len() >= PLACES && !self.observed.peers.contains_key(&peer) {
+            return self.gap(Gap::TooMuch);
+        }
+        let programs = self.observed.peers.entry(peer).or_default();
+        if programs.len() < PROGRAMS {
+            programs.insert(program.clone());
+        }
+    }
+}
