@@ -2,6 +2,7 @@
 //! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
 
 pub mod agent;
+pub mod amend;
 pub mod base_contract;
 pub mod baseline;
 pub mod baseline_record;

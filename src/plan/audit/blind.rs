@@ -9,7 +9,7 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
 use crate::base::matching::group_files;
 use crate::base::path::RepoPath;
 use crate::contract::condition::holds;
-use crate::contract::{Check, CheckIndex, Condition, Contract, Placement, Test};
+use crate::contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test};
 use crate::plan::compile::{Assembled, assemble, has_changed};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::prepared::Prepared;
@@ -66,8 +66,7 @@ fn finding(
         context.subject.tracked,
         &seen.listed(),
     );
-    let role = roles.iter().next().copied().unwrap_or_default();
-    let wanted = mending(context, seen.check, role, blind, &globs);
+    let wanted = mending(context, seen.check, roles, blind, &globs);
     context
         .finding(FindingKind::BlindSpot, seen.check, globs, &did)
         .mended_by(context.contract, wanted)
@@ -276,11 +275,12 @@ fn role_for<'a>(contract: &'a Contract, check: CheckIndex, ran: &'a str) -> &'a 
     roles.find(|role| has(role)).unwrap_or(ran)
 }
 
-/// Returns the change of the contract after which a change of each of these files plans a check.
+/// Returns the change of the contract after which a change of each of these files plans a check, for
+/// each of these roles.
 fn mending(
     context: &Context<'_>,
     index: CheckIndex,
-    role: &str,
+    roles: &BTreeSet<&str>,
     blind: &[&RepoPath],
     globs: &[String],
 ) -> Option<Wanted> {
@@ -291,23 +291,28 @@ fn mending(
         return None;
     }
     let mut placements = check.placements.iter();
-    let condition = placements.find_map(|placement| widened(contract, placement, role, blind));
+    let condition = placements.find_map(|placement| widened(contract, placement, roles, blind));
     if let Some(condition) = condition {
         return Some(Wanted::Condition {
             condition,
             globs: globs.to_vec(),
         });
     }
-    let first = check.placements.first().filter(|_| check.named)?;
-    let kept = |condition: &&Condition| {
-        matches!(condition.test, Test::Role(_)) || condition.test.sought().is_some()
+    let fits = |test: &Test| match test {
+        Test::Role(named) => roles
+            .iter()
+            .all(|role| named.iter().any(|name| name == role)),
+        test => test.sought().is_some(),
     };
+    let asks_more = |placement: &&Placement| {
+        let mut around = contract.around(placement);
+        around.any(|c| matches!(c.test, Test::Role(_)) && !fits(&c.test))
+    };
+    let mut placements = check.placements.iter().filter(|_| check.named);
+    let first = placements.clone().find(|placement| !asks_more(placement));
+    let around = contract.around(first.or_else(|| placements.next())?);
     Some(Wanted::Use {
-        around: contract
-            .around(first)
-            .filter(kept)
-            .map(|c| c.test.clone())
-            .collect(),
+        around: around.map(|c| c.test.clone()).filter(fits).collect(),
         check: check.id.clone(),
         globs: globs.to_vec(),
     })
@@ -317,15 +322,16 @@ fn mending(
 fn widened(
     contract: &Contract,
     placement: &Placement,
-    role: &str,
+    roles: &BTreeSet<&str>,
     blind: &[&RepoPath],
-) -> Option<crate::contract::ConditionIndex> {
+) -> Option<ConditionIndex> {
     let mut failing = BTreeSet::new();
     for path in blind {
         let changes = ChangeSet::new(vec![changed(path)]);
         for index in &placement.conditions {
             let test = &contract.conditions[*index].test;
-            if test.sought().is_none() && !holds(test, role, &changes, |_| true) {
+            let is_met = |role: &&str| holds(test, role, &changes, |_| true);
+            if test.sought().is_none() && !roles.iter().all(is_met) {
                 failing.insert(*index);
             }
         }
@@ -335,13 +341,9 @@ fn widened(
     let Test::ChangedAny(selection) = &condition.test else {
         return None;
     };
-    let excludes = |path: &&RepoPath| {
-        selection
-            .items
-            .iter()
-            .any(|item| item.not && item.selects(path))
-    };
+    let mut excluding = selection.items.iter().filter(|item| item.not);
+    let is_excluded = excluding.any(|item| blind.iter().any(|path| item.selects(path)));
     // A block of an `each` is written once for all its rows.
     let is_own = contract.imported(condition.place.source).is_none() && condition.place.row == 0;
-    (is_own && !blind.iter().any(excludes)).then_some(index)
+    (is_own && !is_excluded).then_some(index)
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Globs select no tracked file that was not read, unless their folder was listed: then at most half
 /// as many as were read. A path that is not UTF-8 cannot be selected, and is left out.
-pub(super) fn cover(
+#[must_use]
+pub fn cover(
     wanted: &[&RepoPath],
     read: &[&RepoPath],
     tracked: &[RepoPath],

@@ -2,7 +2,7 @@
 //! what they wrote and may not, what nothing orders.
 
 mod blind;
-mod covering;
+pub mod covering;
 mod idle;
 mod ignored;
 mod inputs;

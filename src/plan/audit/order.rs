@@ -46,7 +46,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let globs = did.keys().take(super::FILES_SHOWN).cloned().collect();
         let did: Deeds<'_> = did.iter().map(|(path, by)| (path.clone(), by)).collect();
         let (before, after) = (context.check(first), context.check(second));
-        let is_own = context.contract.imported(after.place.source).is_none();
+        // What an `each` writes for all its rows would need itself.
+        let is_own =
+            context.contract.imported(after.place.source).is_none() && after.place.row == 0;
         let can_mend = is_own && before.named && after.named && order.add(pair);
         let wanted = can_mend.then(|| Wanted::Needs {
             check: second,
