@@ -1,4 +1,4 @@
-//! Merges the reports of shards: finds them, and refuses those that an audit refuses.
+//! Merges the reports of shards: finds them, and refuses those that `vplan verify` refuses.
 
 use super::failure::Failure;
 use super::place::Engine;

@@ -2,7 +2,7 @@
 //! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
 
 pub mod agent;
-pub mod audit;
+pub mod amend;
 pub mod base_contract;
 pub mod baseline;
 pub mod baseline_record;
@@ -12,6 +12,7 @@ pub mod convert;
 pub mod failure;
 pub mod fix;
 mod folders;
+pub mod genuine;
 pub mod infer;
 pub mod judge;
 pub mod layout;

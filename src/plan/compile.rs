@@ -721,7 +721,7 @@ impl<'a> Input<'a> {
     }
 }
 
-fn has_changed(check: &Check) -> bool {
+pub(super) fn has_changed(check: &Check) -> bool {
     matches!(&check.body, Body::Command(command) if command.has_changed())
 }
 

@@ -51,7 +51,7 @@ fn definition(step: &Step) -> Step {
 
 /// Returns the steps that each one waits for, directly or not: another plan may have further steps
 /// in between.
-fn predecessors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
+pub(super) fn predecessors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for step in &plan.steps {
         let mut before = BTreeSet::new();

@@ -4,6 +4,7 @@
 mod changed;
 
 pub mod about;
+pub mod audit;
 pub mod canonical;
 pub mod caveat;
 pub mod compared;

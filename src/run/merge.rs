@@ -9,7 +9,7 @@
 mod agree;
 mod tools;
 
-use super::audit::{ending, violations};
+use super::genuine::{ending, violations};
 use super::record::StepRecord;
 use super::report::{
     Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardRecord, ShardSummary,

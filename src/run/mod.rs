@@ -1,6 +1,5 @@
 //! The runner's state machine: events in, actions out, a report at the end. No clock, no tokio.
 
-pub mod audit;
 mod batch;
 pub mod carry;
 pub mod earlier;
@@ -8,6 +7,7 @@ pub mod ended;
 pub mod event;
 pub mod expected;
 pub mod feedback;
+pub mod genuine;
 pub mod journal;
 pub mod known;
 pub mod merge;

@@ -7,7 +7,7 @@ use vplan::arbitrary::run::{
     Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play,
 };
 use vplan::plan::digest::seal;
-use vplan::run::audit::{Holds, audit};
+use vplan::run::genuine::{Holds, examine};
 use vplan::run::journal::{End, StepState, lines, oracle, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
@@ -57,7 +57,7 @@ proptest! {
             prop_assert_eq!(step.state, StepState::Ended(record.status, record.reason));
         }
         prop_assert_eq!(run.steps.len(), report.steps.len());
-        let wrong: Vec<_> = audit(&report, Some(&case.plan), Some(&run))
+        let wrong: Vec<_> = examine(&report, Some(&case.plan), Some(&run))
             .into_iter()
             .filter(|a| a.holds == Holds::No)
             .collect();

@@ -1,4 +1,5 @@
 //! Laws, tested on generated values; at least 256 cases each.
+mod audit;
 mod baseline;
 mod compile;
 pub mod convert;

@@ -14,7 +14,7 @@ use vplan::plan::drift::drift;
 use vplan::plan::kdl::{from_kdl, text, to_kdl};
 use vplan::plan::order::check_order;
 use vplan::plan::shard::{Shard, share};
-use vplan::run::audit::{Holds, audit, own_plan};
+use vplan::run::genuine::{Holds, examine, own_plan};
 use vplan::run::merge::{MergeRequest, TREE, merge, read};
 use vplan::run::report::{Circumstances, Report, ShardRecord, report};
 
@@ -81,7 +81,7 @@ fn trees() -> impl Strategy<Value = Vec<Option<u8>>> {
 /// Whether nothing that can be told by a report alone speaks against it.
 fn holds(report: &Report) -> bool {
     let plan = own_plan(report).unwrap().unwrap();
-    audit(report, Some(&plan), None)
+    examine(report, Some(&plan), None)
         .iter()
         .all(|a| a.holds != Holds::No)
 }

@@ -1,6 +1,7 @@
 //! Matches many selections against many files in one pass over the files, with an index of the
 //! globs.
 
+mod groups;
 mod index;
 mod list;
 mod table;
@@ -8,6 +9,7 @@ mod walk;
 
 use super::change::ChangeSet;
 use super::glob::Selection;
+pub use groups::group_files;
 use index::Index;
 use list::{Child, Lists};
 use std::cell::Cell;
@@ -66,15 +68,13 @@ pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected
 #[must_use]
 pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     let matcher = Matcher::new(&[selection]);
-    let mut tally = Tally::new(&matcher.lists);
-    tally.watched = matcher.lists.roots.first().map(|root| (*root, Vec::new()));
-    let (_, masks) = matcher.walk(tally, changes).watched.unwrap_or_default();
+    let tally = Tally::watching(&matcher.lists);
+    let blocks = matcher.walk(tally, changes).seen;
     let mut selected = vec![false; changes.len()];
-    for (base, mask) in masks {
-        for (word, base) in mask.iter().zip((base as usize..).step_by(64)) {
-            for (bit, file) in selected.iter_mut().skip(base).take(64).enumerate() {
-                *file |= (word >> bit) & 1 == 1;
-            }
+    let files = blocks.iter().flat_map(SeenBlock::files);
+    for file in files {
+        if let Some(is_selected) = selected.get_mut(file) {
+            *is_selected = true;
         }
     }
     selected
@@ -170,9 +170,33 @@ struct Tally {
     items: Vec<Hits>,
     /// The lists with hits.
     found: Vec<u32>,
-    /// A list of which every file is wanted, and for each block with some: its first file, and the
-    /// mask.
-    watched: Option<(u32, Vec<(u32, Mask)>)>,
+    /// For each list, where every file of some is wanted, whether it is one of them; and what was
+    /// seen of those.
+    watched: Vec<bool>,
+    seen: Vec<SeenBlock>,
+}
+
+/// The files of one block that a list selects.
+struct SeenBlock {
+    list: u32,
+    /// The first file of the block.
+    base: u32,
+    mask: Mask,
+}
+
+impl SeenBlock {
+    /// Returns the indices of the files, ascending.
+    fn files(&self) -> impl Iterator<Item = usize> {
+        let words = self
+            .mask
+            .into_iter()
+            .zip((self.base as usize..).step_by(64));
+        words.flat_map(|(word, base)| {
+            let rests = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)));
+            let rests = rests.take(word.count_ones() as usize);
+            rests.map(move |rest| base + rest.trailing_zeros() as usize)
+        })
+    }
 }
 
 impl Sink for Tally {
@@ -211,8 +235,17 @@ impl Tally {
             all: vec![Hits::default(); count],
             items: vec![Hits::default(); lists.children.len()],
             found: Vec::new(),
-            watched: None,
+            watched: Vec::new(),
+            seen: Vec::new(),
         }
+    }
+
+    /// Makes one that remembers every file that a selection selects.
+    fn watching(lists: &Lists<'_>) -> Self {
+        let mut tally = Self::new(lists);
+        tally.watched = vec![false; lists.lists.len()];
+        (lists.roots.iter()).for_each(|root| set(&mut tally.watched, *root, true));
+        tally
     }
 
     /// Evaluates the lists on the current block, whose first file has the index `base`, and clears
@@ -280,10 +313,9 @@ impl Tally {
             }
             hits.add(all, base);
         }
-        if let Some((watched, masks)) = &mut self.watched
-            && *watched == list
-        {
-            masks.push((base, all));
+        if all != NONE && self.watched.get(list as usize) == Some(&true) {
+            let mask = all;
+            self.seen.push(SeenBlock { list, base, mask });
         }
         all != NONE
     }

@@ -10,7 +10,7 @@ use crate::cli::terminal::Terminal;
 use crate::effect::repo::load::Site;
 use crate::effect::store::records::REPORT;
 use crate::engine::Failure;
-use crate::run::audit::{Aspect, Holds};
+use crate::run::genuine::{Aspect, Holds};
 use crate::run::past::short;
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
@@ -56,7 +56,7 @@ pub(super) struct VerifyDocument<'a> {
 pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, folder, file) = place(global, args)?;
-    let found = global.engine().audit(&site, &folder, &file)?;
+    let found = global.engine().examine(&site, &folder, &file)?;
     let holds = found.aspects.iter().all(|a| a.holds != Holds::No);
     if format == Format::Json {
         terminal.print_json(&VerifyDocument {

@@ -7,11 +7,11 @@ use super::{
 use crate::base::word::visible;
 use crate::plan::Plan;
 use crate::plan::drift::drift;
-use crate::run::audit::{Holds, audit, own_plan};
+use crate::run::genuine::{Holds, examine, own_plan};
 use crate::run::report::Report;
 
 /// Checks that a report is the one that vplan wrote of a shard: its plans have their digests, its
-/// share is its share, and nothing in it is refused by the audit that `vplan verify` makes.
+/// share is its share, and nothing in it is refused by `vplan verify`.
 pub(super) fn check(part: Part) -> Result<Checked, MergeError> {
     let Part { name, report } = part;
     let tampered = |why: &str| {
@@ -31,7 +31,7 @@ pub(super) fn check(part: Part) -> Result<Checked, MergeError> {
         Ok(None) => return tampered("it has no plan"),
         Err(why) => return tampered(why),
     };
-    let aspects = audit(&report, Some(&executed), None);
+    let aspects = examine(&report, Some(&executed), None);
     if let Some(aspect) = aspects.iter().find(|a| a.holds == Holds::No) {
         return tampered(&visible(aspect.message.as_bytes()));
     }

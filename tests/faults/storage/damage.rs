@@ -14,7 +14,7 @@ use vplan::plan::Plan;
 use vplan::plan::digest::digest;
 use vplan::plan::document::{self, Form};
 use vplan::reuse::entry::KeptPass as Pass;
-use vplan::run::audit::{Holds, audit};
+use vplan::run::genuine::{Holds, examine};
 use vplan::run::journal::{End, ReplayedRun, StepState, oracle, replay};
 use vplan::run::merge;
 
@@ -293,7 +293,7 @@ fn papers() -> Vec<Paper> {
                 if found == whole {
                     return Ok(Reads::Same);
                 }
-                if audit(&found, Some(&of), Some(&journal))
+                if examine(&found, Some(&of), Some(&journal))
                     .iter()
                     .any(|a| a.holds == Holds::No)
                 {

@@ -15,8 +15,8 @@ use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
 use vplan::plan::StepIndex;
 use vplan::plan::digest::seal;
-use vplan::run::audit::{Holds, audit};
 use vplan::run::event::{Action, Event, Interrupt};
+use vplan::run::genuine::{Holds, examine};
 use vplan::run::journal::{oracle, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
@@ -312,14 +312,14 @@ pub fn tamper(bytes: &[u8]) {
         (text.len(), report.verdict.is_pass())
     );
     let holds = |report: &Report, run| {
-        audit(report, Some(&case.plan), Some(run))
+        examine(report, Some(&case.plan), Some(run))
             .iter()
             .all(|a| a.holds != Holds::No)
     };
     assert!(
         holds(&report, &good),
         "{:?}",
-        audit(&report, Some(&case.plan), Some(&good))
+        examine(&report, Some(&case.plan), Some(&good))
     );
 
     let how = choices.byte();

@@ -95,7 +95,7 @@ pub fn state(bytes: &[u8]) {
                 .all(|c| c == '\n' || c == '\t' || !vplan::base::word::is_unsafe_to_show(c)),
             "{memo:?}"
         );
-        let _ = vplan::run::audit::audit(&part.report, None, None);
+        let _ = vplan::run::genuine::examine(&part.report, None, None);
     }
     let name = String::from_utf8_lossy(bytes);
     if past::is_run_id(&name) {

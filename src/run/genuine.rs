@@ -1,4 +1,4 @@
-//! Audits whether a report is what vplan writes of its plan: offline, from the report, the plan and
+//! Decides whether a report is what vplan writes of its plan: offline, from the report, the plan and
 //! the journal alone.
 //!
 //! A process that can write all three can make them agree: this finds damage, mix-ups and edits by
@@ -79,9 +79,9 @@ impl Aspect {
     }
 }
 
-/// Audits a report. `plan`: the one that was executed last, as recorded. `journal`: its replay.
+/// Examines a report. `plan`: the one that was executed last, as recorded. `journal`: its replay.
 #[must_use]
-pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>) -> Vec<Aspect> {
+pub fn examine(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>) -> Vec<Aspect> {
     let mut found = Vec::new();
     match plan {
         Some(plan) => {

@@ -9,8 +9,8 @@ use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::MAX_FILE;
 use crate::plan::{Plan, document};
-use crate::run::audit::{Aspect, Holds, audit, own_plan};
 use crate::run::ended::{EndedRun, Recorded, believed};
+use crate::run::genuine::{Aspect, Holds, examine, own_plan};
 use crate::run::journal::{ReplayedRun, replay};
 use crate::run::merge;
 use crate::run::report::Report;
@@ -24,7 +24,7 @@ const ORIGIN: &str = "origin";
 
 /// A report, and the findings about it.
 #[derive(Debug)]
-pub struct Audited {
+pub struct ExaminedReport {
     /// The report.
     pub report: Report,
     /// The aspects that were examined.
@@ -36,11 +36,16 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A report that cannot be read.
-    pub fn audit(&self, site: &Site, folder: &Path, file: &Path) -> Result<Audited, Failure> {
+    pub fn examine(
+        &self,
+        site: &Site,
+        folder: &Path,
+        file: &Path,
+    ) -> Result<ExaminedReport, Failure> {
         let (report, bytes) = read_report(file)?;
         // The report of merged shards is no run's: what lies beside it is about something else.
         let folder = Some(folder).filter(|_| report.merged.is_none());
-        let mut found = examine(&report, folder);
+        let mut found = look_at(&report, folder);
         let vault = self.kept_vault(site).ok().flatten();
         let ended = vault.and_then(|vault| vault.get(&report.run_id));
         let plan = found.plan.as_ref();
@@ -48,13 +53,13 @@ impl Engine<'_> {
         aspects.push(origin(&report, &bytes, plan, ended.as_ref()));
         aspects.push(tree(site, &report, plan, ended.as_ref()));
         let aspects = found.aspects;
-        Ok(Audited { report, aspects })
+        Ok(ExaminedReport { report, aspects })
     }
 
-    /// Returns what speaks against the report of a shard, wherever it ran: all that [`Self::audit`]
+    /// Returns what speaks against the report of a shard, wherever it ran: all that [`Self::examine`]
     /// examines but the work tree. `folder`: that of its run, where there is one.
     pub(super) fn refuses(&self, report: &Report, folder: Option<&Path>) -> Option<Aspect> {
-        let mut found = examine(report, folder);
+        let mut found = look_at(report, folder);
         let vault = (self.locate().ok()).and_then(|site| self.kept_vault(&site).ok().flatten());
         let ended = vault.and_then(|vault| vault.get(&report.run_id));
         let bytes = Digest::of(to_canonical(report).as_bytes());
@@ -71,7 +76,7 @@ struct Examined {
 }
 
 /// Examines a report and what lies beside it.
-fn examine(report: &Report, folder: Option<&Path>) -> Examined {
+fn look_at(report: &Report, folder: Option<&Path>) -> Examined {
     let mut aspects = Vec::new();
     let own = own_plan(report).unwrap_or_else(|why| {
         aspects.push(Aspect::no("plan", why));
@@ -85,7 +90,7 @@ fn examine(report: &Report, folder: Option<&Path>) -> Examined {
         .and_then(|folder| read_sibling(folder, "events.jsonl", &mut aspects, "journal"))
         .map(|bytes| replay(&bytes));
     let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
-    let found = audit(report, plan.as_ref(), journal.as_ref());
+    let found = examine(report, plan.as_ref(), journal.as_ref());
     let found = found.into_iter().filter(|a| !known.contains(a.aspect));
     let found: Vec<Aspect> = found.collect();
     aspects.extend(found);

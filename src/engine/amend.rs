@@ -1,0 +1,225 @@
+//! Writes into a contract what an audit would have it say.
+
+use crate::base::diagnostic::Diagnostics;
+use crate::base::setting::Row;
+use crate::base::source::Source;
+use crate::base::span::{SourceId, Span};
+use crate::base::word::quote_literal;
+use crate::contract::{CheckIndex, Contract};
+use crate::lang::ast::{Body, Node, Value};
+use crate::lang::layout::{Formatted, reformat};
+use crate::lang::parse::{Caps, parse};
+use crate::lang::statement::Keyword;
+use crate::plan::audit::wanted::{Wanted, head};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
+/// text that the contract was read from. What is wanted of `writes` is left out: it would let a check
+/// do more.
+///
+/// # Errors
+/// A text that cannot be changed, for people: one with errors of syntax, or one that would be too
+/// large.
+pub fn amend(source: &Source, contract: &Contract, wanted: &[&Wanted]) -> Result<String, String> {
+    let caps = Caps::default();
+    let (ast, diagnostics) = parse(source, SourceId::default(), &caps);
+    if diagnostics.has_errors() {
+        return Err(first_of(&diagnostics));
+    }
+    let mut edits = Edits::default();
+    let changes = Changes::of(contract, wanted);
+    for (place, globs) in &changes.conditions {
+        edits.insert(place.end, words(globs));
+    }
+    for (index, change) in &changes.checks {
+        let place = contract.checks[*index].place.span;
+        if let Some(node) = find(&ast.nodes, place) {
+            change.write(source, node, &mut edits);
+        }
+    }
+    let end = source.text().len();
+    for used in &changes.uses {
+        edits.insert(end, format!("\n{used}\n"));
+    }
+    let text = edits.apply(source.text());
+    match reformat(
+        &Source::new(source.name(), &text),
+        SourceId::default(),
+        &caps,
+    )? {
+        Formatted::Text(text) => Ok(text),
+        Formatted::Invalid(diagnostics) | Formatted::TooLarge(diagnostics) => {
+            Err(first_of(&diagnostics))
+        }
+    }
+}
+
+fn first_of(diagnostics: &Diagnostics) -> String {
+    let first = diagnostics.iter().next();
+    first.map(|found| found.message.clone()).unwrap_or_default()
+}
+
+/// Returns quoted words, each behind a blank.
+fn words(globs: &BTreeSet<&String>) -> String {
+    globs
+        .iter()
+        .map(|glob| format!(" {}", quote_literal(glob)))
+        .collect()
+}
+
+/// What is wanted, by the place of it.
+#[derive(Default)]
+struct Changes<'w> {
+    /// More globs for heads of conditions.
+    conditions: BTreeMap<Span, BTreeSet<&'w String>>,
+    checks: BTreeMap<CheckIndex, CheckChange<'w>>,
+    /// Further blocks.
+    uses: Vec<String>,
+}
+
+/// What is wanted of a check.
+#[derive(Default)]
+struct CheckChange<'w> {
+    inputs: BTreeSet<&'w String>,
+    needs: BTreeSet<&'w String>,
+    /// The whole line of `inputs`, for a check that has it from `defaults`.
+    whole_inputs: String,
+}
+
+impl<'w> Changes<'w> {
+    fn of(contract: &Contract, wanted: &[&'w Wanted]) -> Self {
+        let mut changes = Self::default();
+        for one in wanted {
+            match one {
+                Wanted::Condition { condition, globs } => {
+                    let place = contract.conditions[*condition].place.span;
+                    changes.conditions.entry(place).or_default().extend(globs);
+                }
+                Wanted::Inputs { check, globs } => {
+                    let change = changes.checks.entry(*check).or_default();
+                    change.inputs.extend(globs);
+                    change.whole_inputs = one.line(contract);
+                }
+                Wanted::Needs { check, needs } => {
+                    changes
+                        .checks
+                        .entry(*check)
+                        .or_default()
+                        .needs
+                        .insert(needs);
+                }
+                Wanted::Use {
+                    around,
+                    check,
+                    globs,
+                } => {
+                    let globs = words(&globs.iter().collect());
+                    let heads = around
+                        .iter()
+                        .map(head)
+                        .chain([format!("whenChangedAny{globs}")]);
+                    let heads: String = heads.map(|head| format!("{head} {{\n")).collect();
+                    let ends = "\n}".repeat(around.len() + 1);
+                    changes.uses.push(format!("{heads}use {check}{ends}"));
+                }
+                Wanted::Writes { .. } => {}
+            }
+        }
+        changes
+    }
+}
+
+impl CheckChange<'_> {
+    /// Adds it to the text of a check.
+    fn write(&self, source: &Source, node: &Node<'_>, edits: &mut Edits) {
+        let mut lines = Vec::new();
+        let inputs = setting(node, Keyword::Row(Row::Inputs));
+        match inputs {
+            Some(inputs) => edits.insert(inputs.span.end, words(&self.inputs)),
+            None if !self.inputs.is_empty() => lines.push(self.whole_inputs.clone()),
+            None => {}
+        }
+        let names: String = self.needs.iter().map(|name| format!(" {name}")).collect();
+        match setting(node, Keyword::Row(Row::Needs)) {
+            Some(needs) => edits.insert(needs.span.end, names),
+            None if !names.is_empty() => lines.push(format!("needs{names}")),
+            None => {}
+        }
+        if lines.is_empty() {
+            return;
+        }
+        let lines = lines.join("\n");
+        match &node.body {
+            Some(body) => edits.insert(body.close.start, format!("{lines}\n")),
+            None => as_block(source, node, &lines, edits),
+        }
+    }
+}
+
+/// Makes a block of `check NAME: COMMAND`.
+fn as_block(source: &Source, node: &Node<'_>, lines: &str, edits: &mut Edits) {
+    let command = node
+        .args
+        .iter()
+        .find(|arg| matches!(arg.value, Value::Command(_)));
+    let (Some(name), Some(command)) = (node.args.first(), command) else {
+        return;
+    };
+    let text = source.slice(command.span);
+    let from = Span::new(name.span.end, command.span.end);
+    edits.replace(from, format!(" {{\nrun {text}\n{lines}\n}}"));
+}
+
+fn setting<'n, 'a>(node: &'n Node<'a>, keyword: Keyword) -> Option<&'n Node<'a>> {
+    let body: Option<&Body<'a>> = node.body.as_deref();
+    let mut nodes = body
+        .map(|body| body.nodes.as_slice())
+        .unwrap_or_default()
+        .iter();
+    nodes.find(|node| node.statement.keyword == keyword)
+}
+
+/// Finds the check whose name is at this place. Recursion is bounded by the cap on nesting.
+fn find<'n, 'a>(nodes: &'n [Node<'a>], place: Span) -> Option<&'n Node<'a>> {
+    nodes.iter().find_map(|node| {
+        let is_named = node.args.first().is_some_and(|name| name.span == place);
+        if is_named && node.statement.keyword == Keyword::Check {
+            return Some(node);
+        }
+        find(
+            node.body
+                .as_deref()
+                .map(|body| body.nodes.as_slice())
+                .unwrap_or_default(),
+            place,
+        )
+    })
+}
+
+/// Changes of a text.
+#[derive(Default)]
+struct Edits(Vec<(Span, String)>);
+
+impl Edits {
+    fn insert(&mut self, at: usize, text: String) {
+        self.replace(Span::new(at, at), text);
+    }
+
+    fn replace(&mut self, span: Span, text: String) {
+        self.0.push((span, text));
+    }
+
+    /// Returns the text with all changes, those of one place in the order in which they were added.
+    fn apply(mut self, text: &str) -> String {
+        self.0.sort_by_key(|(span, _)| *span);
+        let mut out = String::with_capacity(text.len());
+        let mut behind = 0;
+        for (span, new) in &self.0 {
+            out.push_str(text.get(behind..span.start).unwrap_or_default());
+            out.push_str(new);
+            behind = span.end;
+        }
+        out.push_str(text.get(behind..).unwrap_or_default());
+        out
+    }
+}

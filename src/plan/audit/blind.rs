@@ -1,0 +1,349 @@
+//! Which tracked files a check reads, although a change of them alone does not plan it.
+
+use super::covering::cover;
+use super::seen::Seen;
+use super::wanted::Wanted;
+use super::{Context, Deeds, Finding, FindingKind, request_for};
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
+use crate::base::matching::group_files;
+use crate::base::path::RepoPath;
+use crate::contract::condition::holds;
+use crate::contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test};
+use crate::plan::compile::{Assembled, assemble, has_changed};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::prepared::Prepared;
+use crate::plan::request::Request;
+use crate::plan::select::selections;
+use crate::plan::step::identity_of_check;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Finds the blind spots of all checks.
+pub(super) fn find(context: &Context<'_>, seen: &[Seen<'_>]) -> Vec<Finding> {
+    let files: BTreeSet<&RepoPath> = seen
+        .iter()
+        .flat_map(|one| one.tracked.iter().copied())
+        .collect();
+    let changes = ChangeSet::new(files.into_iter().map(changed).collect());
+    let mut plans = Plans::new(context, &changes);
+    let mut found = Vec::new();
+    for one in seen {
+        let roles: BTreeSet<&str> = one
+            .roles
+            .iter()
+            .map(|role| role_for(context.contract, one.check, role))
+            .collect();
+        let mut blind: Vec<&RepoPath> = Vec::new();
+        for role in &roles {
+            blind.extend(plans.blind(one, role));
+        }
+        blind.sort_unstable();
+        blind.dedup();
+        if !blind.is_empty() {
+            found.push(finding(context, one, &roles, &blind));
+        }
+    }
+    found
+}
+
+fn changed(path: &RepoPath) -> ChangedFile {
+    ChangedFile {
+        path: path.clone(),
+        status: Status::Modified,
+    }
+}
+
+fn finding(
+    context: &Context<'_>,
+    seen: &Seen<'_>,
+    roles: &BTreeSet<&str>,
+    blind: &[&RepoPath],
+) -> Finding {
+    let did: Deeds<'_> = seen.deeds(blind);
+    let globs = cover(
+        blind,
+        &seen.tracked,
+        context.subject.tracked,
+        &seen.listed(),
+    );
+    let wanted = mending(context, seen.check, roles, blind, &globs);
+    context
+        .finding(FindingKind::BlindSpot, seen.check, globs, &did)
+        .mended_by(context.contract, wanted)
+}
+
+/// The plans for a change of one file, one for all files that meet the same conditions.
+struct Plans<'a> {
+    contract: &'a Contract,
+    changes: &'a ChangeSet,
+    prepared: Prepared<'a>,
+    facts: Facts,
+    /// For each file the number of its group, and for each group its first file.
+    groups: Vec<u32>,
+    first: Vec<usize>,
+    /// The checks that are planned, for a role, a tier and a group.
+    planned: BTreeMap<(String, u8, u32), BTreeSet<String>>,
+}
+
+impl<'a> Plans<'a> {
+    fn new(context: &Context<'a>, changes: &'a ChangeSet) -> Self {
+        let contract = context.contract;
+        let told_apart = told_apart(contract);
+        let mut all = selections(contract);
+        all.extend(&told_apart);
+        let groups = group_files(&all, changes);
+        let mut first = Vec::new();
+        for (file, group) in groups.iter().enumerate() {
+            if *group as usize == first.len() {
+                first.push(file);
+            }
+        }
+        Self {
+            contract,
+            changes,
+            prepared: Prepared::new(contract),
+            facts: known_facts(context),
+            groups,
+            first,
+            planned: BTreeMap::new(),
+        }
+    }
+
+    /// Returns those of the tracked files that a check read whose change does not plan it.
+    fn blind<'s>(&mut self, seen: &Seen<'s>, role: &str) -> Vec<&'s RepoPath> {
+        let check = &self.contract.checks[seen.check];
+        let alike = alike(self.contract, check);
+        let mut is_planned: BTreeMap<u32, bool> = BTreeMap::new();
+        let mut blind = Vec::new();
+        let mut files = self.changes.files().iter().enumerate();
+        for path in &seen.tracked {
+            // Both are sorted, and this one is part of the other.
+            let Some((file, _)) = files.find(|(_, file)| file.path == **path) else {
+                break;
+            };
+            let group = self.groups.get(file).copied().unwrap_or_default();
+            let planned = match is_planned.get(&group) {
+                Some(planned) => *planned,
+                None => {
+                    let planned = self.plans(role, check.tier, group, &alike);
+                    is_planned.insert(group, planned);
+                    planned
+                }
+            };
+            if !planned {
+                blind.push(*path);
+            }
+        }
+        blind
+    }
+
+    /// Whether a change of a file of a group plans one of these checks.
+    fn plans(&mut self, role: &str, tier: u8, group: u32, checks: &[&str]) -> bool {
+        let key = (role.to_owned(), tier, group);
+        if !self.planned.contains_key(&key) {
+            let planned = self.plan(role, tier, group);
+            self.planned.insert(key.clone(), planned);
+        }
+        let planned = self.planned.get(&key);
+        planned.is_some_and(|planned| checks.iter().any(|check| planned.contains(*check)))
+    }
+
+    fn plan(&mut self, role: &str, tier: u8, group: u32) -> BTreeSet<String> {
+        let first = self
+            .first
+            .get(group as usize)
+            .and_then(|first| self.changes.files().get(*first));
+        let request = Request {
+            changed: ChangeSet::new(first.into_iter().cloned().collect()),
+            ..request_for(role, tier)
+        };
+        for _ in 0..MAX_FACT_ROUNDS {
+            match assemble(
+                Some(self.contract),
+                &request,
+                &self.facts,
+                Some(&self.prepared),
+            ) {
+                Ok(Assembled::Plan(plan, _)) => {
+                    return plan
+                        .steps
+                        .iter()
+                        .map(|step| step.check().to_owned())
+                        .collect();
+                }
+                Ok(Assembled::Needs(questions)) => {
+                    for question in questions {
+                        self.facts
+                            .add(question, FactAnswer::Word(Certainty::Unknown));
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        // What cannot be planned does not pass either.
+        self.contract
+            .checks
+            .iter()
+            .map(|check| check.id.clone())
+            .collect()
+    }
+}
+
+/// Returns selections that tell files apart which are planned differently although the same
+/// conditions select them: each item of a `whenChangedAll`, and the folders of `{changed}`.
+fn told_apart(contract: &Contract) -> Vec<Selection> {
+    let mut all = Vec::new();
+    for condition in contract.conditions.iter() {
+        let Test::ChangedAll(selection) = &condition.test else {
+            continue;
+        };
+        let (not, items): (Vec<&Item>, Vec<&Item>) =
+            selection.items.iter().partition(|item| item.not);
+        let with = |item: &Item| Selection {
+            items: std::iter::once(item)
+                .chain(not.iter().copied())
+                .cloned()
+                .collect(),
+        };
+        all.extend(items.into_iter().map(with));
+    }
+    let folders = contract
+        .checks
+        .iter()
+        .filter(|check| has_changed(check))
+        .map(|check| &check.dir);
+    let folders: BTreeSet<&RepoPath> = folders.filter(|dir| !dir.is_root()).collect();
+    all.extend(folders.into_iter().filter_map(|dir| {
+        let text = format!("{}/**", escape(std::str::from_utf8(dir.as_bytes()).ok()?));
+        let what = ItemContent::Glob(Glob::parse(&text).ok()?);
+        Some(Selection {
+            items: vec![Item { not: false, what }],
+        })
+    }));
+    all
+}
+
+/// Returns what is known, and of what is not that nobody can tell: that leaves nothing out.
+fn known_facts(context: &Context<'_>) -> Facts {
+    let mut facts = context.subject.facts.clone();
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
+    for question in context.contract.sought().into_iter().map(Question::exists) {
+        if facts.get(&question).is_none() {
+            facts.add(question, FactAnswer::Word(Certainty::Unknown));
+        }
+    }
+    facts
+}
+
+/// Returns the checks of which one in the plan is as good as this one: of equal commands without a
+/// name, one runs for all.
+fn alike<'a>(contract: &'a Contract, check: &'a Check) -> Vec<&'a str> {
+    if check.named {
+        return vec![&check.id];
+    }
+    let own = identity_of_check(check);
+    let checks = contract.checks.iter();
+    let same = checks.filter(|other| !other.named && identity_of_check(other) == own);
+    same.map(|other| other.id.as_str()).collect()
+}
+
+/// Returns the role for which a check is looked at: the one for which it ran, or, where it was named
+/// and that role has it not, the first that has it.
+fn role_for<'a>(contract: &'a Contract, check: CheckIndex, ran: &'a str) -> &'a str {
+    let check = &contract.checks[check];
+    let has = |role: &str| {
+        let only = contract
+            .roles
+            .get(role)
+            .map(|role| role.only.as_slice())
+            .unwrap_or_default();
+        let lets_through = only.is_empty() || check.tags.iter().any(|tag| only.contains(tag));
+        let names = |condition: &Condition| match &condition.test {
+            Test::Role(roles) => roles.iter().any(|named| named == role),
+            _ => true,
+        };
+        lets_through
+            && check
+                .placements
+                .iter()
+                .any(|placement| contract.around(placement).all(names))
+    };
+    if has(ran) {
+        return ran;
+    }
+    let mut roles = contract.roles.keys().map(String::as_str);
+    roles.find(|role| has(role)).unwrap_or(ran)
+}
+
+/// Returns the change of the contract after which a change of each of these files plans a check, for
+/// each of these roles.
+fn mending(
+    context: &Context<'_>,
+    index: CheckIndex,
+    roles: &BTreeSet<&str>,
+    blind: &[&RepoPath],
+    globs: &[String],
+) -> Option<Wanted> {
+    let contract = context.contract;
+    let check = context.check(index);
+    // Files that merely decide would become arguments of `{changed}`.
+    if globs.is_empty() || has_changed(check) {
+        return None;
+    }
+    let mut placements = check.placements.iter();
+    let condition = placements.find_map(|placement| widened(contract, placement, roles, blind));
+    if let Some(condition) = condition {
+        return Some(Wanted::Condition {
+            condition,
+            globs: globs.to_vec(),
+        });
+    }
+    let fits = |test: &Test| match test {
+        Test::Role(named) => roles
+            .iter()
+            .all(|role| named.iter().any(|name| name == role)),
+        test => test.sought().is_some(),
+    };
+    let asks_more = |placement: &&Placement| {
+        let mut around = contract.around(placement);
+        around.any(|c| matches!(c.test, Test::Role(_)) && !fits(&c.test))
+    };
+    let mut placements = check.placements.iter().filter(|_| check.named);
+    let first = placements.clone().find(|placement| !asks_more(placement));
+    let around = contract.around(first.or_else(|| placements.next())?);
+    Some(Wanted::Use {
+        around: around.map(|c| c.test.clone()).filter(fits).collect(),
+        check: check.id.clone(),
+        globs: globs.to_vec(),
+    })
+}
+
+/// Returns the one condition of a place that these files do not meet, if to add them to it is enough.
+fn widened(
+    contract: &Contract,
+    placement: &Placement,
+    roles: &BTreeSet<&str>,
+    blind: &[&RepoPath],
+) -> Option<ConditionIndex> {
+    let mut failing = BTreeSet::new();
+    for path in blind {
+        let changes = ChangeSet::new(vec![changed(path)]);
+        for index in &placement.conditions {
+            let test = &contract.conditions[*index].test;
+            let is_met = |role: &&str| holds(test, role, &changes, |_| true);
+            if test.sought().is_none() && !roles.iter().all(is_met) {
+                failing.insert(*index);
+            }
+        }
+    }
+    let index = failing.pop_first().filter(|_| failing.is_empty())?;
+    let condition = &contract.conditions[index];
+    let Test::ChangedAny(selection) = &condition.test else {
+        return None;
+    };
+    let mut excluding = selection.items.iter().filter(|item| item.not);
+    let is_excluded = excluding.any(|item| blind.iter().any(|path| item.selects(path)));
+    // A block of an `each` is written once for all its rows.
+    let is_own = contract.imported(condition.place.source).is_none() && condition.place.row == 0;
+    (is_own && !is_excluded).then_some(index)
+}

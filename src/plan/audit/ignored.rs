@@ -1,0 +1,45 @@
+//! What a check read although git ignores it: it decides, and no change of it is seen.
+
+use super::seen::Seen;
+use super::{Context, Deeds, Finding, FindingKind};
+use crate::base::glob::escape;
+use crate::base::path::RepoPath;
+use std::collections::BTreeSet;
+
+/// Finds the ignored files that a check read, and that no setting of it names.
+pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
+    let read = seen.files.iter().filter(|(_, used)| used.read);
+    let files: Vec<&RepoPath> = read
+        .map(|(path, _)| *path)
+        .filter(|path| context.is_ignored(path) && !seen.is_declared(path))
+        .filter(|path| !context.is_product(path, seen.check))
+        .collect();
+    if files.is_empty() {
+        return None;
+    }
+    let globs: BTreeSet<String> = files
+        .iter()
+        .filter_map(|path| around(context, path))
+        .collect();
+    let did: Deeds<'_> = seen.deeds(&files);
+    Some(context.finding(
+        FindingKind::IgnoredInput,
+        seen.check,
+        globs.into_iter().collect(),
+        &did,
+    ))
+}
+
+/// Returns the glob of the outermost ignored folder around an ignored file, or of the file.
+fn around(context: &Context<'_>, path: &RepoPath) -> Option<String> {
+    let ancestors = path.ancestors();
+    let outermost = ancestors
+        .iter()
+        .find(|above| (context.subject.is_ignored)(above));
+    let outermost = outermost.unwrap_or(path);
+    let text = escape(std::str::from_utf8(outermost.as_bytes()).ok()?);
+    Some(match outermost == path {
+        true => text,
+        false => format!("{text}/**"),
+    })
+}

@@ -1,0 +1,332 @@
+//! Holds a contract against what its checks were seen to do: what they read and nothing selects,
+//! what they wrote and may not, what nothing orders.
+
+mod blind;
+pub mod covering;
+mod idle;
+mod ignored;
+mod inputs;
+mod order;
+mod outside;
+mod seen;
+pub mod wanted;
+mod written;
+
+use super::request::Request;
+use super::{Plan, StepSource, step};
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::glob::Glob;
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::observed::Observed;
+use crate::contract::{Check, CheckIndex, Contract};
+use crate::plan::facts::Facts;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use wanted::Wanted;
+
+/// The most files that a finding names.
+const FILES_SHOWN: usize = 5;
+
+/// A contract, its repository, and the runs in which its checks were observed.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// What is known of the repository, for the conditions that ask what exists. What is not known
+    /// leaves nothing out.
+    pub facts: &'a Facts,
+    /// The files that git tracks, sorted.
+    pub tracked: &'a [RepoPath],
+    /// Whether git ignores a path that it does not track.
+    pub is_ignored: &'a dyn Fn(&RepoPath) -> bool,
+    /// The user's folder, an absolute path.
+    pub home: Option<&'a Word>,
+    /// Folders of the toolchain besides the usual ones, absolute: those of the programs on PATH.
+    pub toolchain: &'a [Word],
+    /// The runs, in any order.
+    pub runs: &'a [ObservedRun<'a>],
+}
+
+/// A run in which steps were observed.
+#[derive(Clone, Copy)]
+pub struct ObservedRun<'a> {
+    /// The identity of the tree that it ran on.
+    pub tree: &'a str,
+    /// The plan that ran.
+    pub plan: &'a Plan,
+    /// What the steps were seen to do, by their ids.
+    pub steps: &'a BTreeMap<String, Observed>,
+}
+
+/// The kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A tracked file that the check read, and whose change alone does not plan the check.
+    BlindSpot,
+    /// A file that the check depends on, outside of its `inputs`.
+    UndeclaredInput,
+    /// A file that another check writes, before or after it by chance.
+    UndeclaredOrder,
+    /// A file that the check wrote, that git does not ignore and that the contract does not name.
+    UndeclaredWrite,
+    /// Something outside of the repository and of the toolchain.
+    Outside,
+    /// A file that git ignores, and that the check read.
+    IgnoredInput,
+    /// A glob of a condition, of whose files no check below it has read one.
+    IdleCondition,
+}
+
+impl FindingKind {
+    /// All kinds, the gravest first.
+    pub const ALL: [FindingKind; 7] = [
+        FindingKind::BlindSpot,
+        FindingKind::UndeclaredInput,
+        FindingKind::UndeclaredOrder,
+        FindingKind::UndeclaredWrite,
+        FindingKind::Outside,
+        FindingKind::IgnoredInput,
+        FindingKind::IdleCondition,
+    ];
+
+    /// Returns its name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            FindingKind::BlindSpot => "blind_spot",
+            FindingKind::UndeclaredInput => "undeclared_input",
+            FindingKind::UndeclaredOrder => "undeclared_order",
+            FindingKind::UndeclaredWrite => "undeclared_write",
+            FindingKind::Outside => "outside",
+            FindingKind::IgnoredInput => "ignored_input",
+            FindingKind::IdleCondition => "idle_condition",
+        }
+    }
+
+    /// Returns how grave it is, unless somebody asks for more.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            FindingKind::BlindSpot
+            | FindingKind::UndeclaredInput
+            | FindingKind::UndeclaredOrder
+            | FindingKind::UndeclaredWrite => Severity::Error,
+            FindingKind::Outside | FindingKind::IgnoredInput => Severity::Warning,
+            FindingKind::IdleCondition => Severity::Note,
+        }
+    }
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditSeverity")]
+pub enum Severity {
+    /// A pass may stand where a run would fail.
+    Error,
+    /// Something outside of the contract's reach decides.
+    Warning,
+    /// Something in the contract may be of no use.
+    Note,
+}
+
+/// Something that the contract does not say, or says in vain.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// The check.
+    pub check: String,
+    /// The number of files, addresses or sockets.
+    pub count: usize,
+    /// The first of them.
+    pub files: Vec<String>,
+    /// What it is about: globs that select the files and nothing that the check did not read; paths
+    /// and addresses outside of the repository.
+    pub globs: Vec<String>,
+    /// The kind of finding.
+    pub kind: FindingKind,
+    /// The line of the contract that would mend it, if one would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// The program that did it; of several the one with most files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// How grave it is.
+    pub severity: Severity,
+    /// The place of the check in the contract, or of the condition that is idle.
+    pub source: StepSource,
+    /// The change of the contract that would mend it.
+    #[serde(skip)]
+    pub wanted: Option<Wanted>,
+}
+
+/// A check of which not everything was seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Incomplete {
+    /// The check.
+    pub check: String,
+    /// What was not seen, and why.
+    pub reason: String,
+}
+
+/// The result of an audit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Audited {
+    /// The findings, by kind, check and glob.
+    pub findings: Vec<Finding>,
+    /// The checks of which not everything was seen: for them, no finding says nothing.
+    pub incomplete: Vec<Incomplete>,
+}
+
+impl Audited {
+    /// Whether something is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// Holds a contract against what was seen. The order of the runs makes no difference.
+#[must_use]
+pub fn audit(subject: &Subject<'_>) -> Audited {
+    let seen = seen::gather(subject);
+    let context = Context::new(subject);
+    let mut findings = blind::find(&context, &seen);
+    for one in &seen {
+        findings.extend(inputs::find(&context, one));
+        findings.extend(written::find(&context, one));
+        findings.extend(outside::find(&context, one));
+        findings.extend(ignored::find(&context, one));
+    }
+    findings.extend(order::find(&context));
+    findings.extend(idle::find(&context, &seen));
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| (f.kind, f.check.clone(), f.globs.clone());
+        key(a).cmp(&key(b))
+    });
+    Audited {
+        findings,
+        incomplete: seen::incomplete(subject.contract, &seen),
+    }
+}
+
+/// A subject, with what all questions ask of it.
+struct Context<'a> {
+    subject: &'a Subject<'a>,
+    contract: &'a Contract,
+    /// What the checks produce.
+    products: Vec<(CheckIndex, Glob)>,
+}
+
+/// What a check did, as a finding counts it: a path or an address, and the programs.
+type Deeds<'a> = BTreeMap<String, &'a BTreeSet<&'a Word>>;
+
+impl<'a> Context<'a> {
+    fn new(subject: &'a Subject<'a>) -> Self {
+        let checks = subject.contract.checks.numbered();
+        let products = checks.filter_map(|(index, check)| Some((index, declared(check)?.produces)));
+        let products =
+            products.flat_map(|(index, all)| all.into_iter().map(move |glob| (index, glob)));
+        Self {
+            subject,
+            contract: subject.contract,
+            products: products.collect(),
+        }
+    }
+
+    /// Every tracked file, as changed.
+    fn everything(&self) -> ChangeSet {
+        let file = |path: &RepoPath| ChangedFile {
+            path: path.clone(),
+            status: Status::Modified,
+        };
+        ChangeSet::new(self.subject.tracked.iter().map(file).collect())
+    }
+
+    fn check(&self, index: CheckIndex) -> &'a Check {
+        &self.contract.checks[index]
+    }
+
+    fn is_tracked(&self, path: &RepoPath) -> bool {
+        self.subject.tracked.binary_search(path).is_ok()
+    }
+
+    /// Whether git neither tracks a path nor shows it.
+    fn is_ignored(&self, path: &RepoPath) -> bool {
+        !self.is_tracked(path) && (self.subject.is_ignored)(path)
+    }
+
+    fn source(&self, check: &Check) -> StepSource {
+        let file = self.contract.imported(check.place.source);
+        StepSource {
+            column: check.column,
+            file: file.unwrap_or(&self.contract.path).to_owned(),
+            line: check.line,
+        }
+    }
+
+    /// Makes a finding about a check, without a change that would mend it.
+    fn finding(
+        &self,
+        kind: FindingKind,
+        index: CheckIndex,
+        globs: Vec<String>,
+        did: &Deeds<'_>,
+    ) -> Finding {
+        let check = self.check(index);
+        Finding {
+            check: check.id.clone(),
+            count: did.len(),
+            files: did.keys().take(FILES_SHOWN).cloned().collect(),
+            globs,
+            kind,
+            line: None,
+            program: busiest(did),
+            severity: kind.severity(),
+            source: self.source(check),
+            wanted: None,
+        }
+    }
+}
+
+impl Finding {
+    /// The finding with a change that would mend it.
+    fn mended_by(mut self, contract: &Contract, wanted: Option<Wanted>) -> Self {
+        self.line = wanted.as_ref().map(|wanted| wanted.line(contract));
+        self.wanted = wanted;
+        self
+    }
+}
+
+/// Returns the program that did most of it; of equals the first by name.
+fn busiest(did: &Deeds<'_>) -> Option<String> {
+    let mut counts: BTreeMap<&Word, usize> = BTreeMap::new();
+    for program in did.values().copied().flatten() {
+        *counts.entry(program).or_default() += 1;
+    }
+    let most = counts.iter().max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)));
+    most.map(|(program, _)| crate::base::word::visible(program.as_bytes()))
+}
+
+/// Returns the step that a check is made of, with all its settings; none of a check that is no
+/// command.
+fn declared(check: &Check) -> Option<super::Step> {
+    // For a command with `{changed}` there is no step without a file.
+    let files = [Word::new(b"x".to_vec())];
+    step::of_check(check, "", &files).into_iter().next()
+}
+
+/// Returns the request for checks of a role, whatever changed.
+fn request_for(role: &str, tier: u8) -> Request {
+    Request {
+        min_tier: tier,
+        role: Some(role.to_owned()),
+        ..Request::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

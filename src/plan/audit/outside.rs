@@ -1,0 +1,105 @@
+//! What a check used outside of the repository and of the toolchain: files, sockets, the network.
+
+use super::seen::Seen;
+use super::{Context, Finding, FindingKind};
+use crate::base::word::{Word, visible};
+use crate::check::observed::Peer;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where programs are, and what they are made of, a line each; `#` begins a comment.
+const TOOLCHAIN: &str = include_str!("toolchain.txt");
+
+/// The sockets of services of the system that answer everybody alike.
+const HARMLESS: [&str; 4] = [
+    "/dev/log",
+    "/run/nscd/socket",
+    "/run/systemd/journal/dev-log",
+    "/var/run/nscd/socket",
+];
+
+/// The folders of a path that are named, below the user's folder and elsewhere.
+const SHOWN_DEPTH: usize = 2;
+
+/// Finds what a check used outside: a finding for each folder, socket and address.
+pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Vec<Finding> {
+    let mut found: BTreeMap<String, BTreeMap<String, &BTreeSet<&Word>>> = BTreeMap::new();
+    for (path, programs) in &seen.elsewhere {
+        if !is_toolchain(context, path) {
+            let place = place(context, path);
+            found
+                .entry(place)
+                .or_default()
+                .insert(visible(path.as_bytes()), programs);
+        }
+    }
+    for (peer, programs) in &seen.peers {
+        if let Some(name) = named(peer) {
+            found
+                .entry(name.clone())
+                .or_default()
+                .insert(name, programs);
+        }
+    }
+    let kind = FindingKind::Outside;
+    let finding = |(place, did): (String, _)| context.finding(kind, seen.check, vec![place], &did);
+    found.into_iter().map(finding).collect()
+}
+
+/// Returns how a socket or an address is named, unless it is of no interest.
+fn named(peer: &Peer) -> Option<String> {
+    match peer {
+        Peer::Socket(path)
+            if HARMLESS
+                .iter()
+                .any(|known| known.as_bytes() == path.as_bytes()) =>
+        {
+            None
+        }
+        Peer::Socket(path) => Some(visible(path.as_bytes())),
+        Peer::Abstract(name) => Some(format!("@{}", visible(name.as_bytes()))),
+        Peer::Address(address) => Some(visible(address.as_bytes())),
+    }
+}
+
+fn is_toolchain(context: &Context<'_>, path: &Word) -> bool {
+    let lines = TOOLCHAIN
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    let usual = lines.map(str::as_bytes);
+    let own = context.subject.toolchain.iter().map(Word::as_bytes);
+    usual
+        .chain(own)
+        .any(|root| below(path.as_bytes(), root).is_some())
+}
+
+/// Returns the part of an absolute path below a folder, without the slash between them; the empty one
+/// of the folder itself.
+fn below<'p>(path: &'p [u8], root: &[u8]) -> Option<&'p [u8]> {
+    let rest = path.strip_prefix(root)?;
+    match rest {
+        [] => Some(rest),
+        [b'/', rest @ ..] => Some(rest),
+        _ => None,
+    }
+}
+
+/// Returns the first folders of a path, as a glob; the path itself where it has no more.
+fn place(context: &Context<'_>, path: &Word) -> String {
+    let home = context
+        .subject
+        .home
+        .and_then(|home| below(path.as_bytes(), home.as_bytes()));
+    let (start, rest) = match home {
+        Some(rest) => ("~", rest),
+        None => (
+            "",
+            path.as_bytes()
+                .strip_prefix(b"/")
+                .unwrap_or(path.as_bytes()),
+        ),
+    };
+    let names: Vec<String> = rest.split(|byte| *byte == b'/').map(visible).collect();
+    let shown = names.get(..SHOWN_DEPTH).unwrap_or(&names).join("/");
+    let more = if names.len() > SHOWN_DEPTH { "/**" } else { "" };
+    format!("{start}/{shown}{more}")
+}

@@ -1,0 +1,222 @@
+//! What all observed runs together saw of each check.
+
+use super::{Context, Deeds, Incomplete, Subject, declared};
+use crate::base::path::RepoPath;
+use crate::base::word::{Word, visible};
+use crate::check::observed::{Gap, Observed, Peer, Place, Uses};
+use crate::contract::{CheckIndex, Contract};
+use crate::plan::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was seen of a check.
+pub(super) struct Seen<'a> {
+    pub check: CheckIndex,
+    /// The step that it is made of, for its settings.
+    pub step: Step,
+    /// What it did with files of the repository.
+    pub files: BTreeMap<&'a RepoPath, Used<'a>>,
+    /// The tracked files that it read, sorted.
+    pub tracked: Vec<&'a RepoPath>,
+    /// The paths elsewhere that it read, with the programs.
+    pub elsewhere: BTreeMap<&'a Word, BTreeSet<&'a Word>>,
+    /// What it connected to, with the programs.
+    pub peers: BTreeMap<&'a Peer, BTreeSet<&'a Word>>,
+    /// Why not all was seen.
+    gaps: BTreeSet<&'a Gap>,
+    /// The roles for which it ran.
+    pub roles: BTreeSet<&'a str>,
+    /// The trees of the runs in which all was seen of it.
+    pub trees: BTreeSet<&'a str>,
+    /// Whether any run observed it.
+    is_observed: bool,
+}
+
+/// What was done with a file, in any of the runs.
+#[derive(Default)]
+pub(super) struct Used<'a> {
+    pub read: bool,
+    pub written: bool,
+    pub listed: bool,
+    pub found: bool,
+    pub missing: bool,
+    pub programs: BTreeSet<&'a Word>,
+}
+
+impl<'a> Used<'a> {
+    fn add(&mut self, uses: &'a Uses) {
+        self.read |= uses.read;
+        self.written |= uses.written;
+        self.listed |= uses.listed;
+        self.found |= uses.found;
+        self.missing |= uses.missing;
+        self.programs.extend(&uses.programs);
+    }
+}
+
+/// Whether a path belongs to git or to vplan, whose own files are no one's inputs.
+pub(super) fn is_reserved(path: &RepoPath) -> bool {
+    path.segments().any(|segment| segment == b".git") || path.segments().next() == Some(b".vplan")
+}
+
+/// Gathers what was seen of each check that the contract has, in its order.
+pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<Seen<'a>> {
+    let checks = subject.contract.checks.numbered();
+    let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
+    let mut all: BTreeMap<CheckIndex, Seen<'a>> = BTreeMap::new();
+    for run in subject.runs {
+        for step in run.plan.steps.iter().filter(|step| step.argv.is_some()) {
+            let Some(index) = by_id.get(step.check()).copied() else {
+                continue;
+            };
+            let Some(own) = declared(&subject.contract.checks[index]) else {
+                continue;
+            };
+            let seen = all.entry(index).or_insert_with(|| Seen::new(index, own));
+            let Some(observed) = run.steps.get(&step.id) else {
+                continue;
+            };
+            seen.add(observed, run.tree);
+            seen.roles.insert(&run.plan.request.role);
+        }
+    }
+    let mut all: Vec<Seen<'a>> = all.into_values().collect();
+    all.iter_mut()
+        .for_each(|seen| seen.find_tracked(subject.tracked));
+    all
+}
+
+impl<'a> Seen<'a> {
+    fn new(check: CheckIndex, step: Step) -> Self {
+        Self {
+            check,
+            step,
+            files: BTreeMap::new(),
+            tracked: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            gaps: BTreeSet::new(),
+            roles: BTreeSet::new(),
+            trees: BTreeSet::new(),
+            is_observed: false,
+        }
+    }
+
+    fn add(&mut self, observed: &'a Observed, tree: &'a str) {
+        self.is_observed = true;
+        for (place, uses) in &observed.files {
+            match place {
+                Place::Repository(path) if is_reserved(path) => {}
+                Place::Repository(path) => self.files.entry(path).or_default().add(uses),
+                Place::Elsewhere(path) if uses.read => {
+                    self.elsewhere
+                        .entry(path)
+                        .or_default()
+                        .extend(&uses.programs);
+                }
+                Place::Elsewhere(_) => {}
+            }
+        }
+        for (peer, programs) in &observed.peers {
+            self.peers.entry(peer).or_default().extend(programs);
+        }
+        self.gaps.extend(&observed.gaps);
+        if observed.gaps.is_empty() {
+            self.trees.insert(tree);
+        }
+    }
+
+    /// Finds the tracked files among those that were read. Both lists are sorted.
+    fn find_tracked(&mut self, tracked: &[RepoPath]) {
+        let mut tracked = tracked.iter().peekable();
+        let read = self.files.iter().filter(|(_, used)| used.read);
+        for (path, _) in read {
+            while tracked.next_if(|next| *next < *path).is_some() {}
+            if tracked.peek() == Some(path) {
+                self.tracked.push(path);
+            }
+        }
+    }
+
+    /// The folders of the repository that it listed.
+    pub fn listed(&self) -> BTreeSet<&'a RepoPath> {
+        let listed = self.files.iter().filter(|(_, used)| used.listed);
+        listed.map(|(path, _)| *path).collect()
+    }
+
+    /// Returns what it did with some of its files.
+    pub fn deeds<'s>(&'s self, files: &[&RepoPath]) -> Deeds<'s>
+    where
+        'a: 's,
+    {
+        let used = files
+            .iter()
+            .filter_map(|path| Some((path.to_string(), &self.files.get(*path)?.programs)));
+        used.collect()
+    }
+
+    /// Whether the contract says that it makes, changes or removes a path.
+    pub fn may_write(&self, path: &RepoPath) -> bool {
+        let step = &self.step;
+        let products = step.produces.iter().chain(&step.cleans);
+        let report = step.report.iter().map(|report| &report.glob);
+        let mut products = products.chain(report);
+        products.any(|glob| glob.matches(path)) || step.may_write(path)
+    }
+
+    /// Whether the contract says that it depends on a path.
+    pub fn is_declared(&self, path: &RepoPath) -> bool {
+        let step = &self.step;
+        let mut selections = step.inputs.iter().chain(&step.unchanged);
+        selections.any(|selection| selection.selects(path))
+            || step.requires.iter().any(|glob| glob.matches(path))
+            || self.may_write(path)
+    }
+}
+
+impl Context<'_> {
+    /// Whether another check says that it makes a path.
+    pub fn is_product(&self, path: &RepoPath, of_others_than: CheckIndex) -> bool {
+        let mut others = self
+            .products
+            .iter()
+            .filter(|(check, _)| *check != of_others_than);
+        others.any(|(_, glob)| glob.matches(path))
+    }
+}
+
+/// Says of which checks not all was seen.
+pub(super) fn incomplete(contract: &Contract, seen: &[Seen<'_>]) -> Vec<Incomplete> {
+    let mut found = BTreeSet::new();
+    for one in seen {
+        let check = contract.checks[one.check].id.clone();
+        let mut reasons: Vec<String> = one.gaps.iter().map(|gap| reason(gap)).collect();
+        if !one.is_observed {
+            reasons.push("it was not observed".to_owned());
+        }
+        found.extend(reasons.into_iter().map(|reason| Incomplete {
+            check: check.clone(),
+            reason,
+        }));
+    }
+    found.into_iter().collect()
+}
+
+/// Says for people why not all was seen.
+fn reason(gap: &Gap) -> String {
+    let by = |program: &Word| visible(program.as_bytes());
+    match gap {
+        Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why.as_bytes())),
+        Gap::IoUring(program) => format!("`{}` wanted io_uring, which was refused", by(program)),
+        Gap::OtherCalls(program) => {
+            format!("`{}` made calls of another architecture", by(program))
+        }
+        Gap::Daemon(program) => format!(
+            "`{}` connected to a process outside of the step, which may have read or written for it",
+            by(program)
+        ),
+        Gap::Unreadable(program) => format!("the memory of `{}` could not be read", by(program)),
+        Gap::OtherRoot(program) => format!("`{}` changed its root or its mounts", by(program)),
+        Gap::TooMuch => "it did more than is kept".to_owned(),
+        Gap::Lost => "what was seen of it was lost".to_owned(),
+    }
+}

@@ -1,0 +1,483 @@
+//! Tests of the audit: each finding, and what is none.
+
+use super::*;
+use crate::base::diagnostic::Diagnostics;
+use crate::base::source::{Source, Sources};
+use crate::check::observed::{Gap, Peer, Place, Uses};
+use crate::contract::validate::validate;
+use crate::front::lower;
+use crate::plan::compile::{Compiled, compile};
+use crate::plan::request::Selector;
+
+const TRACKED: [&str; 11] = [
+    "Cargo.toml",
+    "README.md",
+    "data/a.json",
+    "data/b.json",
+    "docs/guide.md",
+    "docs/notes.md",
+    "src/a.rs",
+    "src/b.rs",
+    "src/deep/c.rs",
+    "tests/t.rs",
+    "verify.vplan",
+];
+
+fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text.as_bytes()).unwrap()
+}
+
+fn contract(text: &str) -> Contract {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new("verify.vplan", &format!("vplan 1\n{text}")));
+    let mut sink = Diagnostics::default();
+    let draft = lower(&sources, id, &mut sink);
+    let contract = validate(&draft, &sources, &mut sink);
+    assert!(!sink.has_errors(), "{text}\n{sink:?}");
+    contract.unwrap()
+}
+
+fn plan(contract: &Contract, role: &str) -> Plan {
+    let names = contract
+        .checks
+        .iter()
+        .map(|check| Selector::Name(check.id.clone()));
+    let request = Request {
+        names: names.collect(),
+        ..request_for(role, 2)
+    };
+    let mut facts = Facts::default();
+    for _ in 0..3 {
+        match compile(Some(contract), &request, &facts).unwrap() {
+            Compiled::Plan(plan) => return *plan,
+            Compiled::Needs(questions) => {
+                for question in questions {
+                    let unknown = crate::plan::facts::Certainty::Unknown;
+                    facts.add(question, crate::plan::facts::FactAnswer::Word(unknown));
+                }
+            }
+        }
+    }
+    panic!("no plan");
+}
+
+/// Reads `read src/a.rs` lines: what was done with a path, an absolute one elsewhere.
+fn observed(lines: &[&str]) -> Observed {
+    let mut observed = Observed::default();
+    for line in lines {
+        let (word, what) = line.split_once(' ').unwrap();
+        match word {
+            "connect" => {
+                let peer = Peer::Address(what.to_owned());
+                observed
+                    .peers
+                    .entry(peer)
+                    .or_default()
+                    .insert(Word::from("curl"));
+                continue;
+            }
+            "gap" => {
+                observed.gaps.insert(Gap::IoUring(Word::from(what)));
+                continue;
+            }
+            _ => {}
+        }
+        let place = match what.strip_prefix('/') {
+            Some(_) => Place::Elsewhere(Word::from(what)),
+            None => Place::Repository(path(what)),
+        };
+        let uses: &mut Uses = observed.files.entry(place).or_default();
+        match word {
+            "read" => uses.read = true,
+            "write" => uses.written = true,
+            "list" => uses.listed = true,
+            "find" => uses.found = true,
+            "miss" => uses.missing = true,
+            other => panic!("{other}"),
+        }
+        uses.programs.insert(Word::from("prog"));
+    }
+    observed
+}
+
+/// Audits a contract whose checks did this in one run each, on trees of different names.
+fn audited_over(text: &str, runs: &[&[(&str, &[&str])]]) -> Audited {
+    let contract = contract(text);
+    let tracked: Vec<RepoPath> = TRACKED.iter().map(|text| path(text)).collect();
+    let plan = plan(&contract, "worker");
+    let steps: Vec<(String, BTreeMap<String, Observed>)> = (runs.iter().enumerate())
+        .map(|(n, steps)| {
+            let steps = steps
+                .iter()
+                .map(|(id, lines)| ((*id).to_owned(), observed(lines)));
+            (format!("tree-{n}"), steps.collect())
+        })
+        .collect();
+    let runs: Vec<ObservedRun<'_>> = (steps.iter())
+        .map(|(tree, steps)| ObservedRun {
+            tree,
+            plan: &plan,
+            steps,
+        })
+        .collect();
+    let ignored = |path: &RepoPath| {
+        let first = path.segments().next();
+        matches!(first, Some(b"target" | b"node_modules")) || path.name() == b".env"
+    };
+    audit(&Subject {
+        contract: &contract,
+        facts: &Facts::default(),
+        tracked: &tracked,
+        is_ignored: &ignored,
+        home: Some(&Word::from("/home/me")),
+        toolchain: &[Word::from("/opt/tool")],
+        runs: &runs,
+    })
+}
+
+/// The findings, a line each: kind, check, globs, count, and the line that mends.
+fn findings(text: &str, steps: &[(&str, &[&str])]) -> Vec<String> {
+    lines(&audited_over(text, &[steps]))
+}
+
+fn lines(audited: &Audited) -> Vec<String> {
+    let line = |finding: &Finding| {
+        format!(
+            "{} {} {} ({}): {}",
+            finding.kind.word(),
+            finding.check,
+            finding.globs.join(" "),
+            finding.count,
+            finding.line.as_deref().unwrap_or("-")
+        )
+    };
+    audited.findings.iter().map(line).collect()
+}
+
+const BLOCK: &str = "whenChangedAny \"src/**\" {\n  check unit: cargo test\n}\n";
+
+#[test]
+fn a_file_whose_change_plans_nothing_is_a_blind_spot() {
+    assert_eq!(
+        findings(
+            BLOCK,
+            &[(
+                "unit",
+                &["read src/a.rs", "read data/a.json", "read data/b.json"]
+            )]
+        ),
+        ["blind_spot unit data/** (2): whenChangedAny \"src/**\" \"data/**\""]
+    );
+    assert_eq!(
+        findings(BLOCK, &[("unit", &["read src/a.rs", "read data/a.json"])]),
+        ["blind_spot unit data/a.json (1): whenChangedAny \"src/**\" \"data/a.json\""]
+    );
+    let seen = [
+        "read src/a.rs",
+        "read src/deep/c.rs",
+        "read .git/index",
+        "find data/a.json",
+        "read target/x.rs",
+    ];
+    assert!(
+        !findings(BLOCK, &[("unit", &seen)])
+            .iter()
+            .any(|line| line.starts_with("blind"))
+    );
+    // At the top level every change plans it.
+    assert!(
+        findings(
+            "check unit: cargo test\n",
+            &[("unit", &["read data/a.json"])]
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn what_cannot_be_added_to_its_condition_is_used_in_a_block_of_its_own() {
+    let read: (&str, &[&str]) = ("unit", &["read src/a.rs", "read docs/guide.md"]);
+    let of = |block: &str| {
+        findings(
+            &format!("{block} {{\n  check unit: cargo test\n}}\n"),
+            &[read],
+        )
+    };
+    let used = "whenChangedAny \"docs/guide.md\" { use unit }";
+    for block in [
+        "whenChangedAll \"src/**\"",
+        "whenChangedOnly \"src/**\"",
+        "whenChangedAny \"**\" \"!**/*.md\"",
+    ] {
+        assert_eq!(
+            of(block),
+            [format!("blind_spot unit docs/guide.md (1): {used}")],
+            "{block}"
+        );
+    }
+    assert_eq!(
+        of("whenChangedNone \"docs/**\""),
+        [format!("blind_spot unit docs/guide.md (1): {used}")]
+    );
+    let nested = "byRole worker tester {\n  whenChangedAll \"src/**\" \"**/*.rs\" {\n    check unit: cargo test\n  }\n}\n";
+    assert_eq!(
+        findings(nested, &[read]),
+        [format!(
+            "blind_spot unit docs/guide.md (1): byRole worker tester {{ {used} }}"
+        )]
+    );
+}
+
+#[test]
+fn the_role_and_the_tier_of_a_check_count() {
+    let tester = "byRole tester {\n  check unit: cargo test\n}\n";
+    assert!(findings(tester, &[("unit", &["read docs/guide.md"])]).is_empty());
+    let late = "tier 2 {\n  check unit: cargo test\n}\n";
+    assert!(findings(late, &[("unit", &["read docs/guide.md"])]).is_empty());
+    // What needs it is planned by that.
+    let needed = "whenChangedAny \"docs/**\" {\n  check build: make\n}\nwhenChangedAny \"src/**\" {\n  check unit {\n    test cargo test\n    needs build\n  }\n}\n";
+    let found = findings(
+        needed,
+        &[("build", &["read src/a.rs", "read docs/guide.md"])],
+    );
+    assert!(found.is_empty(), "{found:?}");
+}
+
+const INPUTS: &str = "check unit {\n  test cargo test\n  inputs \"src/**\" \"Cargo.toml\"\n}\n";
+
+#[test]
+fn what_inputs_do_not_select_is_undeclared() {
+    for (did, want) in [
+        ("read data/a.json", Some("data/a.json")),
+        ("find data/a.json", Some("data/a.json")),
+        ("miss build.rs", Some("build.rs")),
+        ("read new.rs", Some("new.rs")),
+        ("read src/new.rs", None),
+        ("miss src/lib.rs", None),
+        ("find docs", None),
+        ("miss target/x", None),
+        ("read .git/HEAD", None),
+        ("list .", None),
+    ] {
+        let found = findings(INPUTS, &[("unit", &["read src/a.rs", did])]);
+        let want: Vec<String> = want
+            .into_iter()
+            .map(|glob| {
+                format!(
+                    "undeclared_input unit {glob} (1): inputs \"src/**\" \"Cargo.toml\" \"{glob}\""
+                )
+            })
+            .collect();
+        assert_eq!(found, want, "{did}");
+    }
+    let requires = "check unit {\n  test cargo test\n  requires \"data/a.json\"\n  unchanged \"docs/**\"\n  inputs \"src/**\"\n}\n";
+    assert!(
+        findings(
+            requires,
+            &[("unit", &["read data/a.json", "read docs/guide.md"])]
+        )
+        .is_empty()
+    );
+    assert!(
+        findings(
+            "check unit: cargo test\n",
+            &[("unit", &["read data/a.json"])]
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_listing_is_an_input_where_new_files_would_not_be_selected() {
+    let files = "check unit {\n  test cargo test\n  inputs \"src/a.rs\" \"src/b.rs\"\n}\n";
+    let read = ["read src/a.rs", "read src/b.rs", "list src"];
+    assert_eq!(
+        findings(files, &[("unit", &read)]),
+        ["undeclared_input unit src/*.rs (1): inputs \"src/a.rs\" \"src/b.rs\" \"src/*.rs\""]
+    );
+    // A program that goes through all folders for one ending.
+    let walked = ["read src/a.rs", "read src/b.rs", "list src", "list docs"];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &walked)]),
+        ["undeclared_input unit docs/*.rs (1): inputs \"src/**\" \"Cargo.toml\" \"docs/*.rs\""]
+    );
+    let all = "check unit {\n  test cargo test\n  inputs \"**/*.rs\"\n}\n";
+    assert!(findings(all, &[("unit", &walked)]).is_empty());
+    assert_eq!(
+        findings(INPUTS, &[("unit", &["list docs"])]),
+        ["undeclared_input unit docs/* (1): inputs \"src/**\" \"Cargo.toml\" \"docs/*\""]
+    );
+}
+
+#[test]
+fn a_product_that_is_read_has_to_be_an_input() {
+    let text = "check build {\n  run make\n  produces \"target/out/**\"\n}\ncheck unit {\n  test cargo test\n  needs build\n  inputs \"src/**\"\n}\n";
+    let steps: [(&str, &[&str]); 2] = [
+        ("build", &["write target/out/x"]),
+        ("unit", &["read target/out/x"]),
+    ];
+    assert_eq!(
+        findings(text, &steps),
+        ["undeclared_input unit target/out/x (1): inputs \"src/**\" \"target/out/x\""]
+    );
+}
+
+#[test]
+fn what_checks_write_and_read_wants_an_order() {
+    let text = "check build: make\ncheck unit: cargo test\n";
+    let steps: [(&str, &[&str]); 2] =
+        [("build", &["write target/x"]), ("unit", &["read target/x"])];
+    let found = findings(text, &steps);
+    assert!(
+        found.contains(&"undeclared_order unit target/x (1): needs build".to_owned()),
+        "{found:?}"
+    );
+    let both: [(&str, &[&str]); 2] = [
+        ("build", &["write target/x"]),
+        ("unit", &["write target/x"]),
+    ];
+    assert_eq!(
+        findings(text, &both),
+        ["undeclared_order unit target/x (1): needs build"]
+    );
+    // The reader waits, whichever stands first.
+    let turned: [(&str, &[&str]); 2] =
+        [("build", &["read target/x"]), ("unit", &["write target/x"])];
+    let found = findings(text, &turned);
+    assert!(
+        found.contains(&"undeclared_order build target/x (1): needs unit".to_owned()),
+        "{found:?}"
+    );
+    for ordered in [
+        "check build: make\ncheck unit {\n  test cargo test\n  needs build\n}\n",
+        "check build: make\ncheck unit: cargo test\nsequence build -> unit\n",
+        "check build: make\ncheck unit: cargo test\nsequence unit -> build\n",
+        "check build: make\ntier 1 {\n  check unit: cargo test\n}\n",
+        "check build {\n  run make\n  produces \"target/x\"\n}\ncheck unit {\n  test cargo test\n  requires \"target/x\"\n}\n",
+    ] {
+        for steps in [steps, both] {
+            let found = findings(ordered, &steps);
+            assert!(
+                !found
+                    .iter()
+                    .any(|line| line.starts_with("undeclared_order")),
+                "{ordered}{found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_written_has_to_be_declared_unless_git_ignores_it() {
+    let text = "check unit {\n  test cargo test\n  produces \"out/**\"\n}\n";
+    let did = [
+        "write src/a.rs",
+        "write out/x",
+        "write out",
+        "write target/x",
+        "write coverage.xml",
+        "write gen/x",
+        "write gen",
+    ];
+    assert_eq!(
+        findings(text, &[("unit", &did)]),
+        [
+            "undeclared_write unit coverage.xml gen/x src/a.rs (3): writes \"coverage.xml\" \"gen/x\" \"src/a.rs\""
+        ]
+    );
+    let may = "check unit {\n  test cargo test\n  writes \"src/**\"\n}\n";
+    assert!(findings(may, &[("unit", &["write src/a.rs"])]).is_empty());
+}
+
+#[test]
+fn what_is_used_outside_is_told_but_for_the_toolchain() {
+    let did = [
+        "read /usr/lib/libc.so",
+        "read /opt/tool/bin/x",
+        "read /proc/7/stat",
+        "read /usrlocal/x",
+        "read /home/me/.cargo/registry/a",
+        "read /home/me/.cargo/registry/b",
+        "read /home/me/.npmrc",
+        "find /srv/x",
+        "connect 10.0.0.1:80",
+    ];
+    assert_eq!(
+        findings("check unit: cargo test\n", &[("unit", &did)]),
+        [
+            "outside unit /usrlocal/x (1): -",
+            "outside unit 10.0.0.1:80 (1): -",
+            "outside unit ~/.cargo/registry/** (2): -",
+            "outside unit ~/.npmrc (1): -",
+        ]
+    );
+}
+
+#[test]
+fn ignored_files_that_are_read_are_told() {
+    let did = [
+        "read .env",
+        "read node_modules/a/b.js",
+        "read node_modules/c.js",
+        "miss target/y",
+    ];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &did)]),
+        ["ignored_input unit .env node_modules/** (3): -"]
+    );
+    let declared =
+        "check unit {\n  test cargo test\n  inputs \"src/**\" \"node_modules/**\" \".env\"\n}\n";
+    assert!(findings(declared, &[("unit", &did)]).is_empty());
+}
+
+#[test]
+fn a_glob_whose_files_nobody_reads_is_idle_after_three_trees() {
+    let text =
+        "whenChangedAny \"src/**\" \"docs/**\" \"never/**\" {\n  check unit: cargo test\n}\n";
+    let run: &[(&str, &[&str])] = &[("unit", &["read src/a.rs"])];
+    assert_eq!(
+        lines(&audited_over(text, &[run, run, run])),
+        ["idle_condition unit docs/** (2): -"]
+    );
+    assert!(lines(&audited_over(text, &[run, run])).is_empty());
+    let reads: &[(&str, &[&str])] = &[("unit", &["read docs/guide.md"])];
+    assert!(lines(&audited_over(text, &[run, run, reads])).is_empty());
+    let blind: &[(&str, &[&str])] = &[("unit", &["read src/a.rs", "gap tool"])];
+    assert!(lines(&audited_over(text, &[run, run, blind])).is_empty());
+}
+
+#[test]
+fn what_was_not_seen_is_said() {
+    let text = "check unit: cargo test\ncheck lint: cargo clippy\n";
+    let audited = audited_over(text, &[&[("unit", &["gap tool"])]]);
+    let said: Vec<String> = audited
+        .incomplete
+        .iter()
+        .map(|one| format!("{}: {}", one.check, one.reason))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "lint: it was not observed",
+            "unit: `tool` wanted io_uring, which was refused"
+        ]
+    );
+}
+
+#[test]
+fn the_form_is_the_documented_one() {
+    let audited = audited_over(BLOCK, &[&[("unit", &["read data/a.json"])]]);
+    assert_eq!(
+        serde_json::to_value(&audited).unwrap(),
+        serde_json::json!({
+            "findings": [{
+                "check": "unit", "count": 1, "files": ["data/a.json"], "globs": ["data/a.json"],
+                "kind": "blind_spot", "line": "whenChangedAny \"src/**\" \"data/a.json\"",
+                "program": "prog", "severity": "error",
+                "source": {"column": 9, "file": "verify.vplan", "line": 3},
+            }],
+            "incomplete": [],
+        })
+    );
+    assert!(audited.has_errors());
+}

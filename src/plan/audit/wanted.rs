@@ -1,0 +1,141 @@
+//! What a contract would have to say so that a finding is none.
+
+use crate::base::glob::Selection;
+use crate::base::setting::{Row, Value};
+use crate::base::word::quote_literal;
+use crate::contract::{Check, CheckIndex, ConditionIndex, Contract, Sought, Test};
+use crate::plan::select::{item_text, narrowing};
+
+/// A change of a contract that makes it ask for more.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// More globs for the head of a `whenChangedAny`.
+    Condition {
+        /// The condition.
+        condition: ConditionIndex,
+        /// The globs.
+        globs: Vec<String>,
+    },
+    /// A block of its own in which a check applies, too.
+    Use {
+        /// The conditions around it that do not ask for a change.
+        around: Vec<Test>,
+        /// The name of the check.
+        check: String,
+        /// The globs of its `whenChangedAny`.
+        globs: Vec<String>,
+    },
+    /// More `inputs` of a check.
+    Inputs {
+        /// The check.
+        check: CheckIndex,
+        /// The globs.
+        globs: Vec<String>,
+    },
+    /// `needs` of a check.
+    Needs {
+        /// The check.
+        check: CheckIndex,
+        /// The name of the one that has to run before.
+        needs: String,
+    },
+    /// `writes` of a check: shown, and never written, because it lets the check do more.
+    Writes {
+        /// The check.
+        check: CheckIndex,
+        /// The globs.
+        globs: Vec<String>,
+    },
+}
+
+impl Wanted {
+    /// Returns the line of the contract as it would be; a block on one line.
+    #[must_use]
+    pub fn line(&self, contract: &Contract) -> String {
+        match self {
+            Wanted::Condition { condition, globs } => {
+                let test = &contract.conditions[*condition].test;
+                let items = narrowing(test).map(items).unwrap_or_default();
+                let all = items.into_iter().chain(quoted(globs));
+                line(test.keyword(), all)
+            }
+            Wanted::Use {
+                around,
+                check,
+                globs,
+            } => {
+                let heads = around
+                    .iter()
+                    .map(head)
+                    .chain([line("whenChangedAny", quoted(globs))]);
+                let heads: String = heads.map(|head| format!("{head} {{ ")).collect();
+                let ends = " }".repeat(around.len() + 1);
+                format!("{heads}use {check}{ends}")
+            }
+            Wanted::Inputs { check, globs } => {
+                let own = inputs(&contract.checks[*check]).map(|own| items(&own));
+                line(
+                    "inputs",
+                    own.unwrap_or_default().into_iter().chain(quoted(globs)),
+                )
+            }
+            Wanted::Needs { check, needs } => {
+                let check = &contract.checks[*check];
+                let own = check
+                    .needs
+                    .iter()
+                    .map(|need| contract.checks[*need].id.clone());
+                line("needs", own.chain([needs.clone()]))
+            }
+            Wanted::Writes { check, globs } => {
+                let own = match contract.checks[*check].value(Row::Writes).as_deref() {
+                    Some(Value::Selection(own)) => items(own),
+                    _ => Vec::new(),
+                };
+                line("writes", own.into_iter().chain(quoted(globs)))
+            }
+        }
+    }
+}
+
+/// Returns the `inputs` of a check.
+#[must_use]
+pub fn inputs(check: &Check) -> Option<Selection> {
+    match check.value(Row::Inputs)?.into_owned() {
+        Value::Selection(selection) => Some(selection),
+        _ => None,
+    }
+}
+
+/// Returns the head of a condition that does not ask for a change.
+#[must_use]
+pub fn head(test: &Test) -> String {
+    let sought = |sought: &Sought| match sought {
+        Sought::Path(path) => quote_literal(&path.to_string()).into_owned(),
+        Sought::Glob(glob) => quote_literal(glob.text()).into_owned(),
+    };
+    match test {
+        Test::Role(roles) => line(test.keyword(), roles.iter().cloned()),
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
+            line(test.keyword(), all.iter().map(sought))
+        }
+        Test::ChangedAny(selection)
+        | Test::ChangedAll(selection)
+        | Test::ChangedOnly(selection)
+        | Test::ChangedNone(selection) => line(test.keyword(), items(selection)),
+    }
+}
+
+/// Returns the items of a selection as a contract writes them.
+fn items(selection: &Selection) -> Vec<String> {
+    selection.items.iter().map(item_text).collect()
+}
+
+fn quoted(globs: &[String]) -> impl Iterator<Item = String> {
+    globs.iter().map(|glob| quote_literal(glob).into_owned())
+}
+
+fn line(word: &str, rest: impl IntoIterator<Item = String>) -> String {
+    let words = std::iter::once(word.to_owned()).chain(rest);
+    words.collect::<Vec<_>>().join(" ")
+}
