@@ -124,6 +124,23 @@ impl Observed {
         }
     }
 
+    /// Adds what another try of the same step was seen to do.
+    pub fn add(&mut self, other: Self) {
+        for (place, uses) in other.files {
+            let own = self.files.entry(place).or_default();
+            own.read |= uses.read;
+            own.written |= uses.written;
+            own.listed |= uses.listed;
+            own.found |= uses.found;
+            own.missing |= uses.missing;
+            own.programs.extend(uses.programs);
+        }
+        for (peer, programs) in other.peers {
+            self.peers.entry(peer).or_default().extend(programs);
+        }
+        self.gaps.extend(other.gaps);
+    }
+
     /// Writes it as lines of JSON: a head, then the files, the sockets and the gaps, sorted. Equal
     /// observations are equal bytes.
     ///

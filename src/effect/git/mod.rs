@@ -423,6 +423,29 @@ impl Git {
         Ok(paths)
     }
 
+    /// Returns the untracked files and folders that a `.gitignore` hides, folders with nothing else in
+    /// them as one path. Sorted. What git's own files or the user's settings hide is not among them.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn ignored(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&[
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--directory",
+            "--exclude-per-directory=.gitignore",
+        ])?;
+        let paths = split_nul(&output);
+        let paths = paths
+            .iter()
+            .map(|path| path.strip_suffix(b"/").unwrap_or(path));
+        let mut paths: Vec<RepoPath> = paths.filter_map(RepoPath::from_exact).collect();
+        paths.sort();
+        Ok(paths)
+    }
+
     /// Returns every path that is tracked, or untracked and not ignored; nested repositories as one
     /// path. Sorted, each once.
     ///

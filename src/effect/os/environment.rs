@@ -88,6 +88,12 @@ impl Environment {
         )
     }
 
+    /// Returns the folders in which programs are looked for.
+    #[must_use]
+    pub fn search(&self) -> &SearchPath {
+        &self.search
+    }
+
     /// Returns what the operator grants.
     #[must_use]
     pub fn granted(&self) -> EnvironmentUse {

@@ -8,12 +8,13 @@
 use crate::base::canon::Digest;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
+use crate::check::observed::{Gap, Observed};
 use crate::effect::os::files::read_bounded;
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
 use crate::effect::store::records::{
-    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, service_log_name,
+    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, reads_name, service_log_name,
 };
 use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
@@ -26,7 +27,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -393,6 +394,33 @@ impl History {
                 }
                 _ => {}
             }
+        }
+        found
+    }
+
+    /// Returns what the steps of a run were seen to do, in all their tries, by their ids; empty for a
+    /// run that was not observed.
+    #[must_use]
+    pub fn observed(&self, id: &str) -> BTreeMap<String, Observed> {
+        let mut found: BTreeMap<String, Observed> = BTreeMap::new();
+        let mut round = 0;
+        for line in lines(&self.events(id).unwrap_or_default()) {
+            let (attempt, step) = match line.entry {
+                JournalEntry::PlanCompiled { .. } => {
+                    round += 1;
+                    continue;
+                }
+                JournalEntry::StepStarted { attempt, id, .. } => (attempt, id),
+                _ => continue,
+            };
+            let name = reads_name(&log_name(&step, attempt, round));
+            let Ok(file) = self.log(id, &format!("logs/{name}")) else {
+                continue;
+            };
+            let read = read_bounded(&file, MAX_FILE).ok();
+            let read = read.and_then(|text| Observed::read(&text));
+            let read = read.unwrap_or_else(|| Observed::nothing(Gap::Lost));
+            found.entry(step).or_default().add(read);
         }
         found
     }

@@ -141,6 +141,12 @@ impl SearchPath {
         out
     }
 
+    /// Returns the folders, in order.
+    #[must_use]
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.kept
+    }
+
     /// Returns the child's PATH: the folders that were searched, nothing else.
     #[must_use]
     pub fn to_value(&self) -> Vec<u8> {

@@ -1,0 +1,290 @@
+//! Audits a contract: holds it against what its checks were seen to do, in a run that is made for
+//! that or in earlier ones, and mends it.
+
+use super::amend::amend;
+use super::failure::{Failure, invalid, load_failed};
+use super::place::Engine;
+use super::request::VerifyRequest;
+use super::tree_status::unreadable;
+use super::verify::{Caller, Verified, verify};
+use crate::base::path::RepoPath;
+use crate::base::source::Source;
+use crate::base::vocabulary::Exit;
+use crate::base::word::{Word, visible};
+use crate::check::observed::Observed;
+use crate::contract::Contract;
+use crate::effect::git::environment;
+use crate::effect::os::environment::{Environment, Grants};
+use crate::effect::os::files::rewrite::Editable;
+use crate::effect::os::process::program::Root;
+use crate::effect::repo::changes::ChangeSource;
+use crate::effect::repo::load::{LoadError, Loaded, Site};
+use crate::effect::store::history::History;
+use crate::plan::Plan;
+use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
+use crate::plan::facts::Facts;
+use crate::plan::request::Selector;
+use crate::reuse::decide::Use;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The most recorded runs that are looked through.
+const LOOKED_AT: usize = 200;
+/// The tier at which every check has its turn.
+const EVERY_TIER: u8 = 2;
+
+/// The request to audit a contract.
+#[derive(Clone, Debug, Default)]
+pub struct AuditRequest {
+    /// The checks that are run; all commands of the contract where there are none.
+    pub names: Vec<Selector>,
+    /// Take what earlier runs recorded, and run nothing.
+    pub from_records: bool,
+    /// How the checks are run.
+    pub verify: VerifyRequest,
+}
+
+/// A contract that was audited.
+#[derive(Debug)]
+pub struct AuditedContract {
+    /// What was found.
+    pub audited: Audited,
+    /// The contract, with its sources.
+    pub loaded: Loaded,
+    /// The runs that were looked at, newest first.
+    pub runs: Vec<String>,
+    /// The run that was made for it.
+    pub verified: Option<Verified>,
+    site: Site,
+}
+
+/// A run of which steps were observed.
+struct Recorded {
+    id: String,
+    tree: String,
+    plan: Plan,
+    steps: BTreeMap<String, Observed>,
+}
+
+impl Engine<'_> {
+    /// Audits the contract of the work tree.
+    ///
+    /// # Errors
+    /// A contract that is invalid, a run that cannot be made, no run that was observed.
+    pub fn audit(
+        &self,
+        asked: &AuditRequest,
+        caller: Caller<'_>,
+    ) -> Result<AuditedContract, Failure> {
+        let site = self.locate()?;
+        let loaded = self.load_contract(&site)?;
+        let Some(contract) = &loaded.contract else {
+            return Err(invalid(loaded));
+        };
+        let verified = match asked.from_records {
+            true => None,
+            false => Some(verify(self, &observing(asked, contract)?, caller)?),
+        };
+        let history = History::open(&site.home, asked.verify.records.as_deref());
+        let history = history.map_err(|e| unreadable(&e))?;
+        let recorded = match &verified {
+            Some(verified) => vec![recorded(&history, &verified.report.run_id)?],
+            None => all_recorded(&history, &loaded.path.to_string())?,
+        };
+        let audited = self.hold(&site, contract, &recorded)?;
+        let runs = recorded.into_iter().map(|run| run.id).collect();
+        Ok(AuditedContract {
+            audited,
+            loaded,
+            runs,
+            verified,
+            site,
+        })
+    }
+
+    /// Holds a contract against runs.
+    fn hold(
+        &self,
+        site: &Site,
+        contract: &Contract,
+        recorded: &[Recorded],
+    ) -> Result<Audited, Failure> {
+        let git = site.usable_git();
+        let Some(git) = git else {
+            let message = "an audit asks git which files it tracks, and there is none";
+            return Err(Failure::new(Exit::Setup, "vplan::audit::no_git", message));
+        };
+        let unknown = |error| load_failed(LoadError::Git(error));
+        let tracked = git.tracked().map_err(unknown)?;
+        let ignored = git.ignored().map_err(unknown)?;
+        let is_hidden = |path: &RepoPath| {
+            let mut around = path.ancestors().into_iter().chain([path.clone()]);
+            around.any(|path| ignored.binary_search(&path).is_ok())
+        };
+        // What is gone again is no change of the repository.
+        let is_gone = |path: &RepoPath| {
+            let there = site.root.join(path.to_os()).symlink_metadata();
+            there.is_err()
+        };
+        let is_ignored = |path: &RepoPath| is_hidden(path) || is_gone(path);
+        let home = environment("HOME").map(|home| word(Path::new(&home)));
+        let toolchain = toolchain(site, home.as_ref())?;
+        let runs: Vec<ObservedRun<'_>> = recorded
+            .iter()
+            .map(|run| ObservedRun {
+                tree: &run.tree,
+                plan: &run.plan,
+                steps: &run.steps,
+            })
+            .collect();
+        Ok(audit(&Subject {
+            contract,
+            facts: &Facts::default(),
+            tracked: &tracked,
+            is_ignored: &is_ignored,
+            home: home.as_ref(),
+            toolchain: &toolchain,
+            runs: &runs,
+        }))
+    }
+
+    /// Mends a contract that was audited.
+    ///
+    /// # Errors
+    /// A contract that cannot be changed, or written.
+    pub fn mend(&self, found: &AuditedContract) -> Result<Option<Mended>, Failure> {
+        let Some(contract) = &found.loaded.contract else {
+            return Ok(None);
+        };
+        let wanted = found.audited.findings.iter();
+        let wanted: Vec<_> = wanted.filter_map(|f| f.wanted.as_ref()).collect();
+        let cannot = |why: String| {
+            let message = format!("`{}` cannot be mended: {why}", found.loaded.path);
+            Failure::new(Exit::Contract, "vplan::audit::write", message)
+        };
+        let path = found.site.root.join(found.loaded.path.to_os());
+        let file = Editable::read(&path, Some(&found.site.root), self.max_file)
+            .map_err(|e| cannot(e.to_string()))?;
+        let text = std::str::from_utf8(file.bytes()).map_err(|e| cannot(e.to_string()))?;
+        let name = found.loaded.path.to_string();
+        let source = Source::new(&name, text);
+        let new = amend(&source, contract, &wanted).map_err(cannot)?;
+        if new.as_bytes() == file.bytes() {
+            return Ok(None);
+        }
+        Ok(Some(Mended {
+            old: text.to_owned(),
+            name,
+            new,
+            file,
+        }))
+    }
+}
+
+/// A contract with what an audit found in it.
+#[derive(Debug)]
+pub struct Mended {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub old: String,
+    /// Its text as it would be.
+    pub new: String,
+    file: Editable,
+}
+
+impl Mended {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// It cannot be written, or was changed meanwhile.
+    pub fn write(&self) -> Result<(), Failure> {
+        self.file.rewrite(self.new.as_bytes()).map_err(|e| {
+            let message = format!("`{}` cannot be written: {e}", self.name);
+            Failure::new(Exit::Contract, "vplan::audit::write", message)
+        })
+    }
+}
+
+/// Returns the verification that observes the checks that are asked for.
+fn observing(asked: &AuditRequest, contract: &Contract) -> Result<VerifyRequest, Failure> {
+    let mut request = asked.verify.clone();
+    request.observe = true;
+    request.reuse = Use::Keep;
+    request.plan.changes = Some(ChangeSource::All);
+    request.plan.keep_going = true;
+    request.plan.no_recover = true;
+    request.plan.min_tier = EVERY_TIER;
+    request.plan.names.clone_from(&asked.names);
+    if request.plan.names.is_empty() {
+        let commands = contract.checks.iter().filter(|check| check.named);
+        let names = commands.map(|check| Selector::Name(check.id.clone()));
+        request.plan.names = names.collect();
+    }
+    Ok(request)
+}
+
+fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {
+    let unreadable = |why: String| {
+        let message = format!("the run `{}` {why}", visible(id.as_bytes()));
+        Failure::new(Exit::Setup, "vplan::audit::records", message)
+    };
+    let report = history.report(id).map_err(unreadable)?;
+    let plan = history.plan(id).map_err(unreadable)?;
+    let plan = plan.ok_or_else(|| unreadable("has no plan".to_owned()))?;
+    Ok(Recorded {
+        id: id.to_owned(),
+        tree: report.and_then(|report| report.tree).unwrap_or_default(),
+        plan,
+        steps: history.observed(id),
+    })
+}
+
+/// Returns the observed runs of a contract, newest first.
+fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Failure> {
+    let ids = history.ids().map_err(|e| unreadable(&e))?;
+    let runs = ids
+        .iter()
+        .take(LOOKED_AT)
+        .filter_map(|id| recorded(history, id).ok());
+    let is_of_this = |run: &Recorded| {
+        let own = run.plan.contract.as_ref();
+        own.is_some_and(|own| own.path == contract) && !run.steps.is_empty()
+    };
+    let runs: Vec<Recorded> = runs.filter(is_of_this).collect();
+    if runs.is_empty() {
+        let message = format!("no observed run of `{contract}` is recorded");
+        return Err(Failure::usage("vplan::audit::records", message)
+            .help("`vplan audit` makes one, and so does `vplan run --observe`"));
+    }
+    Ok(runs)
+}
+
+/// Returns the folders of the programs that steps find, and those around them, where that is no
+/// folder of the user and not part of the repository.
+fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
+    let root = Root::open(&site.root).map_err(|e| {
+        let message = format!("the repository cannot be opened: {e}");
+        Failure::new(Exit::Setup, "vplan::audit::root", message)
+    })?;
+    let environment = Environment::of_this_process(&root, Grants::default());
+    let mut folders = Vec::new();
+    for folder in environment.search().folders() {
+        let around = folder.parent().map(Path::to_path_buf);
+        let is_plain = |path: &PathBuf| {
+            path != Path::new("/")
+                && Some(&word(path)) != home
+                && !path.starts_with(&site.root)
+                && !site.root.starts_with(path)
+        };
+        folders.extend([folder.clone()].into_iter().chain(around).filter(is_plain));
+    }
+    folders.sort();
+    folders.dedup();
+    Ok(folders.iter().map(|path| word(path)).collect())
+}
+
+fn word(path: &Path) -> Word {
+    use std::os::unix::ffi::OsStrExt as _;
+    Word::new(path.as_os_str().as_bytes())
+}
