@@ -1,0 +1,174 @@
+//! `vplan audit`: holds the contract against what its checks are seen to do.
+
+mod sarif;
+mod text;
+
+use super::format;
+use crate::base::vocabulary::Exit;
+use crate::cli::args::{Format, Global, Progress};
+use crate::cli::progress::View;
+use crate::cli::terminal::Terminal;
+use crate::engine::Failure;
+use crate::engine::audit::{AuditRequest, AuditedContract, Mended};
+use crate::engine::request::{VerifyRequest, selector};
+use crate::engine::verify::Caller;
+use crate::effect::os::environment::Grants;
+use crate::effect::store::history::Keep;
+use crate::plan::audit::{Finding, FindingKind, Incomplete, Severity};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// `vplan audit`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  \
+        vplan audit                 run every command of the contract, and see\n  \
+        vplan audit unit --write    write what is missing into the contract\n  \
+        vplan audit --from-records  what earlier observed runs saw\n\n\
+        What a check reads in one run is one path through its code: an audit finds what is missing, and never shows that nothing is. \
+        `vplan help security` says what cannot be seen.\n\n\
+        Exit codes: 0 no error; 2 usage, also when no observed run is recorded; 3 the contract is invalid, or cannot be written; \
+        5 nothing could be run; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted."
+)]
+pub struct Audit {
+    /// Audit these checks, or those with `tag:NAME`, with what they need; otherwise all.
+    #[arg(value_name = "CHECK", conflicts_with = "from_records")]
+    pub names: Vec<String>,
+    /// Run nothing: take what earlier observed runs recorded.
+    #[arg(long)]
+    pub from_records: bool,
+    /// Write the lines that mend the contract into it.
+    #[arg(long)]
+    pub write: bool,
+    /// Take findings of this kind for errors (repeatable).
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::word)))]
+    pub deny: Vec<String>,
+    /// Audit for this role: checks that it has not are looked at for the first role that has them.
+    #[arg(long, value_name = "NAME")]
+    pub role: Option<String>,
+    /// Steps side by side; the contract's number otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Option<u32>,
+    /// Let this variable through to the checks that ask for it (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub grant_env: Vec<String>,
+    /// The form of the progress.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub progress: Progress,
+    /// The directory of the records of runs, instead of `.vplan/` at the root.
+    #[arg(long, value_name = "DIR")]
+    pub records: Option<PathBuf>,
+}
+
+/// The answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AuditDocument<'a> {
+    /// The contract.
+    contract: String,
+    /// How the contract was mended, or would be with `--write`, as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// The exit code.
+    exit_code: u8,
+    /// The findings, by kind, check and glob.
+    findings: &'a [Finding],
+    /// The checks of which not everything was seen: for them, no finding says nothing.
+    incomplete: &'a [Incomplete],
+    /// The runs that were looked at, newest first.
+    runs: &'a [String],
+    #[schemars(extend("const" = 1))]
+    version: u32,
+    /// Whether the contract was written.
+    written: bool,
+}
+
+/// Audits the contract, and mends it if that is asked.
+///
+/// # Errors
+/// A contract that is invalid (exit 3), a run that cannot be made, no observed run (exit 2).
+pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json, Format::Sarif])?;
+    let engine = global.engine().with_observer(terminal);
+    let mut view = View::new(args.progress, terminal);
+    let audited = engine.audit(
+        &args.request(),
+        Caller {
+            see: Some(&mut |progress| view.see(progress)),
+            tick: View::tick(args.progress, terminal),
+            ..Caller::default()
+        },
+    );
+    view.close();
+    let mut found = audited?;
+    for finding in &mut found.audited.findings {
+        if args.deny.iter().any(|kind| kind == finding.kind.word()) {
+            finding.severity = Severity::Error;
+        }
+    }
+    let mended = engine.mend(&found)?;
+    if args.write && let Some(mended) = &mended {
+        mended.write()?;
+    }
+    let exit = exit(&found);
+    match format {
+        Format::Json => terminal.print_json(&document(&found, mended.as_ref(), args.write, exit)),
+        Format::Sarif => terminal.print_json(&sarif::log(&found.audited, exit)),
+        _ => text::print(&found, mended.as_ref(), args.write, terminal),
+    }
+    Ok(exit.code())
+}
+
+impl Audit {
+    fn request(&self) -> AuditRequest {
+        let mut verify = VerifyRequest {
+            records: self.records.clone(),
+            keep: Keep::default(),
+            grants: Grants {
+                names: self.grant_env.iter().cloned().collect(),
+                ..Grants::default()
+            },
+            ..VerifyRequest::default()
+        };
+        verify.plan.role.clone_from(&self.role);
+        verify.plan.jobs = self.jobs;
+        AuditRequest {
+            names: self.names.iter().map(|name| selector(name)).collect(),
+            from_records: self.from_records,
+            verify,
+        }
+    }
+}
+
+/// Returns how an audit ends. What was interrupted, or never began, is no audit.
+fn exit(found: &AuditedContract) -> Exit {
+    let ended = found.verified.as_ref();
+    let ended = ended.and_then(|verified| Exit::from_code(verified.report.exit_code));
+    match ended {
+        Some(stopped @ (Exit::Interrupted | Exit::Terminated)) => stopped,
+        _ if found.audited.has_errors() => Exit::Failed,
+        _ if !found.audited.incomplete.is_empty() => Exit::Incomplete,
+        _ => Exit::Success,
+    }
+}
+
+fn document<'a>(
+    found: &'a AuditedContract,
+    mended: Option<&Mended>,
+    written: bool,
+    exit: Exit,
+) -> AuditDocument<'a> {
+    AuditDocument {
+        contract: found.loaded.path.to_string(),
+        diff: mended.map(|mended| text::diff(mended, false)),
+        exit_code: exit.code(),
+        findings: &found.audited.findings,
+        incomplete: &found.audited.incomplete,
+        runs: &found.runs,
+        version: 1,
+        written: written && mended.is_some(),
+    }
+}
