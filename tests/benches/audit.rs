@@ -4,7 +4,12 @@
 //!
 //! `cargo bench --bench audit`
 
-#![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark may stop, and it has a clock"
+)]
 
 mod monorepo;
 
