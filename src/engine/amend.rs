@@ -10,7 +10,7 @@ use crate::lang::ast::{Body, Node, Value};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::Keyword;
-use crate::plan::audit::wanted::{Wanted, head};
+use crate::plan::audit::amendment::{Amendment, head};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
@@ -20,14 +20,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// A text that cannot be changed, for people: one with errors of syntax, or one that would be too
 /// large.
-pub fn amend(source: &Source, contract: &Contract, wanted: &[&Wanted]) -> Result<String, String> {
+pub fn amend(
+    source: &Source,
+    contract: &Contract,
+    amendments: &[&Amendment],
+) -> Result<String, String> {
     let caps = Caps::default();
     let (ast, diagnostics) = parse(source, SourceId::default(), &caps);
     if diagnostics.has_errors() {
         return Err(first_of(&diagnostics));
     }
     let mut edits = Edits::default();
-    let changes = Changes::of(contract, wanted);
+    let changes = Changes::of(contract, amendments);
     for (place, globs) in &changes.conditions {
         edits.insert(place.end, words(globs));
     }
@@ -87,20 +91,20 @@ struct CheckChange<'w> {
 }
 
 impl<'w> Changes<'w> {
-    fn of(contract: &Contract, wanted: &[&'w Wanted]) -> Self {
+    fn of(contract: &Contract, amendments: &[&'w Amendment]) -> Self {
         let mut changes = Self::default();
-        for one in wanted {
+        for one in amendments {
             match one {
-                Wanted::Condition { condition, globs } => {
+                Amendment::Condition { condition, globs } => {
                     let place = contract.conditions[*condition].place.span;
                     changes.conditions.entry(place).or_default().extend(globs);
                 }
-                Wanted::Inputs { check, globs } => {
+                Amendment::Inputs { check, globs } => {
                     let change = changes.checks.entry(*check).or_default();
                     change.inputs.extend(globs);
                     change.whole_inputs = one.line(contract);
                 }
-                Wanted::Needs { check, needs } => {
+                Amendment::Needs { check, needs } => {
                     changes
                         .checks
                         .entry(*check)
@@ -108,7 +112,7 @@ impl<'w> Changes<'w> {
                         .needs
                         .insert(needs);
                 }
-                Wanted::Use {
+                Amendment::Use {
                     around,
                     check,
                     globs,
@@ -122,7 +126,7 @@ impl<'w> Changes<'w> {
                     let ends = "\n}".repeat(around.len() + 1);
                     changes.uses.push(format!("{heads}use {check}{ends}"));
                 }
-                Wanted::Writes { .. } => {}
+                Amendment::Writes { .. } => {}
             }
         }
         changes

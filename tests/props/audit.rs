@@ -263,10 +263,10 @@ proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn a_mended_contract_has_no_errors_and_is_no_weaker((text, runs) in case()) {
+    fn audit_mends_and_weakens_nothing((text, runs) in case()) {
         let contract = read(&text).unwrap();
         let found = audited(&contract, &runs);
-        let wanted: Vec<_> = found.findings.iter().filter_map(|finding| finding.wanted.as_ref()).collect();
+        let wanted: Vec<_> = found.findings.iter().filter_map(|finding| finding.amendment.as_ref()).collect();
         let mended = amend(&Source::new("verify.vplan", &text), &contract, &wanted);
         prop_assert!(mended.is_ok(), "{text}\n{mended:?}");
         let mended = mended.unwrap();
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_runs_makes_no_difference((text, mut runs) in case()) {
+    fn audit_ignores_the_order_of_runs((text, mut runs) in case()) {
         let contract = read(&text).unwrap();
         let found = audited(&contract, &runs);
         runs.reverse();
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn globs_select_all_that_is_wanted_and_little_that_was_not_read(
+    fn audit_globs_select_little_more_than_was_read(
         tracked in prop::collection::btree_set("[ab]{1,2}(/[ab]{1,2}){0,3}(\\.[xy])?", 1..30),
         absent in prop::collection::btree_set("[cd](/[ab]){0,2}(\\.[xy])?", 0..3),
         is_read in prop::collection::vec(any::<bool>(), 30),

@@ -1,17 +1,18 @@
 //! Which tracked files a check reads, although a change of them alone does not plan it.
 
+use super::amendment::Amendment;
 use super::covering::cover;
-use super::seen::Seen;
-use super::wanted::Wanted;
-use super::{Context, Deeds, Finding, FindingKind, request_for};
+use super::observed::ObservedCheck;
+use super::{Context, Deeds, Finding, FindingKind, add_unknown, planned, request_for};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
 use crate::base::matching::group_files;
 use crate::base::path::RepoPath;
 use crate::contract::condition::holds;
 use crate::contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test};
-use crate::plan::compile::{Assembled, assemble, has_changed};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::compile::has_changed;
+use crate::plan::diff::lets_through;
+use crate::plan::facts::{FactAnswer, Facts, Question};
 use crate::plan::prepared::Prepared;
 use crate::plan::request::Request;
 use crate::plan::select::selections;
@@ -19,7 +20,7 @@ use crate::plan::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Finds the blind spots of all checks.
-pub(super) fn find(context: &Context<'_>, seen: &[Seen<'_>]) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Finding> {
     let files: BTreeSet<&RepoPath> = seen
         .iter()
         .flat_map(|one| one.tracked.iter().copied())
@@ -55,7 +56,7 @@ fn changed(path: &RepoPath) -> ChangedFile {
 
 fn finding(
     context: &Context<'_>,
-    seen: &Seen<'_>,
+    seen: &ObservedCheck<'_>,
     roles: &BTreeSet<&str>,
     blind: &[&RepoPath],
 ) -> Finding {
@@ -66,10 +67,10 @@ fn finding(
         context.subject.tracked,
         &seen.listed(),
     );
-    let wanted = mending(context, seen.check, roles, blind, &globs);
+    let amendment = mending(context, seen.check, roles, blind, &globs);
     context
         .finding(FindingKind::BlindSpot, seen.check, globs, &did)
-        .mended_by(context.contract, wanted)
+        .mended_by(context.contract, amendment)
 }
 
 /// The plans for a change of one file, one for all files that meet the same conditions.
@@ -78,6 +79,8 @@ struct Plans<'a> {
     changes: &'a ChangeSet,
     prepared: Prepared<'a>,
     facts: Facts,
+    /// The checks that another one needs.
+    needed: BTreeSet<CheckIndex>,
     /// For each file the number of its group, and for each group its first file.
     groups: Vec<u32>,
     first: Vec<usize>,
@@ -103,6 +106,11 @@ impl<'a> Plans<'a> {
             changes,
             prepared: Prepared::new(contract),
             facts: known_facts(context),
+            needed: contract
+                .checks
+                .iter()
+                .flat_map(|check| check.needs.iter().copied())
+                .collect(),
             groups,
             first,
             planned: BTreeMap::new(),
@@ -110,7 +118,7 @@ impl<'a> Plans<'a> {
     }
 
     /// Returns those of the tracked files that a check read whose change does not plan it.
-    fn blind<'s>(&mut self, seen: &Seen<'s>, role: &str) -> Vec<&'s RepoPath> {
+    fn blind<'s>(&mut self, seen: &ObservedCheck<'s>, role: &str) -> Vec<&'s RepoPath> {
         let check = &self.contract.checks[seen.check];
         let alike = alike(self.contract, check);
         let mut is_planned: BTreeMap<u32, bool> = BTreeMap::new();
@@ -125,16 +133,44 @@ impl<'a> Plans<'a> {
             let planned = match is_planned.get(&group) {
                 Some(planned) => *planned,
                 None => {
-                    let planned = self.plans(role, check.tier, group, &alike);
-                    is_planned.insert(group, planned);
-                    planned
+                    let own = self.applies(seen.check, role, group);
+                    own.unwrap_or_else(|| self.plans(role, check.tier, group, &alike))
                 }
             };
+            is_planned.insert(group, planned);
             if !planned {
                 blind.push(*path);
             }
         }
         blind
+    }
+
+    /// Whether a check applies by its own conditions to a change of a file of a group. `None` where
+    /// only a plan tells: what exists may decide, or what another check needs.
+    fn applies(&self, index: CheckIndex, role: &str, group: u32) -> Option<bool> {
+        let check = &self.contract.checks[index];
+        let mut conditions = check
+            .placements
+            .iter()
+            .flat_map(|place| self.contract.around(place));
+        if has_changed(check) || conditions.any(|condition| condition.test.sought().is_some()) {
+            return None;
+        }
+        let changes = self.change(group);
+        let is_met = |condition: &Condition| holds(&condition.test, role, &changes, |_| true);
+        let mut placements = check.placements.iter();
+        let applies = placements.any(|place| self.contract.around(place).all(is_met));
+        if applies {
+            return lets_through(self.contract, role, &check.tags).then_some(true);
+        }
+        (check.named && !self.needed.contains(&index)).then_some(false)
+    }
+
+    /// The change of the first file of a group.
+    fn change(&self, group: u32) -> ChangeSet {
+        let first = self.first.get(group as usize);
+        let first = first.and_then(|first| self.changes.files().get(*first));
+        ChangeSet::new(first.into_iter().cloned().collect())
     }
 
     /// Whether a change of a file of a group plans one of these checks.
@@ -149,36 +185,18 @@ impl<'a> Plans<'a> {
     }
 
     fn plan(&mut self, role: &str, tier: u8, group: u32) -> BTreeSet<String> {
-        let first = self
-            .first
-            .get(group as usize)
-            .and_then(|first| self.changes.files().get(*first));
         let request = Request {
-            changed: ChangeSet::new(first.into_iter().cloned().collect()),
+            changed: self.change(group),
             ..request_for(role, tier)
         };
-        for _ in 0..MAX_FACT_ROUNDS {
-            match assemble(
-                Some(self.contract),
-                &request,
-                &self.facts,
-                Some(&self.prepared),
-            ) {
-                Ok(Assembled::Plan(plan, _)) => {
-                    return plan
-                        .steps
-                        .iter()
-                        .map(|step| step.check().to_owned())
-                        .collect();
-                }
-                Ok(Assembled::Needs(questions)) => {
-                    for question in questions {
-                        self.facts
-                            .add(question, FactAnswer::Word(Certainty::Unknown));
-                    }
-                }
-                Err(_) => break,
-            }
+        if let Some(plan) = planned(
+            self.contract,
+            &request,
+            &mut self.facts,
+            Some(&self.prepared),
+        ) {
+            let steps = plan.steps.iter();
+            return steps.map(|step| step.check().to_owned()).collect();
         }
         // What cannot be planned does not pass either.
         self.contract
@@ -227,11 +245,8 @@ fn told_apart(contract: &Contract) -> Vec<Selection> {
 fn known_facts(context: &Context<'_>) -> Facts {
     let mut facts = context.subject.facts.clone();
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
-    for question in context.contract.sought().into_iter().map(Question::exists) {
-        if facts.get(&question).is_none() {
-            facts.add(question, FactAnswer::Word(Certainty::Unknown));
-        }
-    }
+    let sought = context.contract.sought().into_iter();
+    add_unknown(&mut facts, sought.map(Question::exists));
     facts
 }
 
@@ -252,17 +267,11 @@ fn alike<'a>(contract: &'a Contract, check: &'a Check) -> Vec<&'a str> {
 fn role_for<'a>(contract: &'a Contract, check: CheckIndex, ran: &'a str) -> &'a str {
     let check = &contract.checks[check];
     let has = |role: &str| {
-        let only = contract
-            .roles
-            .get(role)
-            .map(|role| role.only.as_slice())
-            .unwrap_or_default();
-        let lets_through = only.is_empty() || check.tags.iter().any(|tag| only.contains(tag));
         let names = |condition: &Condition| match &condition.test {
             Test::Role(roles) => roles.iter().any(|named| named == role),
             _ => true,
         };
-        lets_through
+        lets_through(contract, role, &check.tags)
             && check
                 .placements
                 .iter()
@@ -283,7 +292,7 @@ fn mending(
     roles: &BTreeSet<&str>,
     blind: &[&RepoPath],
     globs: &[String],
-) -> Option<Wanted> {
+) -> Option<Amendment> {
     let contract = context.contract;
     let check = context.check(index);
     // Files that merely decide would become arguments of `{changed}`.
@@ -293,7 +302,7 @@ fn mending(
     let mut placements = check.placements.iter();
     let condition = placements.find_map(|placement| widened(contract, placement, roles, blind));
     if let Some(condition) = condition {
-        return Some(Wanted::Condition {
+        return Some(Amendment::Condition {
             condition,
             globs: globs.to_vec(),
         });
@@ -311,7 +320,7 @@ fn mending(
     let mut placements = check.placements.iter().filter(|_| check.named);
     let first = placements.clone().find(|placement| !asks_more(placement));
     let around = contract.around(first.or_else(|| placements.next())?);
-    Some(Wanted::Use {
+    Some(Amendment::Use {
         around: around.map(|c| c.test.clone()).filter(fits).collect(),
         check: check.id.clone(),
         globs: globs.to_vec(),

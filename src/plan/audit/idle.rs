@@ -1,7 +1,7 @@
 //! Which globs of conditions are of no use: the checks below them were never seen to read their
 //! files.
 
-use super::seen::Seen;
+use super::observed::ObservedCheck;
 use super::{Context, Deeds, Finding, FindingKind};
 use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::path::RepoPath;
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST_TREES: usize = 3;
 
 /// Finds the idle globs of the contract's own conditions.
-pub(super) fn find(context: &Context<'_>, seen: &[Seen<'_>]) -> Vec<Finding> {
-    let by_check: BTreeMap<CheckIndex, &Seen<'_>> =
+pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Finding> {
+    let by_check: BTreeMap<CheckIndex, &ObservedCheck<'_>> =
         seen.iter().map(|one| (one.check, one)).collect();
     let below = checks_below(context);
     let mut found = Vec::new();
@@ -25,9 +25,9 @@ pub(super) fn find(context: &Context<'_>, seen: &[Seen<'_>]) -> Vec<Finding> {
         let is_own = context.contract.imported(condition.place.source).is_none();
         let checks = below.get(&index).filter(|_| is_own);
         let Some((first, seen)) = checks.and_then(|checks| {
-            let seen: Option<Vec<&&Seen<'_>>> =
+            let seen: Option<Vec<&&ObservedCheck<'_>>> =
                 checks.iter().map(|check| by_check.get(check)).collect();
-            let often = |one: &&&Seen<'_>| one.trees.len() >= FEWEST_TREES;
+            let often = |one: &&&ObservedCheck<'_>| one.trees.len() >= FEWEST_TREES;
             Some((checks.first()?, seen.filter(|seen| seen.iter().all(often))?))
         }) else {
             continue;
@@ -72,7 +72,7 @@ fn checks_below(context: &Context<'_>) -> BTreeMap<ConditionIndex, BTreeSet<Chec
 }
 
 /// Whether there are tracked files of a glob, and the checks read none of them.
-fn is_idle(context: &Context<'_>, glob: &Glob, seen: &[&&Seen<'_>]) -> bool {
+fn is_idle(context: &Context<'_>, glob: &Glob, seen: &[&&ObservedCheck<'_>]) -> bool {
     let is_used = |path: &&RepoPath| glob.matches(path);
     let is_read = seen.iter().any(|one| one.tracked.iter().any(is_used));
     !is_read

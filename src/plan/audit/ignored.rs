@@ -1,13 +1,13 @@
 //! What a check read although git ignores it: it decides, and no change of it is seen.
 
-use super::seen::Seen;
+use super::observed::ObservedCheck;
 use super::{Context, Deeds, Finding, FindingKind};
 use crate::base::glob::escape;
 use crate::base::path::RepoPath;
 use std::collections::BTreeSet;
 
 /// Finds the ignored files that a check read, and that no setting of it names.
-pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let read = seen.files.iter().filter(|(_, used)| used.read);
     let files: Vec<&RepoPath> = read
         .map(|(path, _)| *path)

@@ -1,9 +1,9 @@
 //! What a check with `inputs` depends on that they do not select: files that it read, looked for or
 //! listed.
 
+use super::amendment::Amendment;
 use super::covering::{cover, ending, in_folder, is_narrow};
-use super::seen::{Seen, Used};
-use super::wanted::Wanted;
+use super::observed::{ObservedCheck, Used};
 use super::{Context, Deeds, Finding, FindingKind};
 use crate::base::glob::{Glob, Selection, escape};
 use crate::base::path::RepoPath;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NEW_FILE: &str = "vplan-looks-for-new-files";
 
 /// Finds what the `inputs` of a check lack.
-pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let inputs = seen.step.inputs.as_ref()?;
     let is_lacking = |(path, used): &(&&RepoPath, &Used<'_>)| lacks(context, seen, path, used);
     let files = seen.files.iter().filter(is_lacking);
@@ -55,16 +55,21 @@ pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
         .is_none();
     let can_mend = is_own && context.check(seen.check).named && !globs.is_empty();
     let can_mend = can_mend && !files.iter().any(is_excluded);
-    let wanted = can_mend.then(|| Wanted::Inputs {
+    let amendment = can_mend.then(|| Amendment::Inputs {
         check: seen.check,
         globs: globs.clone(),
     });
     let finding = context.finding(FindingKind::UndeclaredInput, seen.check, globs, &did);
-    Some(finding.mended_by(context.contract, wanted))
+    Some(finding.mended_by(context.contract, amendment))
 }
 
 /// Whether a check depends on a file, and does not say so.
-fn lacks(context: &Context<'_>, seen: &Seen<'_>, path: &RepoPath, used: &Used<'_>) -> bool {
+fn lacks(
+    context: &Context<'_>,
+    seen: &ObservedCheck<'_>,
+    path: &RepoPath,
+    used: &Used<'_>,
+) -> bool {
     if path.is_root() || seen.is_declared(path) {
         return false;
     }
@@ -81,7 +86,7 @@ fn lacks(context: &Context<'_>, seen: &Seen<'_>, path: &RepoPath, used: &Used<'_
 /// where they are.
 fn listings<'a>(
     context: &Context<'_>,
-    seen: &Seen<'a>,
+    seen: &ObservedCheck<'a>,
     inputs: &Selection,
 ) -> Vec<(&'a RepoPath, String)> {
     let listed = seen.listed();

@@ -1,15 +1,15 @@
 //! Holds a contract against what its checks were seen to do: what they read and nothing selects,
 //! what they wrote and may not, what nothing orders.
 
+pub mod amendment;
 mod blind;
 pub mod covering;
 mod idle;
 mod ignored;
 mod inputs;
+mod observed;
 mod order;
 mod outside;
-mod seen;
-pub mod wanted;
 mod written;
 
 use super::request::Request;
@@ -20,11 +20,13 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::observed::Observed;
 use crate::contract::{Check, CheckIndex, Contract};
-use crate::plan::facts::Facts;
+use crate::plan::compile::{Assembled, assemble};
+use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::plan::prepared::Prepared;
+use amendment::Amendment;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use wanted::Wanted;
 
 /// The most files that a finding names.
 const FILES_SHOWN: usize = 5;
@@ -159,7 +161,7 @@ pub struct Finding {
     pub source: StepSource,
     /// The change of the contract that would mend it.
     #[serde(skip)]
-    pub wanted: Option<Wanted>,
+    pub amendment: Option<Amendment>,
 }
 
 /// A check of which not everything was seen.
@@ -192,7 +194,7 @@ impl Audited {
 /// Holds a contract against what was seen. The order of the runs makes no difference.
 #[must_use]
 pub fn audit(subject: &Subject<'_>) -> Audited {
-    let seen = seen::gather(subject);
+    let seen = observed::gather(subject);
     let context = Context::new(subject);
     let mut findings = blind::find(&context, &seen);
     for one in &seen {
@@ -209,7 +211,7 @@ pub fn audit(subject: &Subject<'_>) -> Audited {
     });
     Audited {
         findings,
-        incomplete: seen::incomplete(subject.contract, &seen),
+        incomplete: observed::incomplete(subject.contract, &seen),
     }
 }
 
@@ -287,16 +289,16 @@ impl<'a> Context<'a> {
             program: busiest(did),
             severity: kind.severity(),
             source: self.source(check),
-            wanted: None,
+            amendment: None,
         }
     }
 }
 
 impl Finding {
     /// The finding with a change that would mend it.
-    fn mended_by(mut self, contract: &Contract, wanted: Option<Wanted>) -> Self {
-        self.line = wanted.as_ref().map(|wanted| wanted.line(contract));
-        self.wanted = wanted;
+    fn mended_by(mut self, contract: &Contract, amendment: Option<Amendment>) -> Self {
+        self.line = amendment.as_ref().map(|one| one.line(contract));
+        self.amendment = amendment;
         self
     }
 }
@@ -326,6 +328,31 @@ fn request_for(role: &str, tier: u8) -> Request {
         role: Some(role.to_owned()),
         ..Request::default()
     }
+}
+
+/// Adds that nobody can tell what is not known: that leaves nothing out.
+fn add_unknown(facts: &mut Facts, questions: impl IntoIterator<Item = Question>) {
+    for question in questions {
+        if facts.get(&question).is_none() {
+            facts.add(question, FactAnswer::Word(Certainty::Unknown));
+        }
+    }
+}
+
+/// Plans a request, with what is not known left open; `None` if the contract refuses it.
+fn planned(
+    contract: &Contract,
+    request: &Request,
+    facts: &mut Facts,
+    prepared: Option<&Prepared<'_>>,
+) -> Option<Plan> {
+    for _ in 0..MAX_FACT_ROUNDS {
+        match assemble(Some(contract), request, facts, prepared).ok()? {
+            Assembled::Plan(plan, _) => return Some(*plan),
+            Assembled::Needs(questions) => add_unknown(facts, questions),
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! Which checks meet in a file although nothing orders them: one writes what the other reads, or
 //! both write it.
 
-use super::seen::is_reserved;
-use super::wanted::Wanted;
-use super::{Context, Deeds, Finding, FindingKind, ObservedRun, request_for};
+use super::amendment::Amendment;
+use super::observed::is_reserved;
+use super::{Context, Deeds, Finding, FindingKind, ObservedRun, planned, request_for};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::observed::Place;
 use crate::contract::CheckIndex;
 use crate::plan::Plan;
-use crate::plan::compile::{Assembled, assemble};
 use crate::plan::contains::predecessors;
-use crate::plan::facts::{Certainty, FactAnswer, MAX_FACT_ROUNDS};
 use crate::plan::request::{Request, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,12 +48,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let is_own =
             context.contract.imported(after.place.source).is_none() && after.place.row == 0;
         let can_mend = is_own && before.named && after.named && order.add(pair);
-        let wanted = can_mend.then(|| Wanted::Needs {
+        let amendment = can_mend.then(|| Amendment::Needs {
             check: second,
             needs: before.id.clone(),
         });
         let finding = context.finding(FindingKind::UndeclaredOrder, second, globs, &did);
-        found.push(finding.mended_by(context.contract, wanted));
+        found.push(finding.mended_by(context.contract, amendment));
     }
     found
 }
@@ -254,16 +252,5 @@ fn plan_of_all(context: &Context<'_>, role: &str) -> Option<Plan> {
         ..request_for(role, 2)
     };
     let mut facts = context.subject.facts.clone();
-    for _ in 0..MAX_FACT_ROUNDS {
-        match assemble(Some(context.contract), &request, &facts, None).ok()? {
-            Assembled::Plan(plan, _) => return Some(*plan),
-            Assembled::Needs(questions) => {
-                let unknown = FactAnswer::Word(Certainty::Unknown);
-                questions
-                    .into_iter()
-                    .for_each(|question| facts.add(question, unknown.clone()));
-            }
-        }
-    }
-    None
+    planned(context.contract, &request, &mut facts, None)
 }

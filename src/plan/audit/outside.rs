@@ -1,6 +1,6 @@
 //! What a check used outside of the repository and of the toolchain: files, sockets, the network.
 
-use super::seen::Seen;
+use super::observed::ObservedCheck;
 use super::{Context, Finding, FindingKind};
 use crate::base::word::{Word, visible};
 use crate::check::observed::Peer;
@@ -21,7 +21,7 @@ const HARMLESS: [&str; 4] = [
 const SHOWN_DEPTH: usize = 2;
 
 /// Finds what a check used outside: a finding for each folder, socket and address.
-pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Vec<Finding> {
+pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Finding> {
     let mut found: BTreeMap<String, BTreeMap<String, &BTreeSet<&Word>>> = BTreeMap::new();
     for (path, programs) in &seen.elsewhere {
         if !is_toolchain(context, path) {

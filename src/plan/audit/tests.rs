@@ -166,7 +166,7 @@ fn a_file_whose_change_plans_nothing_is_a_blind_spot() {
                 &["read src/a.rs", "read data/a.json", "read data/b.json"]
             )]
         ),
-        ["blind_spot unit data/** (2): whenChangedAny \"src/**\" \"data/**\""]
+        ["blind_spot unit data/*.json (2): whenChangedAny \"src/**\" \"data/*.json\""]
     );
     assert_eq!(
         findings(BLOCK, &[("unit", &["read src/a.rs", "read data/a.json"])]),

@@ -1,14 +1,14 @@
 //! What a check wrote that git does not ignore, and that the contract does not say it writes.
 
+use super::amendment::Amendment;
 use super::covering::cover;
-use super::seen::Seen;
-use super::wanted::Wanted;
+use super::observed::ObservedCheck;
 use super::{Context, Deeds, Finding, FindingKind};
 use crate::base::path::RepoPath;
 use std::collections::BTreeSet;
 
 /// Finds the files that a check may not write.
-pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
+pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let folders = folders(seen);
     let written = seen.files.iter().filter(|(_, used)| used.written);
     let files: Vec<&RepoPath> = written
@@ -26,17 +26,17 @@ pub(super) fn find(context: &Context<'_>, seen: &Seen<'_>) -> Option<Finding> {
         .collect();
     let globs = cover(&files, &tracked, context.subject.tracked, &BTreeSet::new());
     let did: Deeds<'_> = seen.deeds(&files);
-    let wanted = (!globs.is_empty()).then(|| Wanted::Writes {
+    let amendment = (!globs.is_empty()).then(|| Amendment::Writes {
         check: seen.check,
         globs: globs.clone(),
     });
     let finding = context.finding(FindingKind::UndeclaredWrite, seen.check, globs, &did);
-    Some(finding.mended_by(context.contract, wanted))
+    Some(finding.mended_by(context.contract, amendment))
 }
 
 /// Returns the folders that were seen, of which git knows nothing: those that were listed, and those
 /// with something below.
-fn folders(seen: &Seen<'_>) -> BTreeSet<RepoPath> {
+fn folders(seen: &ObservedCheck<'_>) -> BTreeSet<RepoPath> {
     let mut folders = BTreeSet::new();
     for (path, used) in &seen.files {
         let mut folder = path.folder();

@@ -159,7 +159,7 @@ fn as_text<S: serde::Serializer>(accept: &Option<Accept>, to: S) -> Result<S::Ok
 }
 
 /// Whether a role's restriction lets a check with these tags through.
-fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
+pub(super) fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
     let only = contract
         .roles
         .get(role)

@@ -9,7 +9,7 @@ use crate::plan::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was seen of a check.
-pub(super) struct Seen<'a> {
+pub(super) struct ObservedCheck<'a> {
     pub check: CheckIndex,
     /// The step that it is made of, for its settings.
     pub step: Step,
@@ -59,10 +59,10 @@ pub(super) fn is_reserved(path: &RepoPath) -> bool {
 }
 
 /// Gathers what was seen of each check that the contract has, in its order.
-pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<Seen<'a>> {
+pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
     let checks = subject.contract.checks.numbered();
     let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
-    let mut all: BTreeMap<CheckIndex, Seen<'a>> = BTreeMap::new();
+    let mut all: BTreeMap<CheckIndex, ObservedCheck<'a>> = BTreeMap::new();
     for run in subject.runs {
         for step in run.plan.steps.iter().filter(|step| step.argv.is_some()) {
             let Some(index) = by_id.get(step.check()).copied() else {
@@ -71,7 +71,9 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<Seen<'a>> {
             let Some(own) = declared(&subject.contract.checks[index]) else {
                 continue;
             };
-            let seen = all.entry(index).or_insert_with(|| Seen::new(index, own));
+            let seen = all
+                .entry(index)
+                .or_insert_with(|| ObservedCheck::new(index, own));
             let Some(observed) = run.steps.get(&step.id) else {
                 continue;
             };
@@ -79,13 +81,13 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<Seen<'a>> {
             seen.roles.insert(&run.plan.request.role);
         }
     }
-    let mut all: Vec<Seen<'a>> = all.into_values().collect();
+    let mut all: Vec<ObservedCheck<'a>> = all.into_values().collect();
     all.iter_mut()
         .for_each(|seen| seen.find_tracked(subject.tracked));
     all
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedCheck<'a> {
     fn new(check: CheckIndex, step: Step) -> Self {
         Self {
             check,
@@ -185,7 +187,7 @@ impl Context<'_> {
 }
 
 /// Says of which checks not all was seen.
-pub(super) fn incomplete(contract: &Contract, seen: &[Seen<'_>]) -> Vec<Incomplete> {
+pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec<Incomplete> {
     let mut found = BTreeSet::new();
     for one in seen {
         let check = contract.checks[one.check].id.clone();

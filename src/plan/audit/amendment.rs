@@ -8,7 +8,7 @@ use crate::plan::select::{item_text, narrowing};
 
 /// A change of a contract that makes it ask for more.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum Amendment {
     /// More globs for the head of a `whenChangedAny`.
     Condition {
         /// The condition.
@@ -48,18 +48,18 @@ pub enum Wanted {
     },
 }
 
-impl Wanted {
+impl Amendment {
     /// Returns the line of the contract as it would be; a block on one line.
     #[must_use]
     pub fn line(&self, contract: &Contract) -> String {
         match self {
-            Wanted::Condition { condition, globs } => {
+            Amendment::Condition { condition, globs } => {
                 let test = &contract.conditions[*condition].test;
                 let items = narrowing(test).map(items).unwrap_or_default();
                 let all = items.into_iter().chain(quoted(globs));
                 line(test.keyword(), all)
             }
-            Wanted::Use {
+            Amendment::Use {
                 around,
                 check,
                 globs,
@@ -72,14 +72,14 @@ impl Wanted {
                 let ends = " }".repeat(around.len() + 1);
                 format!("{heads}use {check}{ends}")
             }
-            Wanted::Inputs { check, globs } => {
+            Amendment::Inputs { check, globs } => {
                 let own = inputs(&contract.checks[*check]).map(|own| items(&own));
                 line(
                     "inputs",
                     own.unwrap_or_default().into_iter().chain(quoted(globs)),
                 )
             }
-            Wanted::Needs { check, needs } => {
+            Amendment::Needs { check, needs } => {
                 let check = &contract.checks[*check];
                 let own = check
                     .needs
@@ -87,7 +87,7 @@ impl Wanted {
                     .map(|need| contract.checks[*need].id.clone());
                 line("needs", own.chain([needs.clone()]))
             }
-            Wanted::Writes { check, globs } => {
+            Amendment::Writes { check, globs } => {
                 let own = match contract.checks[*check].value(Row::Writes).as_deref() {
                     Some(Value::Selection(own)) => items(own),
                     _ => Vec::new(),
