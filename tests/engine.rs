@@ -30,6 +30,8 @@ struct Script {
     exits: BTreeMap<String, VecDeque<i32>>,
     /// Which steps were started, in order.
     started: Vec<String>,
+    /// Whether steps were to be observed.
+    observed: bool,
     now: u64,
 }
 
@@ -70,10 +72,11 @@ impl Executor for Script {
     fn drive(
         &mut self,
         plan: &Plan,
-        _context: &Context<'_>,
+        context: &Context<'_>,
         first: Vec<Action>,
         tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
+        self.observed = context.observe;
         let (mut actions, mut ends) = (VecDeque::from(first), VecDeque::new());
         let mut is_instant_open = true;
         loop {
@@ -533,5 +536,16 @@ fn a_run_that_contradicts_itself_is_a_bug_and_no_pass() {
         // The next run is none of its business.
         let verified = verified(&project, &all(), &mut Script::default());
         assert_eq!(verified.report.verdict, Verdict::Passed, "{lie:?}");
+    }
+}
+
+#[test]
+fn a_verification_observes_where_it_is_asked_to() {
+    for observe in [false, true] {
+        let asked = VerifyRequest { observe, ..all() };
+        let mut played = Script::default();
+        let verified = verified(&project(), &asked, &mut played);
+        assert_eq!(verified.report.verdict, Verdict::Passed);
+        assert_eq!(played.observed, observe);
     }
 }

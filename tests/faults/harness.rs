@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
+use vplan::check::observed::Observed;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
@@ -31,6 +32,8 @@ pub struct Job {
     pub grants: Vec<String>,
     /// Ask each to end (SIGTERM) at the limit, rather than kill it at once.
     pub gentle: bool,
+    /// Observe what steps do.
+    pub observe: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -85,6 +88,7 @@ impl Bench {
             jobs: 1,
             grants: Vec::new(),
             gentle: true,
+            observe: false,
         };
         Self { dir, mark, job }
     }
@@ -156,6 +160,12 @@ impl Bench {
     /// The log of a step.
     pub fn log(&self, step: usize) -> Vec<u8> {
         std::fs::read(self.job.logs.join(format!("s{step}.1.log"))).unwrap_or_default()
+    }
+
+    /// What a step was seen to do, if that was recorded.
+    pub fn observed(&self, step: usize) -> Option<Observed> {
+        let text = std::fs::read(self.job.logs.join(format!("s{step}.1.reads"))).ok()?;
+        Some(Observed::read(&text).unwrap())
     }
 
     /// The command that starts the driver through a shell, which says what is to happen before
@@ -346,6 +356,7 @@ fn driver() {
     let context = Context {
         logs: Some(std::os::fd::AsFd::as_fd(&logs)),
         max_output: job.max_output,
+        observe: job.observe,
         ..Context::new(&root, &environment)
     };
     let mut out = std::fs::OpenOptions::new()

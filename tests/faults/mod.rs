@@ -5,6 +5,7 @@ mod escape;
 mod git;
 mod harness;
 mod hostile;
+mod observe;
 mod output;
 mod records;
 mod run;

@@ -1,8 +1,8 @@
 //! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
-//! is small, has one thread (but for the moment in which it starts a step that is observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no
-//! terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
+//! is small, has one thread (and a second for the moment in which it starts a step that is
+//! observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
 //! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
 //! everything.
@@ -588,7 +588,8 @@ fn started(
     let Some(root) = &start.observe else {
         return (spawn(start, fds, stdin), None);
     };
-    let program = observe::first_program(&fds[0], &start.program);
+    let [dir, ..] = &fds;
+    let program = observe::first_program(dir, &start.program);
     let start = start.clone();
     let (leader, observer) = observe::begin(root, program, move || spawn(&start, fds, stdin));
     (leader, Some(observer))

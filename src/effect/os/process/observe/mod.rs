@@ -6,7 +6,8 @@
 //! itself to execute a program is found by reading the program (`program`).
 //!
 //! Observation restricts nothing but io_uring, whose calls no filter sees: the system answers that
-//! it has none. It is no proof: a path can change between the look and the call, and a program that
+//! it has none; and, where vplan has no privileges, programs that would gain some by their file
+//! (setuid) do not, which is the condition of a filter. It is no proof: a path can change between the look and the call, and a program that
 //! wants to can hide what it does. What is known to be unseen is a [`Gap`].
 //!
 //! Left out: `/proc`, `/sys` and `/dev` (but `/dev/shm`), pipes and files that were removed; times,
@@ -36,6 +37,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest path (`PATH_MAX`).
 const PATH: usize = 4096;
@@ -136,6 +138,10 @@ pub(super) fn first_program(dir: &OwnedFd, program: &[u8]) -> Vec<u8> {
     join(&dir.unwrap_or_default(), program)
 }
 
+fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
 /// Installs the filter for this thread. Who may do so with privileges keeps them for the step.
 fn trap() -> io::Result<OwnedFd> {
     let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
@@ -161,35 +167,43 @@ impl Observer {
     where
         S: FnOnce() -> io::Result<Pid> + Send + 'static,
     {
+        let spawn = Arc::new(Mutex::new(Some(spawn)));
+        let leader = self.start_trapped(&spawn);
+        leader.unwrap_or_else(|error| {
+            self.noted.gap(Gap::Unavailable(why(&error)));
+            take(&spawn).map_or_else(|| Err(error), |spawn| spawn())
+        })
+    }
+
+    /// Calls `spawn` where its calls are trapped. An error if it was not called.
+    fn start_trapped<S>(&mut self, spawn: &Arc<Mutex<Option<S>>>) -> io::Result<io::Result<Pid>>
+    where
+        S: FnOnce() -> io::Result<Pid> + Send + 'static,
+    {
         let done = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let ring = done.try_clone()?;
+        let (ring, spawn) = (done.try_clone()?, Arc::clone(spawn));
         let (say, heard) = channel();
         let (give, given) = channel();
         let starter = move || match trap() {
             Ok(listener) => {
                 let own = rustix::thread::gettid().as_raw_pid().cast_unsigned();
                 let _ = say.send(Ok((listener, own)));
-                let _ = give.send(spawn());
+                if let Some(spawn) = take(&spawn) {
+                    let _ = give.send(spawn());
+                }
                 let _ = rustix::io::write(&ring, &1_u64.to_ne_bytes());
             }
-            Err(error) => drop(say.send(Err((error, spawn)))),
+            Err(error) => drop(say.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("starter".to_owned());
         // It is not waited for: what it may still do at its end is trapped too.
         drop(thread.spawn(starter)?);
         let gone = |_| io::Error::from(io::ErrorKind::Other);
-        match heard.recv().map_err(gone)? {
-            Ok((listener, starter)) => {
-                (self.listener, self.starter) = (Some(listener), Some(starter));
-            }
-            Err((error, spawn)) => {
-                self.noted.gap(Gap::Unavailable(why(&error)));
-                return spawn();
-            }
-        }
+        let (listener, starter) = heard.recv().map_err(gone)??;
+        (self.listener, self.starter) = (Some(listener), Some(starter));
         self.serve_until(&done)?;
         self.starter = None;
-        given.recv().map_err(gone)?
+        given.recv().map_err(gone)
     }
 
     fn serve_until(&mut self, done: &OwnedFd) -> io::Result<()> {
@@ -280,9 +294,15 @@ impl Observer {
             return first.map_or(Seen::Nothing, |path| Seen::Executed(executed(path, b"/")));
         }
         self.is_wary |= asked == Asked::Root;
-        if (self.is_wary || is_start) && root_of(&pid.to_string()) != self.own_root {
-            self.is_wary = true;
-            return Seen::Gap(Gap::OtherRoot);
+        if self.is_wary || is_start {
+            let root = root_of(&pid.to_string());
+            if root.is_none() {
+                return Seen::Gap(Gap::Unreadable);
+            }
+            if root != self.own_root {
+                self.is_wary = true;
+                return Seen::Gap(Gap::OtherRoot);
+            }
         }
         match seen(pid, asked) {
             Ok(seen) => seen,

@@ -248,3 +248,134 @@ impl Noted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked(path: &str, found: Found) -> Looked {
+        Looked {
+            path: path.into(),
+            links: Vec::new(),
+            found,
+        }
+    }
+
+    fn noted() -> Noted {
+        Noted::new(b"/r")
+    }
+
+    fn uses(noted: &Noted, path: &str) -> Option<Uses> {
+        let place = noted.place(path.as_bytes());
+        noted.observed.files.get(&place).cloned()
+    }
+
+    #[test]
+    fn places() {
+        let noted = noted();
+        let inside = |path: &[u8]| Place::Repository(RepoPath::parse(path).unwrap());
+        assert_eq!(noted.place(b"/r"), inside(b"."));
+        assert_eq!(noted.place(b"/r/a/b"), inside(b"a/b"));
+        assert_eq!(noted.place(b"/ra"), Place::Elsewhere("/ra".into()));
+        assert_eq!(noted.place(b"/"), Place::Elsewhere("/".into()));
+        let whole = Noted::new(b"/");
+        assert_eq!(whole.place(b"/a"), inside(b"a"));
+        assert_eq!(whole.place(b"/"), inside(b"."));
+    }
+
+    #[test]
+    fn what_is_no_file_is_left_out() {
+        let mut noted = noted();
+        for path in ["/proc", "/proc/1/maps", "/dev/null", "/sys/x", "pipe:[1]"] {
+            noted.read(path.as_bytes(), &"cat".into());
+        }
+        assert!(noted.observed.files.is_empty());
+        for path in ["/dev/shm/x", "/processes", "/device"] {
+            noted.read(path.as_bytes(), &"cat".into());
+        }
+        assert_eq!(noted.observed.files.len(), 3);
+    }
+
+    #[test]
+    fn opens_by_their_flags() {
+        let (create, read, write) = (OFlags::CREATE, OFlags::RDONLY, OFlags::WRONLY);
+        let (both, empty) = (OFlags::RDWR, OFlags::TRUNC);
+        for (found, flags, want) in [
+            (Found::File, read, "r"),
+            (Found::File, read | create, "r"),
+            (Found::File, write, "w"),
+            (Found::File, both, "rw"),
+            (Found::File, both | empty, "w"),
+            (Found::File, OFlags::PATH, "f"),
+            (Found::File, write | create | OFlags::EXCL, "f"),
+            (Found::Folder, read, "l"),
+            (Found::Folder, OFlags::PATH, "f"),
+            (Found::Folder, write, "f"),
+            (Found::Link, read, "f"),
+            (Found::Nothing, read, "m"),
+            (Found::Nothing, both | create, "w"),
+            (Found::NoFolder, both | create, "m"),
+        ] {
+            let mut noted = noted();
+            noted.opened(&looked("/r/x", found), flags, &"p".into());
+            let uses = uses(&noted, "/r/x").unwrap();
+            let letters = [
+                (uses.read, "r"),
+                (uses.written, "w"),
+                (uses.listed, "l"),
+                (uses.found, "f"),
+                (uses.missing, "m"),
+            ];
+            let letters: String = letters.iter().filter(|l| l.0).map(|l| l.1).collect();
+            assert_eq!(letters, want, "{found:?} {flags:?}");
+        }
+    }
+
+    #[test]
+    fn own_products_are_no_inputs() {
+        let mut noted = noted();
+        let program = "p".into();
+        noted.made(&looked("/r/d", Found::Nothing), true, &program);
+        noted.read(b"/r/d/x", &program);
+        noted.opened(&looked("/r/d", Found::Folder), OFlags::RDONLY, &program);
+        noted.sought(&looked("/r/d/none", Found::Nothing), &program);
+        let from = looked("/r/d", Found::Folder);
+        noted.named(&from, &looked("/r/e", Found::Nothing), false, &program);
+        noted.read(b"/r/e/x", &program);
+        assert_eq!(noted.observed.files.len(), 2, "{:?}", noted.observed);
+        assert!(
+            noted
+                .observed
+                .files
+                .values()
+                .all(|uses| uses.written && !uses.listed)
+        );
+        // A folder that was there before is none.
+        noted.made(&looked("/r/old", Found::Folder), true, &program);
+        noted.read(b"/r/old/x", &program);
+        assert!(uses(&noted, "/r/old/x").is_some_and(|uses| uses.read));
+    }
+
+    #[test]
+    fn daemons() {
+        let program: Word = "p".into();
+        let mut noted = noted();
+        noted.made(&looked("/r/own", Found::Nothing), false, &program);
+        noted.bound(b"x");
+        let socket = |path: &str| Peer::Socket(path.into());
+        for (peer, is_there, is_daemon) in [
+            (socket("/r/own"), true, false),
+            (socket("/run/nscd/socket"), true, false),
+            (socket("/dev/log"), true, false),
+            (socket("/none"), false, false),
+            (Peer::Abstract("x".into()), true, false),
+            (Peer::Address("[::1]:1".into()), true, false),
+            (socket("/dev/logs"), true, true),
+            (Peer::Abstract("y".into()), true, true),
+        ] {
+            noted.observed.gaps.clear();
+            noted.connected(peer.clone(), is_there, &program);
+            assert_eq!(!noted.observed.gaps.is_empty(), is_daemon, "{peer:?}");
+        }
+    }
+}
