@@ -15,7 +15,7 @@ use vplan::contract::validate::validate;
 use vplan::engine::amend::amend;
 use vplan::front::lower;
 use vplan::plan::Plan;
-use vplan::plan::audit::covering::cover;
+use vplan::plan::audit::covering::{TrackedFiles, cover};
 use vplan::plan::audit::{Audited, FindingKind, ObservedRun, Subject, audit};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::Class;
@@ -313,7 +313,7 @@ proptest! {
         wanted.sort();
         let folders: Vec<RepoPath> = all.filter(|(_, listed)| **listed).map(|(((path, _), _), _)| path.folder()).collect();
         let listed: BTreeSet<&RepoPath> = folders.iter().collect();
-        let globs = cover(&wanted, &read, &tracked, &listed);
+        let globs = cover(&wanted, &read, &TrackedFiles::new(&tracked), &listed);
         prop_assert!(globs.len() <= wanted.len());
         let globs: Vec<Glob> = globs.iter().map(|text| Glob::parse(text).unwrap()).collect();
         let is_selected = |path: &RepoPath| globs.iter().any(|glob| glob.matches(path));

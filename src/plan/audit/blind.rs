@@ -61,12 +61,7 @@ fn finding(
     blind: &[&RepoPath],
 ) -> Finding {
     let did: Deeds<'_> = seen.deeds(blind);
-    let globs = cover(
-        blind,
-        &seen.tracked,
-        context.subject.tracked,
-        &seen.listed(),
-    );
+    let globs = cover(blind, &seen.tracked, context.tracked(), &seen.listed());
     let amendment = mending(context, seen.check, roles, blind, &globs);
     context
         .finding(FindingKind::BlindSpot, seen.check, globs, &did)
@@ -74,9 +69,9 @@ fn finding(
 }
 
 /// The plans for a change of one file, one for all files that meet the same conditions.
-struct Plans<'a> {
+struct Plans<'a, 'c> {
     contract: &'a Contract,
-    changes: &'a ChangeSet,
+    changes: &'c ChangeSet,
     prepared: Prepared<'a>,
     facts: Facts,
     /// The checks that another one needs.
@@ -88,8 +83,8 @@ struct Plans<'a> {
     planned: BTreeMap<(String, u8, u32), BTreeSet<String>>,
 }
 
-impl<'a> Plans<'a> {
-    fn new(context: &Context<'a>, changes: &'a ChangeSet) -> Self {
+impl<'a, 'c> Plans<'a, 'c> {
+    fn new(context: &Context<'a>, changes: &'c ChangeSet) -> Self {
         let contract = context.contract;
         let told_apart = told_apart(contract);
         let mut all = selections(contract);

@@ -2,10 +2,56 @@
 
 use crate::base::glob::escape;
 use crate::base::path::RepoPath;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The files that git tracks, by what globs ask of them.
+#[derive(Debug)]
+pub struct TrackedFiles<'a> {
+    all: &'a [RepoPath],
+    by_ending: BTreeMap<Option<&'a str>, Vec<&'a RepoPath>>,
+    by_folder: BTreeMap<RepoPath, Vec<&'a RepoPath>>,
+}
+
+impl<'a> TrackedFiles<'a> {
+    /// Takes the tracked files, sorted.
+    #[must_use]
+    pub fn new(all: &'a [RepoPath]) -> Self {
+        let mut by_ending: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
+        let mut by_folder: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
+        for path in all {
+            by_ending.entry(ending(path)).or_default().push(path);
+            by_folder.entry(path.folder()).or_default().push(path);
+        }
+        Self {
+            all,
+            by_ending,
+            by_folder,
+        }
+    }
+
+    /// Counts the files below a folder.
+    fn below(&self, dir: &RepoPath) -> usize {
+        within(dir, self.all).len()
+    }
+
+    /// Counts the files with an ending below a folder.
+    fn below_of(&self, dir: &RepoPath, by: &str) -> usize {
+        let files = self.by_ending.get(&Some(by));
+        files.map_or(0, |files| within(dir, files).len())
+    }
+
+    /// Counts the files directly in a folder; with an ending, if one is given.
+    pub(super) fn directly_in(&self, dir: &RepoPath, by: Option<&str>) -> usize {
+        let files = self.by_folder.get(dir).into_iter().flatten();
+        files
+            .filter(|path| by.is_none() || ending(path) == by)
+            .count()
+    }
+}
+
 /// Returns globs that select all of these paths, sorted. `read`: the tracked files that were read,
-/// `tracked`: all of them, `listed`: the folders that were listed; all are sorted.
+/// `listed`: the folders that were listed. The lists are sorted.
 ///
 /// Globs select no tracked file that was not read, unless their folder was listed: then at most half
 /// as many as were read. A path that is not UTF-8 cannot be selected, and is left out.
@@ -13,7 +59,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn cover(
     wanted: &[&RepoPath],
     read: &[&RepoPath],
-    tracked: &[RepoPath],
+    tracked: &TrackedFiles<'_>,
     listed: &BTreeSet<&RepoPath>,
 ) -> Vec<String> {
     let wanted: Vec<&RepoPath> = wanted
@@ -21,14 +67,8 @@ pub fn cover(
         .copied()
         .filter(|path| text(path).is_some())
         .collect();
-    let tracked: Vec<&RepoPath> = tracked.iter().collect();
-    let root = RepoPath::root();
-    let files = Files {
-        wanted: &wanted,
-        read,
-        tracked: &tracked,
-    };
-    let mut globs = folder(&root, files, listed);
+    let covering = Covering { tracked, listed };
+    let mut globs = covering.folder(&RepoPath::root(), &wanted, read);
     globs.sort();
     globs.dedup();
     globs
@@ -59,115 +99,119 @@ fn text(path: &RepoPath) -> Option<&str> {
     std::str::from_utf8(path.as_bytes()).ok()
 }
 
-/// Files in or below one folder, sorted.
-#[derive(Clone, Copy)]
-struct Files<'a> {
-    wanted: &'a [&'a RepoPath],
-    read: &'a [&'a RepoPath],
-    tracked: &'a [&'a RepoPath],
+/// What all folders have in common.
+struct Covering<'a> {
+    tracked: &'a TrackedFiles<'a>,
+    listed: &'a BTreeSet<&'a RepoPath>,
 }
 
-type Listed<'a> = BTreeSet<&'a RepoPath>;
+/// Some sorted paths.
+type Paths<'p> = [&'p RepoPath];
 
-/// Returns the fewest globs for the wanted files below a folder; of equally many the narrower ones.
-/// Recursion is bounded by the length of a path.
-fn folder(dir: &RepoPath, files: Files<'_>, listed: &Listed<'_>) -> Vec<String> {
-    if let [only] = files.wanted {
-        return literal(only).into_iter().collect();
-    }
-    let is_listed = listed.contains(dir);
-    let apart = by_place(dir, files, listed);
-    if apart.len() <= 1 {
-        return apart;
-    }
-    if is_narrow(files.tracked.len(), files.read.len(), is_listed)
-        && let Some(glob) = in_folder(dir, "**")
-    {
-        return vec![glob];
-    }
-    let by_ending = by_ending(dir, files, listed);
-    match by_ending {
-        Some(globs) if globs.len() < apart.len() => globs,
-        _ => apart,
-    }
-}
-
-/// Covers what is directly in a folder, and each folder in it.
-fn by_place(dir: &RepoPath, files: Files<'_>, listed: &Listed<'_>) -> Vec<String> {
-    let mut below: BTreeMap<RepoPath, Vec<&RepoPath>> = BTreeMap::new();
-    let mut direct = Vec::new();
-    for path in files.wanted {
-        match child(dir, path) {
-            Some(child) => below.entry(child).or_default().push(path),
-            None => direct.push(*path),
+impl Covering<'_> {
+    /// Returns the fewest globs for the wanted files below a folder; of equally many the narrower
+    /// ones. Recursion is bounded by the length of a path.
+    fn folder(&self, dir: &RepoPath, wanted: &Paths<'_>, read: &Paths<'_>) -> Vec<String> {
+        if let [only] = wanted {
+            return literal(only).into_iter().collect();
+        }
+        let apart = self.by_place(dir, wanted, read);
+        if apart.len() <= 1 {
+            return apart;
+        }
+        if is_narrow(
+            self.tracked.below(dir),
+            read.len(),
+            self.listed.contains(dir),
+        ) && let Some(glob) = in_folder(dir, "**")
+        {
+            return vec![glob];
+        }
+        match self.by_ending(dir, wanted, read) {
+            Some(globs) if globs.len() < apart.len() => globs,
+            _ => apart,
         }
     }
-    let mut globs = in_one(dir, &direct, files, listed.contains(dir));
-    for (child, wanted) in &below {
-        let files = Files {
-            wanted,
-            read: within(child, files.read),
-            tracked: within(child, files.tracked),
+
+    /// Covers what is directly in a folder, and each folder in it.
+    fn by_place(&self, dir: &RepoPath, wanted: &Paths<'_>, read: &Paths<'_>) -> Vec<String> {
+        let (mut globs, mut direct) = (Vec::new(), Vec::new());
+        let mut rest = wanted;
+        while let [first, behind @ ..] = rest {
+            let Some(child) = child(dir, first) else {
+                direct.push(*first);
+                rest = behind;
+                continue;
+            };
+            let own = within(&child, rest);
+            globs.extend(self.folder(&child, own, within(&child, read)));
+            rest = rest.get(own.len()..).unwrap_or_default();
+        }
+        globs.extend(self.in_one(dir, &direct, read));
+        globs
+    }
+
+    /// Covers files that are directly in a folder.
+    fn in_one(&self, dir: &RepoPath, wanted: &Paths<'_>, read: &Paths<'_>) -> Vec<String> {
+        if let [] | [_] = wanted {
+            return wanted.iter().filter_map(|path| literal(path)).collect();
+        }
+        let read: Vec<&&RepoPath> = read
+            .iter()
+            .filter(|path| child(dir, path).is_none())
+            .collect();
+        let narrow = |by: Option<&str>| {
+            let read = read
+                .iter()
+                .filter(|path| by.is_none() || ending(path) == by);
+            let is_listed = self.listed.contains(dir);
+            is_narrow(self.tracked.directly_in(dir, by), read.count(), is_listed)
         };
-        globs.extend(folder(child, files, listed));
-    }
-    globs
-}
-
-/// Covers files that are directly in a folder.
-fn in_one(dir: &RepoPath, wanted: &[&RepoPath], files: Files<'_>, is_listed: bool) -> Vec<String> {
-    let direct = |all: &[&RepoPath], by: Option<&str>| {
-        let own = all.iter().filter(|path| child(dir, path).is_none());
-        own.filter(|path| by.is_none_or(|by| ending(path) == Some(by)))
-            .count()
-    };
-    let narrow =
-        |by: Option<&str>| is_narrow(direct(files.tracked, by), direct(files.read, by), is_listed);
-    let mut globs = Vec::new();
-    for (by, paths) in by_own_ending(wanted) {
-        let glob = by.filter(|by| paths.len() > 1 && narrow(Some(by)));
-        match glob.and_then(|by| in_folder(dir, &format!("*.{}", escape(by)))) {
-            Some(glob) => globs.push(glob),
-            None => globs.extend(paths.iter().filter_map(|path| literal(path))),
+        let mut globs = Vec::new();
+        for (by, paths) in by_own_ending(wanted) {
+            let glob = by.filter(|by| paths.len() > 1 && narrow(Some(by)));
+            match glob.and_then(|by| in_folder(dir, &format!("*.{}", escape(by)))) {
+                Some(glob) => globs.push(glob),
+                None => globs.extend(paths.iter().filter_map(|path| literal(path))),
+            }
         }
-    }
-    if globs.len() > 1 && narrow(None) {
-        return in_folder(dir, "*").into_iter().collect();
-    }
-    globs
-}
-
-/// Covers the endings of which a folder's files were all read, wherever they are below it, and the
-/// other files by place.
-fn by_ending(dir: &RepoPath, files: Files<'_>, listed: &Listed<'_>) -> Option<Vec<String>> {
-    let is_listed = listed.contains(dir);
-    let of =
-        |all: &[&RepoPath], by: &str| all.iter().filter(|path| ending(path) == Some(by)).count();
-    let (mut globs, mut rest) = (Vec::new(), Vec::new());
-    for (by, paths) in by_own_ending(files.wanted) {
-        let narrow = |by: &&str| is_narrow(of(files.tracked, by), of(files.read, by), is_listed);
-        let glob = by.filter(|_| paths.len() > 1).filter(narrow);
-        match glob.and_then(|by| in_folder(dir, &format!("**/*.{}", escape(by)))) {
-            Some(glob) => globs.push(glob),
-            None => rest.extend(paths),
+        if globs.len() > 1 && narrow(None) {
+            return in_folder(dir, "*").into_iter().collect();
         }
+        globs
     }
-    if globs.is_empty() {
-        return None;
+
+    /// Covers the endings of which a folder's files were all read, wherever they are below it, and
+    /// the other files by place.
+    fn by_ending(
+        &self,
+        dir: &RepoPath,
+        wanted: &Paths<'_>,
+        read: &Paths<'_>,
+    ) -> Option<Vec<String>> {
+        let narrow = |by: &&str| {
+            let read = read.iter().filter(|path| ending(path) == Some(by));
+            let is_listed = self.listed.contains(dir);
+            is_narrow(self.tracked.below_of(dir, by), read.count(), is_listed)
+        };
+        let (mut globs, mut rest) = (Vec::new(), Vec::new());
+        for (by, paths) in by_own_ending(wanted) {
+            let glob = by.filter(|_| paths.len() > 1).filter(narrow);
+            match glob.and_then(|by| in_folder(dir, &format!("**/*.{}", escape(by)))) {
+                Some(glob) => globs.push(glob),
+                None => rest.extend(paths),
+            }
+        }
+        if globs.is_empty() {
+            return None;
+        }
+        rest.sort_unstable();
+        globs.extend(self.by_place(dir, &rest, read));
+        Some(globs)
     }
-    rest.sort_unstable();
-    let rest = Files {
-        wanted: &rest,
-        ..files
-    };
-    globs.extend(by_place(dir, rest, listed));
-    Some(globs)
 }
 
-fn by_own_ending<'a, 'p>(paths: &[&'p RepoPath]) -> BTreeMap<Option<&'p str>, Vec<&'p RepoPath>>
-where
-    'p: 'a,
-{
+fn by_own_ending<'p>(paths: &Paths<'p>) -> BTreeMap<Option<&'p str>, Vec<&'p RepoPath>> {
     let mut by: BTreeMap<Option<&str>, Vec<&RepoPath>> = BTreeMap::new();
     for path in paths {
         by.entry(ending(path)).or_default().push(path);
@@ -188,10 +232,13 @@ fn child(dir: &RepoPath, path: &RepoPath) -> Option<RepoPath> {
 }
 
 /// Returns the part of a sorted list that is below a folder.
-fn within<'a, 'p>(dir: &RepoPath, all: &'a [&'p RepoPath]) -> &'a [&'p RepoPath] {
+fn within<'a, P: Borrow<RepoPath>>(dir: &RepoPath, all: &'a [P]) -> &'a [P] {
+    if dir.is_root() {
+        return all;
+    }
     let prefix = [dir.as_bytes(), b"/"].concat();
-    let from = all.partition_point(|path| path.as_bytes() < prefix.as_slice());
+    let from = all.partition_point(|path| path.borrow().as_bytes() < prefix.as_slice());
     let rest = all.get(from..).unwrap_or_default();
-    let count = rest.partition_point(|path| path.as_bytes().starts_with(&prefix));
+    let count = rest.partition_point(|path| path.borrow().as_bytes().starts_with(&prefix));
     rest.get(..count).unwrap_or_default()
 }

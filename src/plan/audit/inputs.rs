@@ -9,58 +9,76 @@ use crate::base::glob::{Glob, Selection, escape};
 use crate::base::path::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A folder that was listed, and a glob for the files that may come into it.
+type Listing<'a> = (&'a RepoPath, String);
+
 /// The name of a file that no repository has, for the question whether a new file is selected.
 const NEW_FILE: &str = "vplan-looks-for-new-files";
 
 /// Finds what the `inputs` of a check lack.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let inputs = seen.step.inputs.as_ref()?;
-    let is_lacking = |(path, used): &(&&RepoPath, &Used<'_>)| lacks(context, seen, path, used);
-    let files = seen.files.iter().filter(is_lacking);
-    let files: Vec<&RepoPath> = files.map(|(path, _)| *path).collect();
-    let mut globs = cover(
-        &files,
-        &seen.tracked,
-        context.subject.tracked,
-        &seen.listed(),
-    );
+    let lacking = seen.files.iter();
+    let lacking = lacking.filter(|(path, used)| lacks(context, seen, path, used));
+    let files: Vec<&RepoPath> = lacking.map(|(path, _)| *path).collect();
     let listings = listings(context, seen, inputs);
-    let mut lacking = files.clone();
-    for (dir, glob) in listings {
-        lacking.push(dir);
-        let is_selected =
-            |other: &String| Glob::parse(other).is_ok_and(|other| selects_all_new(&other, &glob));
-        if !globs.iter().any(is_selected) {
-            globs.push(glob);
-        }
-    }
-    if lacking.is_empty() {
+    if files.is_empty() && listings.is_empty() {
         return None;
     }
-    lacking.sort_unstable();
-    lacking.dedup();
-    globs.sort();
-    globs.dedup();
-    let did: Deeds<'_> = seen.deeds(&lacking);
     // What `!` excludes stays excluded, whatever is added.
-    let is_excluded = |path: &&RepoPath| {
-        inputs
-            .items
-            .iter()
-            .any(|item| item.not && item.selects(path))
+    let is_taken = |path: &RepoPath| {
+        let mut excluding = inputs.items.iter().filter(|item| item.not);
+        !excluding.any(|item| item.selects(path))
     };
-    let is_own = context
-        .contract
-        .imported(context.check(seen.check).place.source)
-        .is_none();
-    let can_mend = is_own && context.check(seen.check).named && !globs.is_empty();
-    let can_mend = can_mend && !files.iter().any(is_excluded);
-    let amendment = can_mend.then(|| Amendment::Inputs {
+    let mut can_be_added = files.clone();
+    can_be_added.retain(|path| is_taken(path));
+    let mut new = listings.clone();
+    new.retain(|(_, glob)| new_file(glob).is_some_and(|path| is_taken(&path)));
+    let added = globs(context, seen, &can_be_added, &new);
+    let check = context.check(seen.check);
+    let is_own = context.contract.imported(check.place.source).is_none();
+    let can_mend = is_own && check.named && !added.is_empty();
+    let amendment = can_mend.then_some(Amendment::Inputs {
         check: seen.check,
-        globs: globs.clone(),
+        globs: added,
     });
+    let globs = globs(context, seen, &files, &listings);
+    let mut did: Vec<&RepoPath> = files;
+    did.extend(listings.iter().map(|(dir, _)| *dir));
+    let did: Deeds<'_> = seen.deeds(&did);
     let finding = context.finding(FindingKind::UndeclaredInput, seen.check, globs, &did);
     Some(finding.mended_by(context.contract, amendment))
+}
+
+/// Returns globs for files and for the new files of folders, sorted.
+fn globs(
+    context: &Context<'_>,
+    seen: &ObservedCheck<'_>,
+    files: &[&RepoPath],
+    listings: &[Listing<'_>],
+) -> Vec<String> {
+    let asked = files
+        .iter()
+        .copied()
+        .filter(|path| context.is_tracked(path));
+    let mut used: Vec<&RepoPath> = seen.tracked.iter().copied().chain(asked).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut globs = cover(files, &used, context.tracked(), &seen.listed());
+    let read: Vec<Glob> = globs
+        .iter()
+        .filter_map(|text| Glob::parse(text).ok())
+        .collect();
+    for (_, glob) in listings {
+        let new = new_file(glob);
+        let is_selected = |other: &Glob| new.as_ref().is_some_and(|path| other.matches(path));
+        if !read.iter().any(is_selected) {
+            globs.push(glob.clone());
+        }
+    }
+    globs.sort();
+    globs.dedup();
+    globs
 }
 
 /// Whether a check depends on a file, and does not say so.
@@ -88,7 +106,7 @@ fn listings<'a>(
     context: &Context<'_>,
     seen: &ObservedCheck<'a>,
     inputs: &Selection,
-) -> Vec<(&'a RepoPath, String)> {
+) -> Vec<Listing<'a>> {
     let listed = seen.listed();
     let mut read: BTreeMap<RepoPath, BTreeMap<&str, usize>> = BTreeMap::new();
     for path in &seen.tracked {
@@ -114,7 +132,11 @@ fn listings<'a>(
         let globs: Vec<String> = match read.get(dir) {
             Some(endings) => {
                 let narrow = endings.iter().filter(|(ending, read)| {
-                    is_narrow(tracked_in(context, dir, ending), **read, true)
+                    is_narrow(
+                        context.tracked().directly_in(dir, Some(ending)),
+                        **read,
+                        true,
+                    )
                 });
                 narrow
                     .filter_map(|(ending, _)| of_ending(dir, ending))
@@ -125,7 +147,7 @@ fn listings<'a>(
             None => {
                 let narrow = elsewhere
                     .iter()
-                    .filter(|ending| tracked_in(context, dir, ending) == 0);
+                    .filter(|ending| context.tracked().directly_in(dir, Some(ending)) == 0);
                 narrow.filter_map(|ending| of_ending(dir, ending)).collect()
             }
         };
@@ -138,25 +160,6 @@ fn listings<'a>(
 
 fn of_ending(dir: &RepoPath, ending: &str) -> Option<String> {
     in_folder(dir, &format!("*.{}", escape(ending)))
-}
-
-/// Counts the tracked files with an ending that are directly in a folder.
-fn tracked_in(context: &Context<'_>, dir: &RepoPath, by: &str) -> usize {
-    let tracked = context.subject.tracked;
-    let prefix = [dir.as_bytes(), b"/"].concat();
-    let from = tracked.partition_point(|path| path.as_bytes() < prefix.as_slice());
-    let below = tracked
-        .iter()
-        .skip(from)
-        .take_while(|path| path.as_bytes().starts_with(&prefix));
-    below
-        .filter(|path| path.folder() == *dir && ending(path) == Some(by))
-        .count()
-}
-
-/// Whether a glob selects the new files that another one selects, which ends with `*` or `*.ENDING`.
-fn selects_all_new(glob: &Glob, other: &str) -> bool {
-    new_file(other).is_some_and(|path| glob.matches(&path))
 }
 
 /// Returns a path that no repository has, and that a glob that ends with `*` or `*.ENDING` selects.

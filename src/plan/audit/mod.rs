@@ -24,8 +24,10 @@ use crate::plan::compile::{Assembled, assemble};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use crate::plan::prepared::Prepared;
 use amendment::Amendment;
+use covering::TrackedFiles;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most files that a finding names.
@@ -221,6 +223,8 @@ struct Context<'a> {
     contract: &'a Contract,
     /// What the checks produce.
     products: Vec<(CheckIndex, Glob)>,
+    /// The tracked files, by what globs ask of them; made when the first glob is wanted.
+    tracked: OnceCell<TrackedFiles<'a>>,
 }
 
 /// What a check did, as a finding counts it: a path or an address, and the programs.
@@ -236,7 +240,13 @@ impl<'a> Context<'a> {
             subject,
             contract: subject.contract,
             products: products.collect(),
+            tracked: OnceCell::new(),
         }
+    }
+
+    fn tracked(&self) -> &TrackedFiles<'a> {
+        self.tracked
+            .get_or_init(|| TrackedFiles::new(self.subject.tracked))
     }
 
     /// Every tracked file, as changed.

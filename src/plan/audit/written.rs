@@ -24,7 +24,7 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
         .copied()
         .filter(|path| context.is_tracked(path))
         .collect();
-    let globs = cover(&files, &tracked, context.subject.tracked, &BTreeSet::new());
+    let globs = cover(&files, &tracked, context.tracked(), &BTreeSet::new());
     let did: Deeds<'_> = seen.deeds(&files);
     let amendment = (!globs.is_empty()).then(|| Amendment::Writes {
         check: seen.check,
