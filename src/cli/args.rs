@@ -117,6 +117,8 @@ pub enum Format {
     Junit,
     /// `feedback`: Markdown.
     Md,
+    /// `audit`: SARIF 2.1.0, for code scanning.
+    Sarif,
 }
 
 /// The request to the planner.
@@ -426,6 +428,10 @@ pub struct Run {
     /// The form of the progress.
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = RUN)]
     pub progress: Progress,
+    /// See what each step reads, writes and connects to, record it, and hold the contract against it:
+    /// what it does not say is a note (`vplan audit`). Slower; reuses nothing.
+    #[arg(long, help_heading = RUN)]
+    pub observe: bool,
     /// Write the events to this file too; `-` is standard output.
     #[arg(long, value_name = "FILE", help_heading = RUN)]
     pub events: Option<PathBuf>,

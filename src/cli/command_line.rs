@@ -119,6 +119,11 @@ pub enum Command {
     ///
     /// What is not imported any more is taken out of it.
     Lock(super::command::lock::Lock),
+    /// Hold the contract against what its checks read and write.
+    ///
+    /// The checks run under observation: each file that one reads, and whose change would not run it,
+    /// is found, and `--write` writes into the contract what is missing.
+    Audit(super::command::audit::Audit),
     /// Record what was wrong before, so that only what is new fails.
     ///
     /// The file beside the contract counts once it is at the base of a change.
@@ -196,6 +201,7 @@ impl CommandLine {
         let records = match &mut self.command {
             Command::Run(run) => run.records.as_mut(),
             Command::Fix(fix) => fix.run.records.as_mut(),
+            Command::Audit(audit) => audit.records.as_mut(),
             _ => None,
         };
         let own = [

@@ -121,6 +121,7 @@ fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u
         Command::Classify(args) => command::classify::run(global, &args, terminal),
         Command::Argv(args) => command::argv::run(global, &args, terminal),
         Command::Lock(args) => command::lock::run(global, &args, terminal),
+        Command::Audit(args) => command::audit::run(global, &args, terminal),
         Command::Baseline(args) => command::baseline::run(global, &args, terminal),
         Command::Std(args) => command::std::run(global, &args, terminal),
         Command::Schema(args) => command::schema::run(global, &args, terminal),

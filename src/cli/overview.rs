@@ -14,7 +14,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Contract",
-        &["import", "fmt", "test", "diff", "lock", "baseline", "std"],
+        &[
+            "import", "fmt", "test", "diff", "audit", "lock", "baseline", "std",
+        ],
     ),
     ("Pipelines", &["fix", "plan", "merge", "gate", "hook"]),
     (

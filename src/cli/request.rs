@@ -137,7 +137,7 @@ impl Run {
             &self.reports.sarif,
         ];
         Ok(VerifyRequest {
-            observe: false,
+            observe: self.observe,
             plan: PlanRequest {
                 names: self.names.iter().map(|name| selector(name)).collect(),
                 ..self.request.planned()?

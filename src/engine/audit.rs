@@ -3,6 +3,7 @@
 
 use super::amend::amend;
 use super::failure::{Failure, invalid, load_failed};
+use super::open::Session;
 use super::place::Engine;
 use super::request::VerifyRequest;
 use super::tree_status::unreadable;
@@ -20,11 +21,12 @@ use crate::effect::os::process::program::Root;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::load::{LoadError, Loaded, Site};
 use crate::effect::store::history::History;
-use crate::plan::Plan;
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
 use crate::plan::facts::Facts;
 use crate::plan::request::Selector;
+use crate::plan::{Note, Plan};
 use crate::reuse::decide::Use;
+use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +104,44 @@ impl Engine<'_> {
         })
     }
 
+    /// Returns what the audit of an observed run has found, as notes on its report. The run need not be
+    /// over.
+    pub(super) fn observed_notes(
+        &self,
+        session: &Session,
+        records: Option<&Path>,
+        report: &Report,
+    ) -> Vec<Note> {
+        let note = |kind: &str, message: String| Note {
+            kind: kind.to_owned(),
+            message,
+            path: None,
+        };
+        let Some(contract) = session.contract() else {
+            return Vec::new();
+        };
+        let audited = || {
+            let history = History::open(&session.site.home, records).map_err(|e| unreadable(&e))?;
+            let run = recorded(&history, &report.run_id)?;
+            self.hold(&session.site, contract, &[run])
+        };
+        match audited() {
+            Ok(Audited {
+                findings,
+                incomplete,
+            }) => {
+                let findings = findings.iter();
+                let findings = findings.map(|found| note(found.kind.word(), found.sentence()));
+                let gaps = incomplete.into_iter().map(|gap| {
+                    let message = format!("{}: {}", gap.check, gap.reason);
+                    note("observation_incomplete", message)
+                });
+                findings.chain(gaps).collect()
+            }
+            Err(failure) => vec![note("observation_incomplete", failure.message)],
+        }
+    }
+
     /// Holds a contract against runs.
     fn hold(
         &self,
@@ -156,8 +196,11 @@ impl Engine<'_> {
         let Some(contract) = &found.loaded.contract else {
             return Ok(None);
         };
-        let wanted = found.audited.findings.iter();
-        let wanted: Vec<_> = wanted.filter_map(|f| f.wanted.as_ref()).collect();
+        let findings = found.audited.findings.iter();
+        let amendments: Vec<_> = findings.filter_map(|f| f.amendment.as_ref()).collect();
+        if amendments.is_empty() {
+            return Ok(None);
+        }
         let cannot = |why: String| {
             let message = format!("`{}` cannot be mended: {why}", found.loaded.path);
             Failure::new(Exit::Contract, "vplan::audit::write", message)
@@ -168,7 +211,7 @@ impl Engine<'_> {
         let text = std::str::from_utf8(file.bytes()).map_err(|e| cannot(e.to_string()))?;
         let name = found.loaded.path.to_string();
         let source = Source::new(&name, text);
-        let new = amend(&source, contract, &wanted).map_err(cannot)?;
+        let new = amend(&source, contract, &amendments).map_err(cannot)?;
         if new.as_bytes() == file.bytes() {
             return Ok(None);
         }
@@ -235,9 +278,13 @@ fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {
     Ok(Recorded {
         id: id.to_owned(),
         tree: report.and_then(|report| report.tree).unwrap_or_default(),
+        steps: observed(history, id, &plan),
         plan,
-        steps: history.observed(id),
     })
+}
+
+fn observed(history: &History, id: &str, plan: &Plan) -> BTreeMap<String, Observed> {
+    history.observed(id, plan.steps.iter().map(|step| step.id.as_str()))
 }
 
 /// Returns the observed runs of a contract, newest first.

@@ -8,12 +8,12 @@ use crate::base::vocabulary::Exit;
 use crate::cli::args::{Format, Global, Progress};
 use crate::cli::progress::View;
 use crate::cli::terminal::Terminal;
+use crate::effect::os::environment::Grants;
+use crate::effect::store::history::Keep;
 use crate::engine::Failure;
 use crate::engine::audit::{AuditRequest, AuditedContract, Mended};
 use crate::engine::request::{VerifyRequest, selector};
 use crate::engine::verify::Caller;
-use crate::effect::os::environment::Grants;
-use crate::effect::store::history::Keep;
 use crate::plan::audit::{Finding, FindingKind, Incomplete, Severity};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -23,16 +23,14 @@ use std::path::PathBuf;
 
 /// `vplan audit`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  \
+#[command(after_help = "Examples:\n  \
         vplan audit                 run every command of the contract, and see\n  \
         vplan audit unit --write    write what is missing into the contract\n  \
         vplan audit --from-records  what earlier observed runs saw\n\n\
         What a check reads in one run is one path through its code: an audit finds what is missing, and never shows that nothing is. \
         `vplan help security` says what cannot be seen.\n\n\
         Exit codes: 0 no error; 2 usage, also when no observed run is recorded; 3 the contract is invalid, or cannot be written; \
-        5 nothing could be run; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted."
-)]
+        5 nothing could be run; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted.")]
 pub struct Audit {
     /// Audit these checks, or those with `tag:NAME`, with what they need; otherwise all.
     #[arg(value_name = "CHECK", conflicts_with = "from_records")]
@@ -110,7 +108,9 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
         }
     }
     let mended = engine.mend(&found)?;
-    if args.write && let Some(mended) = &mended {
+    if args.write
+        && let Some(mended) = &mended
+    {
         mended.write()?;
     }
     let exit = exit(&found);
@@ -146,7 +146,7 @@ impl Audit {
 /// Returns how an audit ends. What was interrupted, or never began, is no audit.
 fn exit(found: &AuditedContract) -> Exit {
     let ended = found.verified.as_ref();
-    let ended = ended.and_then(|verified| Exit::from_code(verified.report.exit_code));
+    let ended = ended.and_then(|verified| Exit::of(verified.report.exit_code));
     match ended {
         Some(stopped @ (Exit::Interrupted | Exit::Terminated)) => stopped,
         _ if found.audited.has_errors() => Exit::Failed,

@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub mod argv;
+pub mod audit;
 pub mod baseline;
 pub mod check;
 pub mod classify;

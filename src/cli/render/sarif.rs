@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The base of relative paths.
-const BASE: &str = "SRCROOT";
+pub(in crate::cli) const BASE: &str = "SRCROOT";
 /// The most results in a log; services refuse longer ones.
 const RESULTS: usize = 5000;
 
@@ -95,7 +95,7 @@ fn location(spot: &Spot) -> Value {
 
 /// A path as a relative reference (RFC 3986): everything that is not unreserved is escaped, byte by
 /// byte.
-fn uri(path: &RepoPath) -> String {
+pub(in crate::cli) fn uri(path: &RepoPath) -> String {
     let mut out = String::new();
     for byte in path.as_bytes() {
         match byte {

@@ -14,7 +14,7 @@ use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
 use crate::effect::store::records::{
-    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, reads_name, service_log_name,
+    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, observed_tries, service_log_name,
 };
 use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
@@ -398,31 +398,35 @@ impl History {
         found
     }
 
-    /// Returns what the steps of a run were seen to do, in all their tries, by their ids; empty for a
-    /// run that was not observed.
+    /// Returns what these steps of a run were seen to do, in all their tries, by their ids; empty for
+    /// a run that was not observed.
     #[must_use]
-    pub fn observed(&self, id: &str) -> BTreeMap<String, Observed> {
+    pub fn observed<'s>(
+        &self,
+        id: &str,
+        steps: impl Iterator<Item = &'s str>,
+    ) -> BTreeMap<String, Observed> {
         let mut found: BTreeMap<String, Observed> = BTreeMap::new();
-        let mut round = 0;
-        for line in lines(&self.events(id).unwrap_or_default()) {
-            let (attempt, step) = match line.entry {
-                JournalEntry::PlanCompiled { .. } => {
-                    round += 1;
-                    continue;
-                }
-                JournalEntry::StepStarted { attempt, id, .. } => (attempt, id),
-                _ => continue,
-            };
-            let name = reads_name(&log_name(&step, attempt, round));
-            let Ok(file) = self.log(id, &format!("logs/{name}")) else {
-                continue;
-            };
-            let read = read_bounded(&file, MAX_FILE).ok();
+        for (step, name) in observed_tries(self.logs(id), steps) {
+            let read = self.log(id, &format!("logs/{name}")).ok();
+            let read = read.and_then(|file| read_bounded(&file, MAX_FILE).ok());
             let read = read.and_then(|text| Observed::read(&text));
             let read = read.unwrap_or_else(|| Observed::nothing(Gap::Lost));
-            found.entry(step).or_default().add(read);
+            found.entry(step.to_owned()).or_default().add(read);
         }
         found
+    }
+
+    /// Returns the names of the files beside the logs of a run, none where they cannot be listed.
+    fn logs(&self, id: &str) -> Vec<String> {
+        let folder = self.folder(id).ok();
+        let folder = folder.and_then(|folder| enter(folder.as_fd(), "logs").ok().flatten());
+        let entries = folder.and_then(|folder| read_dir(&folder).ok());
+        let names = entries.into_iter().flatten().filter_map(Result::ok);
+        let names = names.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 
     /// Counts checks over runs, which come newest first, on all processors.

@@ -21,6 +21,7 @@ use rustix::fs::{
     statat, unlinkat,
 };
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -526,6 +527,16 @@ fn civil(seconds: u64) -> String {
 /// Returns the name of a try's log: the step's id with everything escaped that means something to a
 /// file system, so that different steps have different names.
 pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String {
+    let again = if round > 1 {
+        format!(".r{round}")
+    } else {
+        String::new()
+    };
+    format!("{}.{attempt}{again}.log", file_name(id))
+}
+
+/// Returns the id of a step as the names of its files begin.
+fn file_name(id: &str) -> String {
     let mut name = String::new();
     for byte in id.bytes() {
         match byte {
@@ -542,17 +553,35 @@ pub(in crate::effect) fn log_name(id: &str, attempt: u32, round: u32) -> String 
             digest.get(..32).unwrap_or_default()
         );
     }
-    let again = if round > 1 {
-        format!(".r{round}")
-    } else {
-        String::new()
-    };
-    format!("{name}.{attempt}{again}.log")
+    name
 }
+
+/// The ending of the file of what a try was seen to do, beside its log.
+const READS: &str = ".reads";
 
 /// Returns the name of the file of what a try was seen to do, beside its log.
 pub(in crate::effect) fn reads_name(log: &str) -> String {
-    format!("{}.reads", log.strip_suffix(".log").unwrap_or(log))
+    format!("{}{READS}", log.strip_suffix(".log").unwrap_or(log))
+}
+
+/// Finds, among the names of files, those of what tries of these steps were seen to do.
+pub(in crate::effect) fn observed_tries<'i>(
+    names: Vec<String>,
+    steps: impl Iterator<Item = &'i str>,
+) -> Vec<(&'i str, String)> {
+    let steps: BTreeMap<String, &str> = steps.map(|id| (file_name(id), id)).collect();
+    let step = |name: &str| {
+        let (rest, last) = name.strip_suffix(READS)?.rsplit_once('.')?;
+        let stem = match last.strip_prefix('r') {
+            Some(_) => rest.rsplit_once('.')?.0,
+            None => rest,
+        };
+        steps.get(stem).copied()
+    };
+    let found = names.into_iter();
+    found
+        .filter_map(|name| Some((step(&name)?, name)))
+        .collect()
 }
 
 /// The most starts of a service, with another port each, when another process took the one that was

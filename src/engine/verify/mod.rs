@@ -249,6 +249,10 @@ fn execute(
     let conclude = |report: &mut Report| {
         let changed = linked.iter().filter_map(Linked::changed);
         report.caveats.extend(changed);
+        if asked.observe {
+            let notes = engine.observed_notes(&session, asked.records.as_deref(), report);
+            report.notes.extend(notes);
+        }
         keeper
             .iter()
             .for_each(|keeper| keeper.conclude(report, &tree))

@@ -17,7 +17,7 @@ use super::{Plan, StepSource, step};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
-use crate::base::word::Word;
+use crate::base::word::{Word, count, first_of, visible};
 use crate::check::observed::Observed;
 use crate::contract::{Check, CheckIndex, Contract};
 use crate::plan::compile::{Assembled, assemble};
@@ -107,6 +107,24 @@ impl FindingKind {
             FindingKind::Outside => "outside",
             FindingKind::IgnoredInput => "ignored_input",
             FindingKind::IdleCondition => "idle_condition",
+        }
+    }
+
+    /// Says what findings of the kind mean.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            FindingKind::BlindSpot => "read, and a change of it alone does not plan the check",
+            FindingKind::UndeclaredInput => {
+                "the check depends on it, and its `inputs` do not select it"
+            }
+            FindingKind::UndeclaredOrder => "another check writes it, and nothing orders the two",
+            FindingKind::UndeclaredWrite => {
+                "written, and neither the contract says so nor does git ignore it"
+            }
+            FindingKind::Outside => "read or reached outside of the repository and the toolchain",
+            FindingKind::IgnoredInput => "read, and git ignores it",
+            FindingKind::IdleCondition => "no observed run of its checks has read a file of it",
         }
     }
 
@@ -305,6 +323,43 @@ impl<'a> Context<'a> {
 }
 
 impl Finding {
+    /// Says what it is about, for people.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let named = if self.globs.is_empty() {
+            &self.files
+        } else {
+            &self.globs
+        };
+        let named = first_of(
+            named.iter().map(|glob| visible(glob.as_bytes())),
+            FILES_SHOWN,
+        );
+        let noun = match self.kind {
+            FindingKind::Outside => "place",
+            _ => "file",
+        };
+        match self.count {
+            0 | 1 => named,
+            many => format!("{named} ({})", count(many, noun)),
+        }
+    }
+
+    /// Says it in one sentence, for people.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let program = self.program.as_ref();
+        let program = program.map_or_else(String::new, |program| format!(" by {program}"));
+        let line = self.line.as_ref();
+        let line = line.map_or_else(String::new, |line| format!("; `{line}` would mend it"));
+        format!(
+            "{}: {}{program}: {}{line}",
+            visible(self.check.as_bytes()),
+            self.what(),
+            self.kind.meaning(),
+        )
+    }
+
     /// The finding with a change that would mend it.
     fn mended_by(mut self, contract: &Contract, amendment: Option<Amendment>) -> Self {
         self.line = amendment.as_ref().map(|one| one.line(contract));
@@ -320,7 +375,7 @@ fn busiest(did: &Deeds<'_>) -> Option<String> {
         *counts.entry(program).or_default() += 1;
     }
     let most = counts.iter().max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)));
-    most.map(|(program, _)| crate::base::word::visible(program.as_bytes()))
+    most.map(|(program, _)| visible(program.as_bytes()))
 }
 
 /// Returns the step that a check is made of, with all its settings; none of a check that is no

@@ -1,8 +1,8 @@
 //! The findings of an audit as SARIF 2.1.0.
 
+use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::cli::render::sarif::{BASE, uri};
-use crate::base::path::RepoPath;
 use crate::plan::audit::{Audited, Finding, FindingKind, Severity};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(super) fn log(audited: &Audited, exit: Exit) -> Value {
         json!({
             "defaultConfiguration": {"level": level(kind.severity())},
             "id": kind.word(),
-            "shortDescription": {"text": super::text::meaning(kind)},
+            "shortDescription": {"text": kind.meaning()},
         })
     });
     let results: Vec<Value> = audited.findings.iter().map(result).collect();
@@ -51,14 +51,15 @@ fn level(severity: Severity) -> &'static str {
 fn result(finding: &Finding) -> Value {
     let mut result = json!({
         "level": level(finding.severity),
-        "message": {"text": super::text::sentence(finding)},
+        "message": {"text": finding.sentence()},
         "ruleId": finding.kind.word(),
         "ruleIndex": finding.kind as usize,
     });
     let source = &finding.source;
-    if let (Ok(path), Some(object)) =
-        (RepoPath::parse(source.file.as_bytes()), result.as_object_mut())
-    {
+    if let (Ok(path), Some(object)) = (
+        RepoPath::parse(source.file.as_bytes()),
+        result.as_object_mut(),
+    ) {
         let location = json!({
             "artifactLocation": {"uri": uri(&path), "uriBaseId": BASE},
             "region": {"startColumn": source.column, "startLine": source.line},

@@ -1,64 +1,11 @@
 //! Says for people what an audit has found.
 
-use crate::base::word::{count, first_of, visible};
+use crate::base::word::{count, visible};
 use crate::cli::render::diff::unified;
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
 use crate::engine::audit::{AuditedContract, Mended};
-use crate::plan::audit::{Finding, FindingKind, Severity};
-
-/// The most globs and files that a line names.
-const SHOWN: usize = 5;
-
-/// Returns what findings of a kind mean.
-pub(super) fn meaning(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::BlindSpot => "read, and a change of it alone does not plan the check",
-        FindingKind::UndeclaredInput => "the check depends on it, and its `inputs` do not select it",
-        FindingKind::UndeclaredOrder => "another check writes it, and nothing orders the two",
-        FindingKind::UndeclaredWrite => {
-            "written, and the contract does not say so, nor does git ignore it"
-        }
-        FindingKind::Outside => "read or reached outside of the repository and the toolchain",
-        FindingKind::IgnoredInput => "read, and git ignores it",
-        FindingKind::IdleCondition => "no observed run of its checks has read a file of it",
-    }
-}
-
-/// Returns a finding as one sentence.
-pub(super) fn sentence(finding: &Finding) -> String {
-    let program = finding.program.as_ref();
-    let program = program.map_or_else(String::new, |program| format!(" by {program}"));
-    let mend = finding.line.as_ref();
-    let mend = mend.map_or_else(String::new, |line| format!("; `{line}` would mend it"));
-    format!(
-        "{}: {}{program}: {}{mend}",
-        finding.check,
-        what(finding),
-        meaning(finding.kind),
-    )
-}
-
-fn what(finding: &Finding) -> String {
-    let named = if finding.globs.is_empty() {
-        &finding.files
-    } else {
-        &finding.globs
-    };
-    let named = named.iter().map(|glob| visible(glob.as_bytes()));
-    let named = first_of(named, SHOWN);
-    match finding.count {
-        0 | 1 => named,
-        many => format!("{named} ({})", count(many, noun(finding.kind))),
-    }
-}
-
-fn noun(kind: FindingKind) -> &'static str {
-    match kind {
-        FindingKind::Outside => "place",
-        _ => "file",
-    }
-}
+use crate::plan::audit::{Finding, Severity};
 
 /// Prints all of it.
 pub(super) fn print(
@@ -71,7 +18,7 @@ pub(super) fn print(
     let mut last = None;
     for finding in &found.audited.findings {
         if last.replace(finding.kind) != Some(finding.kind) {
-            let head = format!("{}: {}", finding.kind.word(), meaning(finding.kind));
+            let head = format!("{}: {}", finding.kind.word(), finding.kind.meaning());
             out.push_str(&paint(terminal.color, tone(finding.severity), &head));
             out.push('\n');
         }
@@ -107,9 +54,16 @@ fn lines(finding: &Finding) -> String {
     let program = program.map_or_else(String::new, |program| format!("  by {program}"));
     let check = visible(finding.check.as_bytes());
     let file = visible(source.file.as_bytes());
-    let mut out = format!("  {check} ({file}:{})  {}{program}\n", source.line, what(finding));
+    let mut out = format!(
+        "  {check} ({file}:{})  {}{program}\n",
+        source.line,
+        finding.what()
+    );
     if let Some(line) = &finding.line {
-        out.push_str(&format!("    would be mended by: {}\n", visible(line.as_bytes())));
+        out.push_str(&format!(
+            "    would be mended by: {}\n",
+            visible(line.as_bytes())
+        ));
     }
     out
 }
