@@ -368,7 +368,9 @@ fn what_a_contract_says_of_services() {
          check one {\n  run true\n  with a b\n}\ncheck two {\n  run true\n  with a b\n}\n",
     );
     let warned = project.run(&["check"]);
-    warned.exits(0).warns("`no-such-program` is not on the PATH");
+    warned
+        .exits(0)
+        .warns("`no-such-program` is not on the PATH");
     assert_eq!(warned.err().matches("the same holds for").count(), 0);
 
     let check = "check a {\n  run x\n  with db\n}\n";
