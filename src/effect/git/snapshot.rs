@@ -297,7 +297,8 @@ fn assemble(
     observed: Observed,
 ) -> Result<Snapshot, GitError> {
     let mut reader = Reader::new(git, length, depth, observed.entries.len());
-    for (entry, seen) in observed.entries.into_iter().zip(observed.seen) {
+    let seen = observed.seen.into_iter().flatten();
+    for (entry, seen) in observed.entries.into_iter().zip(seen) {
         reader.tracked(entry, seen)?;
     }
     reader.is_tracked = false;
