@@ -95,8 +95,8 @@ impl SearchedFolder {
 pub(super) struct Observed {
     /// The index, in byte order of the paths.
     pub entries: Vec<IndexEntry>,
-    /// The file for each entry, in parts: what a snapshot has read of them takes no memory any more.
-    pub seen: Vec<Vec<SeenFile>>,
+    /// The file for each entry.
+    pub seen: Vec<SeenFile>,
     /// The files that are neither tracked nor ignored by a tracked `.gitignore`.
     pub others: Vec<Vec<u8>>,
     /// The folders that were searched, in no order.

@@ -297,8 +297,7 @@ fn assemble(
     observed: Observed,
 ) -> Result<Snapshot, GitError> {
     let mut reader = Reader::new(git, length, depth, observed.entries.len());
-    let seen = observed.seen.into_iter().flatten();
-    for (entry, seen) in observed.entries.into_iter().zip(seen) {
+    for (entry, seen) in observed.entries.into_iter().zip(observed.seen) {
         reader.tracked(entry, seen)?;
     }
     reader.is_tracked = false;

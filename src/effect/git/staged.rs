@@ -72,7 +72,7 @@ impl Git {
         let found = look_at_all(self, length, LARGE)?;
         let (mut entries, mut seen) = (Vec::new(), Vec::new());
         let (mut conflicts, mut untracked) = (BTreeSet::new(), Vec::new());
-        for (entry, file) in (found.entries.into_iter()).zip(found.seen.into_iter().flatten()) {
+        for (entry, file) in found.entries.into_iter().zip(found.seen) {
             let path = RepoPath::from_exact(&entry.path)
                 .ok_or_else(|| GitError::Unreadable("index".to_owned()))?;
             if entry.stage != 0 {
@@ -83,12 +83,12 @@ impl Git {
                 untracked.extend(is_there.then_some(path));
             } else {
                 entries.push(entry);
-                seen.push(file.file);
+                seen.push(file);
             }
         }
         let listing = Listing::of_index(&entries);
         let mut comparison = Comparison::new(self, &listing, 0);
-        comparison.compare(&entries, seen)?;
+        comparison.compare(&entries, &seen)?;
         let (differing, left_out, _) = comparison.finish();
         let differing = differing.into_iter().map(|file| file.path);
         let left_out = left_out.into_iter().filter(|path| changed.contains(path));

@@ -40,8 +40,6 @@ const LARGE_INDEX: u64 = 1 << 20;
 pub(super) const LARGE: u64 = 64 << 20;
 /// Below this many entries, threads cost more than they bring.
 const SMALL: usize = 500;
-/// The number of files that are seen as one part.
-const PART: usize = 4096;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -77,7 +75,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             return Err(GitError::TrackedRecord(visible(&record.path)));
         }
         let mut comparison = Comparison::new(git, &listing, depth);
-        comparison.compare(entries, seen.iter().flatten().map(|seen| seen.file))?;
+        comparison.compare(entries, seen)?;
         let (mut changed, left_out, line_ends) = comparison.finish();
         // A submodule is verified as its own repository sees it, but nothing is hidden in one.
         let ignored = if depth == 0 {
@@ -131,11 +129,10 @@ pub(super) fn index_stamp(git: &Git) -> IndexStamp {
 
 /// Reads the tracked files that were too large for a comparison.
 pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
-    let seen = observed.seen.iter_mut().flatten();
-    for (entry, seen) in observed.entries.iter().zip(seen) {
+    for (entry, seen) in observed.entries.iter().zip(&mut observed.seen) {
         if matches!(seen.file, WorkTreeFile::Large { .. }) {
             let again = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
-            again.into_iter().flatten().for_each(|now| *seen = now);
+            again.into_iter().for_each(|now| *seen = now);
         }
     }
 }
@@ -161,15 +158,15 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
     })
 }
 
-/// Returns the file for each entry, in parts; those of more than `large` bytes are not read.
+/// Returns the file for each entry; those of more than `large` bytes are not read.
 pub(super) fn look_at(
     git: &Git,
     entries: &[IndexEntry],
     length: usize,
     large: u64,
-) -> Vec<Vec<SeenFile>> {
+) -> Vec<SeenFile> {
     let table = git.memory.table();
-    let look = |entries: &[IndexEntry]| {
+    let look = |(entries, seen): (&[IndexEntry], &mut [SeenFile])| {
         let mut eyes = Eyes {
             parents: Parents::new(git.root()),
             git,
@@ -179,21 +176,27 @@ pub(super) fn look_at(
             near: 0,
             learned: vec![],
         };
-        let see = |part: &[IndexEntry]| part.iter().map(|entry| eyes.see(&entry.path)).collect();
-        let seen: Vec<Vec<SeenFile>> = entries.chunks(PART).map(see).collect();
-        (seen, eyes.learned)
+        for (entry, seen) in entries.iter().zip(seen) {
+            *seen = eyes.see(&entry.path);
+        }
+        eyes.learned
     };
     let threads = if entries.len() < SMALL {
         1
     } else {
         parallel::parts()
     };
+    let nothing = SeenFile {
+        file: WorkTreeFile::Missing,
+        status: None,
+    };
+    let mut seen = vec![nothing; entries.len()];
     let part = entries.len().div_ceil(threads).max(1);
-    let looked = parallel::each(entries.chunks(part).collect(), look);
+    let parts = entries.chunks(part).zip(seen.chunks_mut(part)).collect();
+    let learned = parallel::each(parts, look);
     drop(table);
-    let (seen, learned): (Vec<_>, Vec<_>) = looked.into_iter().unzip();
     git.memory.learn(learned.into_iter().flatten().collect());
-    seen.into_iter().flatten().collect()
+    seen
 }
 
 /// Reads the state of files in the order of their paths.
@@ -479,10 +482,10 @@ impl<'a> Comparison<'a> {
     pub(super) fn compare(
         &mut self,
         entries: &[IndexEntry],
-        seen: impl IntoIterator<Item = WorkTreeFile>,
+        seen: &[SeenFile],
     ) -> Result<(), GitError> {
         let mut base = self.listing.iter().peekable();
-        for (entry, seen) in entries.iter().zip(seen) {
+        for (entry, seen) in entries.iter().zip(seen.iter().map(|seen| seen.file)) {
             while let Some(gone) = base.next_if(|listed| listed.path < &*entry.path) {
                 self.result.insert(exact(gone.path)?, Status::Deleted);
             }
