@@ -413,8 +413,9 @@ fn every_example_is_checked_and_explained() {
     }
 }
 
-/// Contracts of real projects, in folders with some of their files: how many checks each has, and
-/// how many a change plans without a milestone and at one.
+/// Contracts of real projects, in folders with some of their files: how many lines each has at most
+/// (blank ones not counted), how many checks, and how many a change plans without a milestone and
+/// at one.
 #[test]
 fn contracts_of_real_projects() {
     let packages = "api auth cart core db docs jobs mail search ui web zoo".split(' ');
@@ -422,9 +423,10 @@ fn contracts_of_real_projects() {
         .map(|p| format!("packages/{p}/package.json"))
         .collect();
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-    for (name, checks, files, changes) in [
+    for (name, lines, checks, files, changes) in [
         (
             "flask",
+            21,
             12,
             &["pyproject.toml", "src/flask/app.py", "docs/conf.py"][..],
             &[
@@ -435,6 +437,7 @@ fn contracts_of_real_projects() {
         ),
         (
             "packages",
+            36,
             38,
             &packages,
             &[
@@ -445,6 +448,7 @@ fn contracts_of_real_projects() {
         ),
         (
             "nextest",
+            59,
             26,
             &[
                 "Cargo.toml",
@@ -455,12 +459,14 @@ fn contracts_of_real_projects() {
         ),
         (
             "jq",
+            58,
             52,
             &["configure.ac", "Makefile.am", "src/main.c"],
             &[("src/main.c", 4, 52), ("docs/content/manual.yml", 0, 0)],
         ),
         (
             "openTiger",
+            40,
             7,
             &[
                 "package.json",
@@ -477,7 +483,10 @@ fn contracts_of_real_projects() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let contract = here.join(format!("contracts/examples/{name}.vplan"));
         let project = Project::git_empty();
-        project.write("contracts/verify.vplan", std::fs::read(contract).unwrap());
+        let text = std::fs::read_to_string(contract).unwrap();
+        let written = text.lines().filter(|line| !line.trim().is_empty());
+        assert!(written.count() <= lines, "{name}");
+        project.write("contracts/verify.vplan", text);
         for file in files {
             project.write(file, "");
         }

@@ -420,10 +420,9 @@ fn verb() -> impl Strategy<Value = Line> {
         "[a-z|&;<>'\"#{}$ ]{0,8}x"
             .prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
         text().prop_map(|t| line(vec![bare("judge"), Piece::Str(t)])),
-        ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| Line {
-            pieces: vec![bare("file"), Piece::Str(path)],
-            body: Some(body.into_iter().map(line).collect()),
-            free: false,
+        ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| {
+            let body = body.into_iter().map(line).collect();
+            block(vec![bare("file"), Piece::Str(path)], body)
         }),
     ]
 }
@@ -488,7 +487,7 @@ fn check() -> impl Strategy<Value = Line> {
     prop_oneof![block, short, anonymous]
 }
 
-/// What an `each` of `x` stands for: values, or folders.
+/// The rows of an `each` of `x`: values, or folders.
 fn rows() -> impl Strategy<Value = Vec<Piece>> {
     let values = btree_set("[a-z0-9.]{1,3}", 1..4);
     let values = values.prop_map(|values| {

@@ -1,21 +1,18 @@
 //! Laws of `each`: it means what is written out by hand, its rows have no order but the file's, and
 //! laying it out changes nothing. Over folders it means the values that are their names.
 
+use crate::frozen::oracle::contract::drafted_among;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
-use vplan::base::diagnostic::Diagnostics;
-use vplan::base::folders::{FolderAnswers, FolderQuery};
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
-use vplan::contract::draft::Rows;
 use vplan::contract::validate::validate;
 use vplan::contract::{Check, Contract};
-use vplan::front::lower_for;
 use vplan::lang::layout::{Formatted, reformat};
 use vplan::lang::parse::Caps;
 use vplan::plan::compile::{Compiled, compile};
@@ -82,35 +79,13 @@ fn read(text: &str) -> Result<Contract, TestCaseError> {
 
 /// Reads a contract in a repository with these files, or one of which nothing is known.
 fn read_among(text: &str, files: Option<&[RepoPath]>) -> Result<Contract, TestCaseError> {
-    let mut sources = Sources::default();
-    let id = sources.add(Source::new("contracts/verify.vplan", text));
-    let mut known = FolderAnswers::new();
-    loop {
-        let mut sink = Diagnostics::default();
-        let root = RepoPath::root();
-        let draft = lower_for(&sources, id, &root, &known, Rows::default(), &mut sink);
-        let open = draft
-            .asked
-            .keys()
-            .filter(|query| !known.contains_key(query));
-        let answer = |query: &FolderQuery, files: &[RepoPath]| {
-            let folders = files
-                .iter()
-                .filter_map(|file| query.folder_of(file))
-                .collect();
-            (query.clone(), folders)
-        };
-        let found: Vec<_> = files
-            .iter()
-            .flat_map(|files| open.clone().map(|q| answer(q, files)))
-            .collect();
-        if found.is_empty() {
-            let contract = validate(&draft, &sources, &mut sink);
-            return contract
-                .ok_or_else(|| TestCaseError::fail(format!("{text}\n{:?}", sink.sorted())));
-        }
-        known.extend(found);
-    }
+    let name = "contracts/verify.vplan";
+    let (sources, draft, mut sink) = drafted_among(name, text.as_bytes(), |query| {
+        let files = files?.iter();
+        Some(files.filter_map(|file| query.folder_of(file)).collect())
+    });
+    let contract = validate(&draft, &sources, &mut sink);
+    contract.ok_or_else(|| TestCaseError::fail(format!("{text}\n{:?}", sink.sorted())))
 }
 
 fn plan(contract: &Contract, changed: &[String]) -> Result<Plan, TestCaseError> {

@@ -53,7 +53,9 @@ fn killed_beside_a_service() {
     side_by_side(&mut sweep, 4, kill);
     let kills = ["vplan", "supervisors", "vplan and all supervisors"];
     let kills = kills.map(|who| sweep.seen(&format!("kills of {who}")));
-    assert!(kills.iter().sum::<u64>() > 0);
+    // A case that is tried again is of one kind.
+    let is_one_case = kills.iter().sum::<u64>() == 1;
+    assert!(is_one_case || kills.iter().all(|n| *n > 0), "{kills:?}");
 }
 
 fn kill(case: &mut Case) -> Tally {

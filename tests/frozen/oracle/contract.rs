@@ -3,6 +3,7 @@
 use super::choices::{Choices, fields};
 use super::plan::holds_of_plan;
 use crate::reference::plan::{right, said};
+use std::collections::BTreeSet;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::Command;
 use vplan::base::diagnostic::Diagnostics;
@@ -92,6 +93,20 @@ pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
 /// What a text says, before it is checked, in a repository that has every folder that it asks for,
 /// once as `a` and once as `b`.
 pub fn drafted(name: &str, text: &[u8]) -> (Sources, Draft, Diagnostics) {
+    drafted_among(name, text, |query| {
+        let folder = |name: &[u8]| query.folder(&vec![name; query.stars()]);
+        let folders = [b"a", b"b"].iter();
+        Some(folders.filter_map(|name| folder(*name)).collect())
+    })
+}
+
+/// What a text says in a repository with the folders that `answer` gives, or of which nothing is
+/// known.
+pub fn drafted_among(
+    name: &str,
+    text: &[u8],
+    answer: impl Fn(&FolderQuery) -> Option<BTreeSet<RepoPath>>,
+) -> (Sources, Draft, Diagnostics) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new(name, &String::from_utf8_lossy(text)));
     let mut known = FolderAnswers::new();
@@ -103,16 +118,12 @@ pub fn drafted(name: &str, text: &[u8]) -> (Sources, Draft, Diagnostics) {
             .asked
             .keys()
             .filter(|query| !known.contains_key(query));
-        let open: Vec<FolderQuery> = open.cloned().collect();
-        if open.is_empty() {
+        let found = open.filter_map(|query| Some((query.clone(), answer(query)?)));
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
             return (sources, draft, sink);
         }
-        for query in open {
-            let folder = |name: &[u8]| query.folder(&vec![name; query.stars()]);
-            let folders = [b"a", b"b"].iter().filter_map(|name| folder(*name));
-            let folders = folders.collect();
-            known.insert(query, folders);
-        }
+        known.extend(found);
     }
 }
 

@@ -249,7 +249,7 @@ impl<'a> Recall<'a> {
         });
         let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
         if found.is_ok() && look.is_believed {
-            // No pass stands for a step because a watch has told nothing.
+            // No pass replaces a step because a watch has told nothing.
             match self.look_at(plan, index, trees, true) {
                 Ok(again) => look = Arc::new(again),
                 Err(why) => {
