@@ -27,7 +27,7 @@ pub fn config(cases: u32) -> Config {
     }
 }
 
-/// The value of a strategy that some bytes stand for: always the same one, and for fuzzing as many
+/// The value of a strategy that some bytes encode: always the same one, and for fuzzing as many
 /// as there are bytes. None when the strategy gives up on them.
 pub fn drawn<S: Strategy>(strategy: &S, bytes: &[u8]) -> Option<S::Value> {
     // All of the bytes count, in their order, whatever their number.

@@ -393,8 +393,13 @@ fn every_example_is_checked_and_explained() {
         std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/examples")).unwrap()
     {
         let path = entry.unwrap().path();
+        if path.to_str().unwrap().ends_with(".test.vplan") {
+            continue;
+        }
         let project = Project::git_empty();
         project.write("contracts/verify.vplan", std::fs::read(&path).unwrap());
+        // What an `each` over folders asks for.
+        project.write("packages/core/package.json", "{}\n");
         project.commit("begin");
         project.run(&["check"]).exits(0);
         let first = project.run(&["explain", "--all", "--last"]);
@@ -405,5 +410,103 @@ fn every_example_is_checked_and_explained() {
             "{} is byte-stable",
             path.display()
         );
+    }
+}
+
+/// Contracts of real projects, in folders with some of their files: how many lines each has at most
+/// (blank ones not counted), how many checks, and how many a change plans without a milestone and
+/// at one.
+#[test]
+fn contracts_of_real_projects() {
+    let packages = "api auth cart core db docs jobs mail search ui web zoo".split(' ');
+    let packages: Vec<String> = packages
+        .map(|p| format!("packages/{p}/package.json"))
+        .collect();
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    for (name, lines, checks, files, changes) in [
+        (
+            "flask",
+            21,
+            12,
+            &["pyproject.toml", "src/flask/app.py", "docs/conf.py"][..],
+            &[
+                ("src/flask/app.py", 12, 12),
+                ("docs/conf.py", 2, 2),
+                ("pyproject.toml", 10, 10),
+            ][..],
+        ),
+        (
+            "packages",
+            36,
+            38,
+            &packages,
+            &[
+                ("packages/cart/package.json", 4, 16),
+                ("packages/core/package.json", 37, 38),
+                ("README.md", 1, 14),
+            ],
+        ),
+        (
+            "nextest",
+            59,
+            26,
+            &[
+                "Cargo.toml",
+                "scripts/regenerate-readmes.sh",
+                "fixtures/nextest-metadata-msrv/Cargo.toml",
+            ],
+            &[("nextest-metadata/src/lib.rs", 6, 26)],
+        ),
+        (
+            "jq",
+            58,
+            52,
+            &["configure.ac", "Makefile.am", "src/main.c"],
+            &[("src/main.c", 4, 52), ("docs/content/manual.yml", 0, 0)],
+        ),
+        (
+            "openTiger",
+            40,
+            7,
+            &[
+                "package.json",
+                "packages/core/package.json",
+                "ops/docker/worker.Dockerfile",
+            ],
+            &[
+                ("packages/core/src/index.ts", 5, 6),
+                ("pnpm-lock.yaml", 5, 6),
+                ("docs/flow.md", 1, 1),
+            ],
+        ),
+    ] {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let contract = here.join(format!("contracts/examples/{name}.vplan"));
+        let project = Project::git_empty();
+        let text = std::fs::read_to_string(contract).unwrap();
+        let written = text.lines().filter(|line| !line.trim().is_empty());
+        assert!(written.count() <= lines, "{name}");
+        project.write("contracts/verify.vplan", text);
+        for file in files {
+            project.write(file, "");
+        }
+        project.commit("begin");
+        let found = project.run(&["check", "--format", "json"]);
+        found.exits(0);
+        let counts = |args: &[&str]| {
+            let plan = [&["plan", "--format", "json"], args].concat();
+            project.run(&plan).json()["steps"].as_array().unwrap().len()
+        };
+        assert_eq!(
+            counts(&["--all", "--min-tier", "2", "--role", "worker"]),
+            checks,
+            "{name}"
+        );
+        for (changed, now, at_milestone) in changes {
+            let request = ["--changed", changed];
+            assert_eq!(counts(&request), *now, "{name}: {changed}");
+            let request = [&request[..], &["--milestone-end"]].concat();
+            assert_eq!(counts(&request), *at_milestone, "{name}: {changed}");
+        }
     }
 }

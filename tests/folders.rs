@@ -2,17 +2,6 @@
 //! gone, or is not mentioned.
 
 use crate::support::Project;
-use proptest::collection::btree_set;
-use proptest::prelude::*;
-use std::collections::BTreeSet;
-use vplan::arbitrary::config;
-use vplan::base::diagnostic::Diagnostics;
-use vplan::base::folders::{FolderAnswers, FolderQuery};
-use vplan::base::path::RepoPath;
-use vplan::base::source::{Source, Sources};
-use vplan::contract::draft::Rows;
-use vplan::contract::validate::validate;
-use vplan::front::{lower, lower_for};
 
 const MAIN: &str = "contracts/verify.vplan";
 
@@ -507,44 +496,4 @@ fn a_test_that_lacks_a_folder_of_an_import_says_which() {
         .run(&["test"])
         .exits(3)
         .warns("add `exists \"packages/b\"`");
-}
-
-proptest! {
-    #![proptest_config(config(512))]
-
-    /// An `each` over folders is the `each` over their names.
-    #[test]
-    fn it_is_what_is_written_out(names in btree_set("[a-z][a-z0-9-]{0,3}", 1..5), deep in any::<bool>()) {
-        let glob = if deep { "a/b/*" } else { "a/*" };
-        let block = "{\n  whenChangedAny \"{x}/**\" {\n    check t-{x} {\n      run t {x}\n      env X={x}\n    }\n  }\n}\n";
-        let folders = format!("vplan 1\neach x in-folders \"{glob}\" {block}check all {{\n  run t\n  needs t-*\n}}\n");
-        let listed: Vec<&str> = names.iter().map(String::as_str).collect();
-        let written = format!("vplan 1\neach x in {} {block}check all {{\n  run t\n  needs t-*\n}}\n", listed.join(" "));
-        let query = FolderQuery::parse(&RepoPath::root(), glob, &[]).unwrap();
-        let paths: BTreeSet<RepoPath> = names.iter().filter_map(|n| query.folder(&[n.as_bytes()])).collect();
-        let known = FolderAnswers::from([(query, paths)]);
-        let read = |text: &str, known: &FolderAnswers| {
-            let mut sources = Sources::default();
-            let id = sources.add(Source::new(MAIN, text));
-            let mut sink = Diagnostics::default();
-            let draft = lower_for(&sources, id, &RepoPath::root(), known, Rows::default(), &mut sink);
-            let contract = validate(&draft, &sources, &mut sink);
-            contract.ok_or_else(|| TestCaseError::fail(format!("{:?}", sink.sorted())))
-        };
-        let (a, b) = (read(&folders, &known)?, read(&written, &FolderAnswers::new())?);
-        let bare = |contract: &vplan::contract::Contract| {
-            let check = |check: &vplan::contract::Check| {
-                (check.id.clone(), check.body.clone(), check.env.clone(), check.needs.clone(), contract.row_of(check.place))
-            };
-            contract.checks.iter().map(check).collect::<Vec<_>>()
-        };
-        prop_assert_eq!(bare(&a), bare(&b));
-        prop_assert_eq!(a.conditions.len(), b.conditions.len());
-        // Read alone, nothing is known of folders, and nothing is wrong.
-        let mut sources = Sources::default();
-        let id = sources.add(Source::new(MAIN, &folders));
-        let mut sink = Diagnostics::default();
-        let draft = lower(&sources, id, &mut sink);
-        prop_assert!(validate(&draft, &sources, &mut sink).is_some(), "{:?}", sink.sorted());
-    }
 }

@@ -361,6 +361,18 @@ fn what_a_contract_says_of_services() {
         .json();
     assert_eq!(only["steps"].as_array().unwrap().len(), 2);
 
+    // A check with several services is named once.
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\nservice a: no-such-program\nservice b: no-such-program\n\
+         check one {\n  run true\n  with a b\n}\ncheck two {\n  run true\n  with a b\n}\n",
+    );
+    let warned = project.run(&["check"]);
+    warned
+        .exits(0)
+        .warns("`no-such-program` is not on the PATH");
+    assert_eq!(warned.err().matches("the same holds for").count(), 0);
+
     let check = "check a {\n  run x\n  with db\n}\n";
     for (text, code, help) in [
         (

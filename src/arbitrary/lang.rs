@@ -357,6 +357,14 @@ fn line(pieces: Vec<Piece>) -> Line {
     }
 }
 
+fn block(pieces: Vec<Piece>, body: Vec<Line>) -> Line {
+    Line {
+        pieces,
+        body: Some(body),
+        free: false,
+    }
+}
+
 fn sel() -> impl Strategy<Value = Piece> {
     prop_oneof![
         3 => "!?[a-z*./]{1,8}".prop_map(Piece::Str),
@@ -412,10 +420,9 @@ fn verb() -> impl Strategy<Value = Line> {
         "[a-z|&;<>'\"#{}$ ]{0,8}x"
             .prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
         text().prop_map(|t| line(vec![bare("judge"), Piece::Str(t)])),
-        ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| Line {
-            pieces: vec![bare("file"), Piece::Str(path)],
-            body: Some(body.into_iter().map(line).collect()),
-            free: false,
+        ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| {
+            let body = body.into_iter().map(line).collect();
+            block(vec![bare("file"), Piece::Str(path)], body)
         }),
     ]
 }
@@ -444,6 +451,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("tags", name().prop_map(Piece::Bare)),
         list("needs", name().prop_map(Piece::Bare)),
         list("with", name().prop_map(Piece::Bare)),
+        Just(vec![bare("env"), bare("PORT={db.port}")]),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
         Union::new(
             Row::ALL
@@ -479,11 +487,26 @@ fn check() -> impl Strategy<Value = Line> {
     prop_oneof![block, short, anonymous]
 }
 
+/// The rows of an `each` of `x`: values, or folders.
+fn rows() -> impl Strategy<Value = Vec<Piece>> {
+    let values = btree_set("[a-z0-9.]{1,3}", 1..4);
+    let values = values.prop_map(|values| {
+        let values = values.into_iter().map(Piece::Arg);
+        [bare("in")].into_iter().chain(values).collect()
+    });
+    let with = vec("[a-z]{1,3}(/[a-z.]{1,3})?", 0..3);
+    let folders = ("([a-z]{1,3}/)?\\*(/[a-z]{1,3})?", with).prop_map(|(glob, with)| {
+        let mut pieces = vec![bare("in-folders"), Piece::Str(glob)];
+        pieces.extend((!with.is_empty()).then(|| bare("with")));
+        pieces.extend(with.into_iter().map(Piece::Str));
+        pieces
+    });
+    prop_oneof![values, folders]
+}
+
 /// An `each` with a check, whose name, words and globs have its hole.
 fn each() -> impl Strategy<Value = Line> {
-    let values = btree_set("[a-z0-9.]{1,3}", 1..4);
-    (name(), values, command()).prop_map(|(name, values, command)| {
-        let values = values.into_iter().map(Piece::Arg);
+    (name(), rows(), command(), any::<bool>()).prop_map(|(name, rows, command, deep)| {
         let hole = || ["'{x}'", "\"{x}.y\"", "{x}", "a{x}"].map(bare);
         let check = [
             bare("check"),
@@ -491,19 +514,21 @@ fn each() -> impl Strategy<Value = Line> {
             Piece::Glued(":"),
         ];
         let check = line(check.into_iter().chain(command).chain(hole()).collect());
-        let inside = Line {
-            pieces: vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")],
-            body: Some(vec![check]),
-            free: false,
+        let inside = block(
+            vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")],
+            vec![check],
+        );
+        let inside = match deep {
+            true => block(
+                words(&["each y in-folders \"{x}/*\""]),
+                vec![inside, line(words(&["run t {y}"]))],
+            ),
+            false => inside,
         };
-        Line {
-            pieces: [bare("each"), bare("x"), bare("in")]
-                .into_iter()
-                .chain(values)
-                .collect(),
-            body: Some(vec![inside]),
-            free: false,
-        }
+        block(
+            [bare("each"), bare("x")].into_iter().chain(rows).collect(),
+            vec![inside],
+        )
     })
 }
 
@@ -517,11 +542,7 @@ fn entry() -> impl Strategy<Value = Line> {
             list("whenExistsAny", text().prop_map(Piece::Str)),
             list("whenAbsent", text().prop_map(Piece::Str)),
         ];
-        let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| Line {
-            pieces,
-            body: Some(body),
-            free: false,
-        });
+        let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| block(pieces, body));
         prop_oneof![4 => check(), 4 => group, 1 => each()]
     })
 }
@@ -530,24 +551,33 @@ fn entry() -> impl Strategy<Value = Line> {
 fn service() -> impl Strategy<Value = Line> {
     let ready = prop_oneof![
         Just(words(&["ready tcp {port}"])),
+        Just(words(&["ready tcp 5432"])),
         text().prop_map(|t| vec![bare("ready"), bare("file"), Piece::Str(t)]),
         text().prop_map(|t| vec![bare("ready"), bare("line"), Piece::Str(t)]),
         Just(words(&["ready run true {tmp}/x '{port}'"])),
     ];
-    let settings = vec(select(vec!["timeout 3s", "needs a", "env A={port}"]), 0..3);
-    (name(), command(), ready, settings).prop_map(|(name, command, ready, settings)| {
-        let run = [bare("run")].into_iter().chain(command);
-        let run = run.chain([bare("{port}"), bare("\"{tmp}/x\"")]).collect();
-        let settings = settings.into_iter().map(|text| line(words(&[text])));
+    let setting = select(vec!["timeout 3s", "needs a", "env A={port}", "dir \"a\""]);
+    let settings = (proptest::option::of(ready), vec(setting, 0..3));
+    let settings = settings.prop_map(|(ready, settings)| {
+        let settings = settings.into_iter().map(|text| words(&[text]));
+        ready
+            .into_iter()
+            .chain(settings)
+            .map(line)
+            .collect::<Vec<_>>()
+    });
+    (name(), command(), proptest::option::of(settings)).prop_map(|(name, command, settings)| {
+        let command = command
+            .into_iter()
+            .chain([bare("{port}"), bare("\"{tmp}/x\"")]);
+        let head = [bare("service"), bare(name)].into_iter();
+        let Some(settings) = settings else {
+            return line(head.chain([Piece::Glued(":")]).chain(command).collect());
+        };
+        let run = line([bare("run")].into_iter().chain(command).collect());
         Line {
-            pieces: vec![bare("service"), bare(name)],
-            body: Some(
-                [line(run), line(ready)]
-                    .into_iter()
-                    .chain(settings)
-                    .collect(),
-            ),
             free: true,
+            ..block(head.collect(), [run].into_iter().chain(settings).collect())
         }
     })
 }

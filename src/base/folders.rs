@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Folders of a repository: a glob of whole names, and the files that each of them holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FolderQuery {
-    /// The names, from the root; `None` stands for any.
+    /// The names, from the root; `None` is any.
     names: Vec<Option<Vec<u8>>>,
     /// The files, as paths below the folder.
     with: Vec<RepoPath>,
@@ -27,11 +27,11 @@ pub enum FolderError {
 /// What is known of folders: the answer to each question.
 pub type FolderAnswers = BTreeMap<FolderQuery, BTreeSet<RepoPath>>;
 
-/// What stands between a glob and the files, where a question is written as one text.
+/// The separator of a glob and the files, where a question is written as one text.
 const WITH: &[u8] = b"//";
 
 impl FolderQuery {
-    /// Reads a glob of folders below a directory, in which `*` stands for a whole name and `\` takes
+    /// Reads a glob of folders below a directory, in which `*` matches a whole name and `\` takes
     /// the next character literally, with the files that each folder holds.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl FolderQuery {
         found
     }
 
-    /// Returns the names that the `*` stand for in a folder of this glob.
+    /// Returns the names that the `*` match in a folder of this glob.
     pub fn values<'f>(&self, folder: &'f RepoPath) -> impl Iterator<Item = &'f [u8]> {
         let pairs = self.names.iter().zip(folder.segments());
         pairs

@@ -31,7 +31,7 @@ pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
 }
 
-/// What a hole of a service stands for.
+/// The kind of value of a hole of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// A free port.

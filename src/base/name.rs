@@ -23,7 +23,7 @@ pub fn is_reference(text: &str) -> bool {
     is_list_of(name, text)
 }
 
-/// Whether a text is a pattern of names: a reference in which a `*` stands for any characters but
+/// Whether a text is a pattern of names: a reference in which a `*` matches any characters but
 /// `/`.
 #[must_use]
 pub fn is_pattern(text: &str) -> bool {

@@ -26,7 +26,7 @@ pub enum Status {
     Skipped,
     /// Its turn never came: fail fast, budget, needs, cancelled.
     NotRun,
-    /// An earlier pass on the same inputs stands for it.
+    /// An earlier pass on the same inputs replaces it.
     Cached,
 }
 

@@ -66,7 +66,7 @@ impl LineHole {
         }
     }
 
-    /// Whether it may stand for this text.
+    /// Whether it matches this text.
     fn fits(self, text: &str) -> bool {
         match self {
             Self::Skipped => true,
@@ -90,7 +90,7 @@ impl fmt::Display for LineHole {
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// Text, in which each blank stands for any number of them.
+    /// Text, in which each blank matches any number of them.
     Text(String),
     Hole(LineHole),
 }
@@ -239,7 +239,7 @@ impl Pattern {
         })
     }
 
-    /// What its holes stand for in a line, if it is the line's pattern. A hole ends where the text
+    /// The values of its holes in a line, if it is the line's pattern. A hole ends where the text
     /// behind it comes first, and the last text ends the line: each byte is looked at once. The line
     /// is as [`single_blanks`] has it.
     #[must_use]
@@ -284,12 +284,12 @@ impl From<Pattern> for String {
     }
 }
 
-/// What the holes of a pattern stand for in a line.
+/// The values of the holes of a pattern in a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineParts<'l>(Vec<(LineHole, &'l str)>);
 
 impl<'l> LineParts<'l> {
-    /// The text that a hole stands for.
+    /// The text of a hole.
     #[must_use]
     pub fn text(&self, hole: LineHole) -> Option<&'l str> {
         self.0
@@ -298,7 +298,7 @@ impl<'l> LineParts<'l> {
             .map(|(_, text)| *text)
     }
 
-    /// The number that a hole stands for.
+    /// The number in a hole.
     #[must_use]
     pub fn number(&self, hole: LineHole) -> Option<u64> {
         let digits = self.text(hole)?;

@@ -81,7 +81,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The engine that these flags describe. Nobody is told what there is to report.
+    /// The engine that these flags describe. It has no observer.
     #[must_use]
     pub fn engine(&self) -> Engine<'_> {
         Engine {
@@ -362,7 +362,7 @@ pub struct Check {
 pub struct Explain {
     /// Only this check's story.
     pub name: Option<String>,
-    /// List the definitions of the contract instead: where each stands, when it applies, its rows,
+    /// List the definitions of the contract instead: where each is, when it applies, its rows,
     /// and what the block of an import changes.
     #[arg(long, conflicts_with = "name", help_heading = "Options")]
     pub checks: bool,

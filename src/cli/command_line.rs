@@ -168,7 +168,7 @@ pub enum Command {
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.
     Gc(super::command::gc::Gc),
-    /// Record rounds of work by hand, and show how subjects stand.
+    /// Record rounds of work by hand, and show their state.
     Gate(super::command::gate::Gate),
     /// Answer a coding agent's hooks: it may stop when it is verified.
     Hook(super::command::hook::Hook),

@@ -192,7 +192,7 @@ impl Progress {
         }
     }
 
-    /// The running steps. The times are the run's own, which stand still while it is suspended.
+    /// The running steps. The times are the run's own, which do not pass while it is suspended.
     fn running(&mut self, at: u64, running: &[Running<'_>]) {
         let Self::Live(live) = self else { return };
         live.keep(|index| running.iter().any(|r| r.step == index));

@@ -24,7 +24,7 @@ pub enum Word {
     Done,
     /// There is more to do.
     Continue,
-    /// There is more to do, for somebody else.
+    /// There is more to do, for another worker.
     Rotate,
     /// It does not go on without a person.
     Stuck,

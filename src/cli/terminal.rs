@@ -104,8 +104,8 @@ impl Terminal {
         });
     }
 
-    /// Writes to standard error, which people read: no line is a workflow command. Nobody is left
-    /// to tell if that fails.
+    /// Writes to standard error, which people read: no line is a workflow command. There is no
+    /// place left to say that it failed.
     pub fn note(&self, text: &str) {
         let _ = std::io::stderr()
             .lock()

@@ -510,7 +510,7 @@ pub struct Service {
 /// What shows that a service is ready.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ready {
-    /// `tcp`: a port, or a hole that stands for one.
+    /// `tcp`: a port, or a hole that is filled with one.
     Tcp(String),
     /// `file`: a path.
     File(String),

@@ -69,7 +69,7 @@ pub struct Contract {
     pub sequences: Vec<Sequence>,
     /// All known roles, the four built-in ones included.
     pub roles: BTreeMap<String, Role>,
-    /// Where the services are defined, by name. What they are stands with the checks that run beside
+    /// Where the services are defined, by name. What they are is with the checks that run beside
     /// them.
     pub services: BTreeMap<String, ServicePlace>,
     /// `limits`.
@@ -84,7 +84,7 @@ pub struct Contract {
     pub judge_with: Option<Command>,
     /// The contract's own tests, in file order. No plan depends on them.
     pub expects: Vec<expect::Expect>,
-    /// The rows of `each` blocks, by the place of what stands in them.
+    /// The rows of `each` blocks, by the place of what is in them.
     pub rows: Rows,
     /// The checks that the blocks of imports take out.
     pub taken_out: Vec<TakenOut>,

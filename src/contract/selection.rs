@@ -184,7 +184,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A glob; `inner` is where its text begins in the file, if it stands there as it is.
+    /// A glob; `inner` is where its text begins in the file, if it is written there as it is.
     pub(super) fn glob(&mut self, text: &str, place: Place, inner: Option<usize>) -> Option<Glob> {
         match Glob::parse(text) {
             Ok(glob) => Some(glob),

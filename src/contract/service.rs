@@ -205,8 +205,8 @@ impl Checker<'_> {
         (found.into_values().collect(), needs)
     }
 
-    /// Writes the holes of a check with the whole names of its services; reports one that stands
-    /// for nothing.
+    /// Writes the holes of a check with the whole names of its services; reports one
+    /// without a value.
     pub(super) fn fill_in_services(&mut self, made: &mut Check, check: &draft::Check) {
         let with = match made.settings.get(&Row::With) {
             Some(Value::Services(services)) => services.clone(),

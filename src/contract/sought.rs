@@ -63,7 +63,7 @@ impl fmt::Display for Sought {
 
 impl draft::Sought {
     /// Makes it of a text in the contract; `inner` is where the text begins in the file, if it
-    /// stands there as it is.
+    /// is written there as it is.
     #[must_use]
     pub fn new(text: draft::At<String>, inner: Option<usize>) -> Self {
         Self {

@@ -101,7 +101,7 @@ pub struct Candidate {
     pub name: Option<String>,
     /// Remarks for the comment above the check: what was removed, which cell of a matrix it is.
     pub notes: Vec<String>,
-    /// Remarks about what it runs and nobody could look through, for the same comment.
+    /// Remarks about what it runs and cannot be looked through, for the same comment.
     pub unseen: Vec<String>,
     /// What became of it.
     pub state: State,

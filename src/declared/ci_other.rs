@@ -99,7 +99,7 @@ fn origin(doc: &DataFile, node: &Node, label: &str) -> Origin {
     }
 }
 
-/// Replaces what stands between two marks by its value; what is not known becomes `${{ … }}`, which
+/// Replaces what is between two marks by its value; what is not known becomes `${{ … }}`, which
 /// no command of a contract has.
 fn filled(text: &str, marks: (&str, &str), value: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();

@@ -611,7 +611,7 @@ mod tests {
             assert!(selects(&found, yes), "{command}: {yes}: {found:?}");
             assert!(!selects(&found, no), "{command}: {no}: {found:?}");
         }
-        // These read everything, or nobody knows what.
+        // These read everything, or it is unknown what.
         for command in [
             "codespell",
             "prettier --check .",

@@ -221,7 +221,7 @@ fn of_words(
     }
 }
 
-/// A program that is a task nobody can read.
+/// A program that is a task and cannot be read.
 fn unseen(leaf: Leaf, why: &str) -> LookedThrough {
     let command = leaf.words.join(" ");
     let why = format!("what `{}` runs is not known: {why}", shorten(&command));

@@ -193,12 +193,12 @@ pub struct ComparedContracts<S> {
     pub old: ReadContract,
     /// The newer one.
     pub new: ReadContract,
-    /// The name of the folder that stands for all that are new, where one of them asks for folders.
+    /// The name of the folder that represents all that are new, where one of them asks for folders.
     invented: Option<String>,
 }
 
 /// Reads two contracts; if one of them asks for folders, with a folder that is new: the comparison is
-/// about those that are there, and one that stands for all others. `read` is told its name.
+/// about those that are there, and one that represents all others. `read` is told its name.
 ///
 /// # Errors
 /// Those of reading.

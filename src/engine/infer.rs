@@ -98,7 +98,7 @@ fn commands(proposal: &Proposal) -> Vec<(RepoPath, Vec<String>)> {
     all
 }
 
-/// The words of a command, without what stands for files.
+/// The words of a command, without its placeholders for files.
 fn words(command: &Command) -> Option<Vec<String>> {
     let Command::Argv { pieces, .. } = command else {
         return None;

@@ -236,7 +236,7 @@ impl Verifier {
         self.off.contains(&kind) || self.off_types.iter().any(|off| off == name)
     }
 
-    /// Reads a limit or a threshold that stands by itself. Returns whether the key was one.
+    /// Reads a limit or a threshold by itself. Returns whether the key was one.
     fn flat(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) -> bool {
         let name = key.name.as_str();
         if let Some((_, kind)) = FLAT_TIMEOUTS.iter().find(|(known, _)| *known == name) {

@@ -222,7 +222,7 @@ impl Lowering<'_> {
                 });
             }
             Keyword::Role => self.role(node),
-            // It may not stand there, which was reported, and is there for each row.
+            // It may not be there, which was reported, and is there for each row.
             Keyword::Expect if node.broken && self.values.row > 0 => {}
             Keyword::Expect => self.draft.expects.extend(expect(&mut self.values, node)),
             Keyword::Tests => self.draft.tests.extend(self.values.strings(node)),

@@ -111,7 +111,7 @@ pub enum Value<'a> {
 /// A command, or a variable with its value, in which an `each` may fill holes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holed<T> {
-    /// It, as if there were no `each`: `{NAME}` stands where the hole is.
+    /// It, as if there were no `each`: `{NAME}` is where the hole is.
     pub value: T,
     /// The holes, in the order of the text.
     pub holes: Vec<Hole>,

@@ -42,7 +42,7 @@ pub fn would_expand(text: &str) -> bool {
         .any(|r| matches!(r, Remark::Glob(_)))
 }
 
-/// Whether a shell's text can stand behind the verb `shell`, as it is. A backslash at the end of a
+/// Whether a shell's text can follow the verb `shell`, as it is. A backslash at the end of a
 /// line, or before blanks there, would join the next one.
 #[must_use]
 pub fn is_shell_line(text: &str) -> bool {

@@ -87,9 +87,9 @@ codes! {
     CHANGED_IN_WORD = "changed_in_word";
     /// `{changed}` after `shell`.
     CHANGED_IN_SHELL = "changed_in_shell";
-    /// A `{name}` that stands for nothing; a warning where it is a part of a word.
+    /// A `{name}` that has no value; a warning where it is a part of a word.
     UNKNOWN_HOLE = "unknown_hole";
-    /// A hole where no value can stand.
+    /// A hole where no value can be.
     HOLE_PLACE = "hole_place";
     /// A `ready` that does not say when a service is.
     READY_FORM = "ready_form";
@@ -103,7 +103,7 @@ codes! {
     EACH_RESERVED = "each_reserved";
     /// A name of an `each` that one around it has, too.
     EACH_SHADOWS = "each_shadows";
-    /// A statement that cannot stand in an `each`.
+    /// A statement that cannot be in an `each`.
     EACH_HOLDS = "each_holds";
     /// `each` blocks inside each other, more than the cap.
     EACH_DEPTH = "each_depth";

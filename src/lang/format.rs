@@ -104,7 +104,7 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, in_each: bool, out: &mut String
     }
 }
 
-/// Whether the strings of a statement are globs, in which a hole is one wherever it stands.
+/// Whether the strings of a statement are globs, in which a hole is one wherever it is.
 fn takes_globs(node: &Node<'_>) -> bool {
     node.statement.slots.iter().any(|slot| {
         matches!(

@@ -111,7 +111,7 @@ pub enum Slot {
     ColonOrBlock,
     /// A block, or none.
     MaybeBlock,
-    /// The names of an `each`, and what they stand for.
+    /// The names of an `each`, and their values.
     Each,
     /// When a service is ready.
     Ready,
@@ -360,7 +360,7 @@ statements! {
 }
 
 impl Statement {
-    /// Whether it may stand without a block.
+    /// Whether it may be without a block.
     #[must_use]
     pub fn has_maybe_block(&self) -> bool {
         self.slots.last() == Some(&Slot::MaybeBlock)

@@ -105,7 +105,7 @@ pub enum RoundResult {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
-    /// Somebody said that it does not go on.
+    /// The caller said that it does not go on.
     Stuck,
     /// The same failure came too often in a row.
     SameFailure,

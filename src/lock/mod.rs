@@ -62,7 +62,7 @@ pub struct PinnedImport {
     pub bytes: u64,
 }
 
-/// The commit that a branch or a tag stands for.
+/// The commit that a branch or a tag names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PinnedRef {
     /// The branch or tag.

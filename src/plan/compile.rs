@@ -662,7 +662,7 @@ impl<'a> Input<'a> {
     }
 
     /// Leaves out the checks that went with their folders, and says so: their conditions are not
-    /// looked at any more, and nobody has decided that they are not needed.
+    /// looked at any more, and it is not decided that they are not needed.
     fn leave_out_gone(&self, plan: &mut Plan) {
         for gone in &self.request.gone.folders {
             let (folder, others) = (&gone.folder, gone.others);

@@ -70,7 +70,7 @@ pub enum Certainty {
     Yes,
     /// It is not so.
     No,
-    /// Nobody can tell.
+    /// It cannot be told.
     Unknown,
 }
 
@@ -164,7 +164,7 @@ const EXISTS: &str = "exists:";
 /// The prefix of the questions of `each` blocks.
 const FOLDERS: &str = "folders:";
 const BASE_FOLDERS: &str = "base-folders:";
-/// Stands in front of a path that would be a glob where a condition asks for it.
+/// The prefix of a path that would be a glob where a condition asks for it.
 const LITERAL: &[u8] = b"./";
 
 impl Question {

@@ -302,7 +302,7 @@ pub struct Step {
     pub describe: Option<String>,
     /// The working directory.
     pub dir: RepoPath,
-    /// Annotation: the row of the `each` blocks that its check stands in, by name.
+    /// Annotation: the row of the `each` blocks that its check is in, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub each: BTreeMap<String, String>,
     /// Environment variables that are added.
@@ -525,7 +525,7 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
-    /// Annotation: the row of the `each` blocks that it stands in, by name.
+    /// Annotation: the row of the `each` blocks that it is in, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub each: BTreeMap<String, String>,
     /// Annotation: the file that defines it, if it is not the contract itself.

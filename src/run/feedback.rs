@@ -41,7 +41,7 @@ pub const FILES_SHOWN: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
-    /// Changes outside the scope that a step of the plan explains, as globs that whoever owns the
+    /// Changes outside the scope that a step of the plan explains, as globs that the owner of the
     /// contract could allow. A hint; vplan allows nothing by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_paths_needed: Vec<AllowedPath>,

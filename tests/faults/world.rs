@@ -7,6 +7,7 @@ mod flood;
 mod inherit;
 mod limits;
 mod peers;
+mod served;
 mod signals;
 mod stack;
 mod start;

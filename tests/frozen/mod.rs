@@ -6,6 +6,7 @@ pub mod oracle;
 use oracle::ALL;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use vplan::lang::statement::STATEMENTS;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -105,4 +106,23 @@ fn targets_are_what_they_are_called() {
             );
         }
     }
+}
+
+/// A word that is not there is found by chance at best.
+#[test]
+fn the_dictionary_has_every_statement() {
+    let dictionary = std::fs::read_to_string(root().join("fuzz/dict/all.dict")).unwrap();
+    let begins = |word: &str| {
+        let mut entries = dictionary.lines().filter_map(|line| line.strip_prefix('"'));
+        entries.any(|entry| {
+            let behind = entry.strip_prefix(word);
+            behind.is_some_and(|behind| {
+                !behind.starts_with(|c: char| c.is_alphanumeric() || c == '-')
+            })
+        })
+    };
+    let words = STATEMENTS.iter().map(|statement| statement.word);
+    let words = words.chain(["in-folders"]);
+    let missing: BTreeSet<&str> = words.filter(|word| !begins(word)).collect();
+    assert_eq!(missing, BTreeSet::new());
 }

@@ -1,25 +1,26 @@
 //! Laws of `each`: it means what is written out by hand, its rows have no order but the file's, and
-//! laying it out changes nothing.
+//! laying it out changes nothing. Over folders it means the values that are their names.
 
+use crate::frozen::oracle::contract::drafted_among;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use proptest::sample::{Index, select};
+use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
-use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
-use vplan::contract::Contract;
 use vplan::contract::validate::validate;
-use vplan::front::vplan::lower;
+use vplan::contract::{Check, Contract};
 use vplan::lang::layout::{Formatted, reformat};
 use vplan::lang::parse::Caps;
-use vplan::plan::Step;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
-use vplan::plan::facts::Facts;
+use vplan::plan::digest::digest;
+use vplan::plan::facts::{FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Request};
+use vplan::plan::{Plan, Step};
 
 /// What an `each` may hold: `‹x›` is the value of the outer one, `‹y›` that of the inner one.
 const ITEMS: &[&str] = &[
@@ -73,18 +74,23 @@ fn texts(rows: &[String], inner: &[String], items: &[usize]) -> (String, String)
 }
 
 fn read(text: &str) -> Result<Contract, TestCaseError> {
-    let mut sources = Sources::default();
-    let id = sources.add(Source::new("contracts/verify.vplan", text));
-    let mut sink = Diagnostics::default();
-    let draft = lower(&sources, id, &Caps::default(), &mut sink);
+    read_among(text, None)
+}
+
+/// Reads a contract in a repository with these files, or one of which nothing is known.
+fn read_among(text: &str, files: Option<&[RepoPath]>) -> Result<Contract, TestCaseError> {
+    let name = "contracts/verify.vplan";
+    let (sources, draft, mut sink) = drafted_among(name, text.as_bytes(), |query| {
+        let files = files?.iter();
+        Some(files.filter_map(|file| query.folder_of(file)).collect())
+    });
     let contract = validate(&draft, &sources, &mut sink);
     contract.ok_or_else(|| TestCaseError::fail(format!("{text}\n{:?}", sink.sorted())))
 }
 
-/// The steps without what says where they are written.
-fn steps(contract: &Contract, changed: &[String]) -> Result<Vec<Step>, TestCaseError> {
+fn plan(contract: &Contract, changed: &[String]) -> Result<Plan, TestCaseError> {
     let file = |path: &String| ChangedFile {
-        path: RepoPath::parse(path.as_bytes()).unwrap(),
+        path: RepoPath::from_exact(path.as_bytes()).unwrap(),
         status: Status::Modified,
     };
     let request = Request {
@@ -92,9 +98,17 @@ fn steps(contract: &Contract, changed: &[String]) -> Result<Vec<Step>, TestCaseE
         boundaries: vec![Boundary::RunEnd],
         ..Request::default()
     };
-    let Ok(Compiled::Plan(mut plan)) = compile(Some(contract), &request, &Facts::default()) else {
-        return Err(TestCaseError::fail("no plan"));
-    };
+    let mut facts = Facts::default();
+    facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
+    match compile(Some(contract), &request, &facts) {
+        Ok(Compiled::Plan(plan)) => Ok(*plan),
+        _ => Err(TestCaseError::fail("no plan")),
+    }
+}
+
+/// The steps without what says where they are written.
+fn steps(contract: &Contract, changed: &[String]) -> Result<Vec<Step>, TestCaseError> {
+    let mut plan = plan(contract, changed)?;
     for step in &mut plan.steps {
         step.source = None;
         step.each.clear();
@@ -103,6 +117,185 @@ fn steps(contract: &Contract, changed: &[String]) -> Result<Vec<Step>, TestCaseE
             .for_each(|reason| reason.line = None);
     }
     Ok(plan.steps)
+}
+
+/// What an `each` over folders may hold whatever their names are.
+const OF_ANY_NAME: &[&str] = &[
+    "run t {x} \"{x}.y\" '{x}' w{x} {changed}\n",
+    "whenChangedAny \"r/{x}/**\" \"!r/{x}/no\" {\nrun V=\"{x} z\" in {x}\n}\n",
+    "whenChangedNone \"r/{x}/a*\" {\nrun none {x}\n}\n",
+    "whenChangedOnly \"r/{x}\" \"r/*/{x}\" {\ntier 1 {\nrun only {x}\n}\n}\n",
+    "each y in-folders \"r/{x}/*\" {\nwhenChangedAll \"r/{x}/{y}/*\" {\nrun u {x}{y} \"{y}\"\n}\n}\n",
+];
+
+/// Names of folders: most hold something that means something elsewhere.
+fn folder_name() -> impl Strategy<Value = String> {
+    let odd = select(vec![
+        "*",
+        "**",
+        "?",
+        "[a]",
+        "{x}",
+        "{y}",
+        "{a,b}",
+        "{changed}",
+        "{",
+        "}",
+        "\\",
+        "!",
+        "#",
+        "'",
+        "\"",
+        " ",
+        "$X",
+        "$(x)",
+        "`",
+        ",",
+        "->",
+        "in",
+        "with",
+        "\n",
+        "\t",
+        "é",
+        "日",
+        "\u{202e}",
+        "-rf",
+        "=",
+        ":",
+        "~",
+    ]);
+    let part = prop_oneof![2 => "[a-c]", 3 => odd.prop_map(str::to_owned)];
+    vec(part, 1..4).prop_map(|parts| parts.concat())
+}
+
+/// Files in folders `r/NAME` and `r/NAME/NAME`; each folder has a folder.
+fn files(name: impl Strategy<Value = String> + Clone) -> impl Strategy<Value = Vec<RepoPath>> {
+    let folder = (name.clone(), btree_set(name, 1..3));
+    vec(folder, 1..4).prop_map(|folders| {
+        let inner = folders
+            .iter()
+            .flat_map(|(x, all)| all.iter().map(move |y| format!("r/{x}/{y}/f")));
+        inner
+            .map(|path| RepoPath::from_exact(path.as_bytes()).unwrap())
+            .collect()
+    })
+}
+
+/// The same blocks over the values that are the names of the folders, one outer value at a time.
+fn over_values(text: &str, files: &[RepoPath]) -> String {
+    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in files {
+        let path = std::str::from_utf8(file.as_bytes()).unwrap();
+        let mut names = path.split('/').skip(1);
+        folders
+            .entry(names.next().unwrap())
+            .or_default()
+            .insert(names.next().unwrap());
+    }
+    let value = |name: &str| {
+        let bytes: String = name.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+        format!("$'{bytes}'")
+    };
+    let blocks = folders.iter().map(|(x, inner)| {
+        let inner: Vec<String> = inner.iter().map(|y| value(y)).collect();
+        text.replace("in-folders \"r/*\"", &format!("in {}", value(x)))
+            .replace("in-folders \"r/{x}/*\"", &format!("in {}", inner.join(" ")))
+    });
+    blocks.collect()
+}
+
+fn over_folders(all: &[&str], items: &[usize]) -> String {
+    let item = |(n, item): (usize, &usize)| all[*item].replace('#', &n.to_string());
+    let items: String = items.iter().enumerate().map(item).collect();
+    format!("each x in-folders \"r/*\" {{\n{items}}}\n")
+        .replace("‹each›", "each y in-folders \"r/{x}/*\" {\n")
+        .replace("‹x›", "{x}")
+        .replace("‹y›", "{y}")
+}
+
+fn equal_to_values(
+    block: &str,
+    files: &[RepoPath],
+    changed: &[String],
+) -> Result<(), TestCaseError> {
+    let over_folders = format!("vplan 1\n{block}");
+    let over_values = format!("vplan 1\n{}", over_values(block, files));
+    let (folders, values) = (read_among(&over_folders, Some(files))?, read(&over_values)?);
+    prop_assert_eq!(
+        steps(&folders, changed)?,
+        steps(&values, changed)?,
+        "{}\n{}",
+        &over_folders,
+        &over_values
+    );
+    let rows = |contract: &Contract| {
+        let row = |check: &Check| (check.id.clone(), contract.row_of(check.place));
+        contract.checks.iter().map(row).collect::<Vec<_>>()
+    };
+    prop_assert_eq!(rows(&folders), rows(&values));
+    // Read alone, nothing is known of folders, and nothing is wrong.
+    prop_assert!(read(&over_folders).is_ok());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(512))]
+
+    /// Over folders it is the `each` over their names.
+    #[test]
+    fn over_folders_it_is_what_is_over_their_names(
+        files in files("[a-z0-9]{1,2}".boxed()),
+        items in vec(0..ITEMS.len(), 0..5),
+        changed in btree_set("d/[a-z0-9]{1,2}/(a|no)", 0..4),
+    ) {
+        let all = "check all-‹x›: all\n";
+        let items: Vec<usize> = std::iter::once(0).chain(items.iter().map(|item| item + 1)).collect();
+        let all: Vec<&str> = std::iter::once(all).chain(ITEMS.iter().copied()).collect();
+        let changed: Vec<String> = changed.into_iter().collect();
+        equal_to_values(&over_folders(&all, &items), &files, &changed)?;
+    }
+
+    /// Whatever the folders are called: a name is one argument, and selects itself alone.
+    #[test]
+    fn a_folder_may_have_any_name(
+        files in files(folder_name().boxed()),
+        items in vec(0..OF_ANY_NAME.len(), 1..5),
+        picked in vec((any::<Index>(), select(vec!["", "/a", "/no", "/f"])), 0..4),
+    ) {
+        let block = over_folders(OF_ANY_NAME, &items);
+        let changed = picked.iter().map(|(index, behind)| {
+            let file = std::str::from_utf8(index.get(&files).as_bytes()).unwrap();
+            let folder: Vec<&str> = file.splitn(4, '/').take(2).collect();
+            format!("{}{behind}", folder.join("/"))
+        });
+        equal_to_values(&block, &files, &changed.collect::<Vec<_>>())?;
+    }
+
+    /// A contract is its text, and a plan moves with the set of folders, not with the files in them.
+    #[test]
+    fn only_other_folders_are_another_plan(
+        one in files("[ab]".boxed()),
+        other in files("[ab]".boxed()),
+        more in vec(("[c-f]", any::<Index>()), 0..3),
+    ) {
+        let text = "vplan 1\neach x in-folders \"r/*\" {\n  each y in-folders \"r/{x}/*\" {\n    check t-{x}-{y}: t\n  }\n}\n";
+        let around = |file: &RepoPath| file.ancestors().into_iter().nth_back(1).unwrap();
+        let folders = |files: &[RepoPath]| files.iter().map(around).collect::<BTreeSet<_>>();
+        let digests = |files: &[RepoPath]| {
+            let contract = read_among(text, Some(files))?;
+            let plan = plan(&contract, &["r/a/a/f".to_owned()])?;
+            Ok::<_, TestCaseError>((contract.digest, digest(&plan)))
+        };
+        let (a, b) = (digests(&one)?, digests(&other)?);
+        prop_assert_eq!(&a.0, &b.0);
+        prop_assert_eq!(a.1 == b.1, folders(&one) == folders(&other), "{:?} {:?}", one, other);
+        // Further files in the same folders, in another order.
+        let mut again: Vec<RepoPath> = one.iter().rev().cloned().collect();
+        again.extend(more.iter().map(|(name, index)| {
+            around(index.get(&one)).join(name.as_bytes()).unwrap()
+        }));
+        prop_assert_eq!(digests(&again)?, a);
+    }
 }
 
 proptest! {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Read<'a> {
-    /// The words; `{changed}` stands for the changed files.
+    /// The words; `{changed}` means the changed files.
     argv: Vec<Word>,
     /// The assignments in front of them.
     env: &'a Env,

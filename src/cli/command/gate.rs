@@ -49,7 +49,7 @@ pub enum GateCommand {
     /// Record a round that has ended, and say what follows. A word makes nothing done that runs
     /// verify.
     Record(RecordArgs),
-    /// Show how subjects stand.
+    /// Show the state of subjects.
     Show(show::ShowArgs),
     /// Accept a contract that asks for less than the one at the base of a subject. For people.
     Accept(accept::AcceptArgs),

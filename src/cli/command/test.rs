@@ -42,7 +42,7 @@ invalid; 40 a test failed, or coverage is below --min-coverage; 44 there is no t
 #[derive(Debug, Args)]
 #[command(after_long_help = ABOUT)]
 pub struct Test {
-    /// Run the tests of these files only; the contract itself stands for its own.
+    /// Run the tests of these files only; the contract itself names its own.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Run the tests whose title contains this text.

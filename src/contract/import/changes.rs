@@ -2,7 +2,7 @@
 //!
 //! All is in its place already: names are whole, conditions and defaults are numbered. What is
 //! named in a block is named as the imported file does; what is written in it is text of the
-//! importing file, and stands in the scope of that.
+//! importing file, and is in the scope of that.
 
 use super::scope::Scope;
 use crate::base::command::Command;
@@ -257,7 +257,7 @@ impl Applying<'_> {
     }
 }
 
-/// Takes a setting out of a check, and a variable out of what stands in front of its command.
+/// Takes a setting out of a check, and a variable out of what precedes its command.
 fn remove_setting(check: &mut Check, name: &SettingName) {
     check.settings.retain(|own| !name.covers(&own.value));
     if name.row == Row::Tier {

@@ -132,7 +132,7 @@ impl Scope {
     }
 
     /// A glob below the directory, and where its text begins in the file, which is nowhere once
-    /// something stands in front of it. As with paths, one that cannot be read stays as it is.
+    /// something precedes it. As with paths, one that cannot be read stays as it is.
     fn glob(&self, text: &str, inner: Option<usize>) -> (String, Option<usize>) {
         if self.prefix.is_empty() || Glob::parse(text).is_err() {
             (text.to_owned(), inner)

@@ -173,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// Whether the dot that was just read stands between a name and the ending that is the last of
+    /// Whether the dot that was just read is between a name and the ending that is the last of
     /// its way.
     fn before_ending(&self) -> bool {
         let before = self.at.checked_sub(2).and_then(|at| self.chars.get(at));

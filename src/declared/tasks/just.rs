@@ -268,7 +268,7 @@ fn filled(text: &str, known: &BTreeMap<String, String>) -> String {
         };
         match evaluate(inner.trim(), known) {
             Some(value) => out.push_str(&value),
-            // For whoever looks at it: a variable that nothing sets.
+            // For the reader: a variable that nothing sets.
             None => out.push_str("${{ just }}"),
         }
         rest = behind;

@@ -1,7 +1,7 @@
-//! Lines of YAML that stand too far left inside brackets: the standard wants them deeper than the
+//! Lines of YAML that begin too far left inside brackets: the standard wants them deeper than the
 //! key before the bracket, the readers of CI systems do not.
 
-/// Where a scan of a text stands.
+/// The state of a scan of a text.
 #[derive(Default)]
 struct Scan {
     /// The brackets that are open.
@@ -15,7 +15,7 @@ struct Scan {
 }
 
 /// Returns the text with the lines inside brackets moved to the right, each on its line as before.
-/// `None` where there are none that stand too far left.
+/// `None` where there are none that begin too far left.
 pub(super) fn indented(text: &str) -> Option<String> {
     let mut scan = Scan::default();
     let mut out = String::with_capacity(text.len());

@@ -188,7 +188,7 @@ impl Fetcher {
         Ok(bytes)
     }
 
-    /// Returns the commit that a branch or tag of another repository stands for now.
+    /// Returns the commit that a branch or tag of another repository names now.
     ///
     /// # Errors
     /// The remote does not answer, or has no such branch or tag, or both.
@@ -334,7 +334,7 @@ impl Repository<'_> {
         error(FETCH_FAILED, message, Some(&help))
     }
 
-    /// Asks the remote which commit a branch or tag stands for.
+    /// Asks the remote which commit a branch or tag names.
     fn commit_of(&self, name: &str) -> Result<String, PinError> {
         let deadline = Instant::now() + self.fetcher.limit;
         let (head, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));

@@ -15,7 +15,7 @@ pub trait Pins {
     /// read.
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError>;
 
-    /// Returns the commit that a branch or tag stands for.
+    /// Returns the commit that a branch or tag names.
     ///
     /// # Errors
     /// Not pinned, or a repository that cannot be asked.

@@ -374,7 +374,7 @@ fn of(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Removes the folder of a view. The kernel's own folder in it can be entered by nobody at first.
+/// Removes the folder of a view. The kernel's own folder in it cannot be entered at first.
 fn remove(dir: &Path) -> io::Result<()> {
     let own = dir.join("work/work");
     if own.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {

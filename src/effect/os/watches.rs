@@ -2,7 +2,7 @@
 //! watches (inotify).
 //!
 //! They only say where to look again, and when. A write through a second link outside of the
-//! folders is not told, nor one by another machine of a shared file system: whoever believes in
+//! folders is not told, nor one by another machine of a shared file system: who believes in
 //! silence looks once more at the end.
 
 use crate::base::path::RepoPath;

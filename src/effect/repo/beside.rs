@@ -1,4 +1,4 @@
-//! Reads a file that stands beside a contract, of the work tree or of a commit: its lock, its
+//! Reads a file beside a contract, of the work tree or of a commit: its lock, its
 //! baseline.
 
 use crate::base::path::RepoPath;

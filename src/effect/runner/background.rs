@@ -25,7 +25,7 @@ pub struct IoJob {
     pub answer: bool,
 }
 
-/// Decides when a record is synced that nobody follows: a second after the first end that is not.
+/// Decides when a record without a follower is synced: a second after the first end that is not.
 /// One sync makes sure of all ends until then, so that a loss of power takes a second of a run, and
 /// a run of a thousand steps does not wait for the disk a thousand times.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl GroupCommit {
         self.since.map(|since| since.saturating_add(Self::DELAY_MS))
     }
 
-    /// Whether the sync is to be made now; it counts as made then. `followed`: whether somebody
+    /// Whether the sync is to be made now; it counts as made then. `followed`: whether a reader
     /// waits for it.
     pub fn take(&mut self, at: u64, followed: bool) -> bool {
         let takes = self.due().is_some_and(|due| followed || due <= at);

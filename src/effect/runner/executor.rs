@@ -196,7 +196,7 @@ impl Driver {
     }
 
     /// Starts a supervisor if a step of the plan is sure to need one, unless it fails early: by the
-    /// time of its start it is ready. Where an earlier pass may stand for every step, none is
+    /// time of its start it is ready. Where an earlier pass may replace every step, none is
     /// started before it is needed.
     pub fn prepare(&self, plan: &Plan, recall: Option<&Recall<'_>>) {
         let is_sure = |step: &&Step| {

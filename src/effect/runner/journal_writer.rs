@@ -59,7 +59,7 @@ impl<'e> JournalWriter<'e> {
         }
     }
 
-    /// Writes the first lines. Whoever follows the run is told when they are synced; otherwise
+    /// Writes the first lines. A follower of the run is told when they are synced; otherwise
     /// that has time.
     pub(in crate::effect) fn begin(
         &mut self,
@@ -156,7 +156,7 @@ impl<'e> JournalWriter<'e> {
         })
     }
 
-    /// Syncs the record now, unless it is: the run is about to be suspended, nobody knows for how
+    /// Syncs the record now, unless it is: the run is about to be suspended, it is unknown for how
     /// long.
     pub(in crate::effect) fn suspend(&mut self) {
         if self.commit.take(0, true) {
@@ -234,8 +234,8 @@ impl<'e> JournalWriter<'e> {
         if self.has_started || self.events.is_some() || !report.is_good() {
             self.record.write(REPORT, text.as_bytes())?;
         } else {
-            // Nothing was done that is not on record elsewhere, and nobody is told of an end whose
-            // report he then reads: the end in the events is enough.
+            // Nothing was done that is not on record elsewhere, and no follower is told of an end,
+            // to read the report then: the end in the events is enough.
             self.record.write_later(REPORT, text.as_bytes())?;
         }
         self.report = Some(Digest::of(text.as_bytes()));

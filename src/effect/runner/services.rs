@@ -52,7 +52,7 @@ pub(super) enum Readiness {
 pub(super) struct Services<'e> {
     all: BTreeMap<&'e str, Instance<'e>>,
     /// The steps that want a service and of which no try has ended, by its name.
-    left: BTreeMap<&'e str, BTreeSet<StepIndex>>,
+    pending: BTreeMap<&'e str, BTreeSet<StepIndex>>,
 }
 
 /// A service that was started.
@@ -93,23 +93,23 @@ enum Phase {
 impl<'e> Services<'e> {
     /// Returns the services of a plan, of which none runs.
     pub(super) fn of(plan: &'e Plan) -> Self {
-        let mut left: BTreeMap<&str, BTreeSet<StepIndex>> = BTreeMap::new();
+        let mut pending: BTreeMap<&str, BTreeSet<StepIndex>> = BTreeMap::new();
         for (index, step) in plan.numbered_steps() {
             for service in &step.with {
-                left.entry(&service.name).or_default().insert(index);
+                pending.entry(&service.name).or_default().insert(index);
             }
         }
         Self {
             all: BTreeMap::new(),
-            left,
+            pending,
         }
     }
 
     /// Notes that a try of a step has ended.
     pub(super) fn release(&mut self, step: &Step, index: StepIndex) {
         for service in &step.with {
-            if let Some(left) = self.left.get_mut(service.name.as_str()) {
-                left.remove(&index);
+            if let Some(steps) = self.pending.get_mut(service.name.as_str()) {
+                steps.remove(&index);
             }
         }
     }
@@ -242,7 +242,7 @@ impl<'e> Services<'e> {
     /// Asks those to end that no step wants any more. `busy`: those of the steps that run.
     pub(super) fn stop_unwanted(&mut self, busy: &BTreeSet<&str>) {
         for (name, instance) in &mut self.all {
-            let is_over = self.left.get(name).is_none_or(BTreeSet::is_empty);
+            let is_over = self.pending.get(name).is_none_or(BTreeSet::is_empty);
             if is_over && !busy.contains(name) {
                 instance.stop();
             }
@@ -300,7 +300,7 @@ impl<'e> Instance<'e> {
         self.attempt.iter().chain(self.probe.as_deref())
     }
 
-    /// Returns what a hole of it stands for.
+    /// Returns the value of a hole of it.
     fn given(&self, what: Given) -> Option<String> {
         match what {
             Given::Port => self.port.as_ref().map(|port| port.number.to_string()),
@@ -311,7 +311,7 @@ impl<'e> Instance<'e> {
         }
     }
 
-    /// Chooses what its holes stand for.
+    /// Chooses the values of its holes.
     fn choose(&mut self) -> std::io::Result<()> {
         self.folder = Some(Scratch::below(&tempfile::env::temp_dir(), FOLDERS)?);
         self.port = match self.service.wants_port() {

@@ -85,7 +85,7 @@ impl Task<'_, '_> {
     ) -> Result<Option<End>, Failure> {
         let asked = self.asked;
         let Some(fixer) = &asked.fixer else {
-            // Nobody looks at it a second time.
+            // It is not looked at a second time.
             return Ok(Some(End::new(
                 Stop::NotConfirmed,
                 Exit::Unconfirmed,

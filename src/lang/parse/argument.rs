@@ -710,7 +710,7 @@ pub(super) fn without_holes(text: &str) -> Cow<'_, str> {
     shape
 }
 
-/// Describes a hole where no value can stand.
+/// Describes a hole where no value can be.
 pub(super) fn hole_place(name: &str, place: Place) -> Diagnostic {
     Diagnostic::error(
         error::HOLE_PLACE,

@@ -201,7 +201,7 @@ pub(super) fn holes_of(words: &Scan<'_>, fillable: &Fillable<'_>) -> Vec<Hole> {
     all.collect()
 }
 
-/// Describes a `{name}` that stands for nothing. `known` are the holes that are filled here.
+/// Describes a `{name}` that has no value. `known` are the holes that are filled here.
 pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
     let name = found.trim_start_matches('{').trim_end_matches('}');
     if let Some(near) = known.iter().find(|known| **known == name) {

@@ -62,7 +62,7 @@ fn rows(input: &str) -> Parsed<'_, Vec<Vec<&str>>> {
     preceded(token::blanks, separated_list1(comma, row)).parse(input)
 }
 
-/// A word of a command, in which no `,`, `{` and `}` stand outside of quotes.
+/// A word of a command, without `,`, `{` and `}` outside of quotes.
 fn item(input: &str) -> Parsed<'_, &str> {
     let single = || delimited(char('\''), take_while(|c| c != '\''), char('\''));
     let escape = || recognize((char('\\'), verify(anychar, |c| *c != '\n')));

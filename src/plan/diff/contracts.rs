@@ -1,7 +1,7 @@
 //! Compares two contracts, check by check.
 
 use super::accept;
-use super::reach::{Obligation, Question, Reachability};
+use super::reach::{Divided, Obligation, Question, Reachability};
 use super::settings::{self, About, Finding, finding, items, shown};
 use super::witness::{Solver, Verdict};
 use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
@@ -38,6 +38,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
         tracked,
         found: Vec::new(),
         answers: BTreeMap::new(),
+        divided: None,
         looked: 0,
         conditions: BTreeMap::new(),
         restricted: [old, new]
@@ -279,6 +280,8 @@ pub(super) struct Comparison<'a> {
     pub tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Reachability>,
+    /// All paths, as the last question divided them.
+    divided: Option<Divided<'a>>,
     /// The number of requests searched for among the tracked files.
     looked: usize,
     /// Whether two conditions are equivalent.
@@ -695,7 +698,7 @@ impl<'a> Comparison<'a> {
         let answer = self
             .answers
             .entry(key)
-            .or_insert_with(|| question.answer())
+            .or_insert_with(|| question.answer(&mut self.divided))
             .clone();
         self.looked += usize::from(matches!(answer, Reachability::Request(_)));
         match answer {

@@ -39,7 +39,7 @@ pub struct Members {
     pub added: Vec<String>,
     /// Those that differ, in the order of the newer plan.
     pub changed: Vec<Changed>,
-    /// As few as explain why the rest stands in another order, in the order of the newer plan.
+    /// As few as explain why the rest is in another order, in the order of the newer plan.
     pub moved: Vec<String>,
     /// Those that only the older plan has, in its order.
     pub removed: Vec<String>,

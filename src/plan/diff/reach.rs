@@ -120,8 +120,10 @@ pub(super) struct Question<'a> {
     pub tracked: &'a [RepoPath],
 }
 
-impl Question<'_> {
-    pub fn answer(&self) -> Reachability {
+impl<'a> Question<'a> {
+    /// Answers the question. `last`: the paths as the last question divided them, which the same
+    /// question of the other side asks for again.
+    pub fn answer(&self, last: &mut Option<Divided<'a>>) -> Reachability {
         let places = self.old.places.len() + self.new.iter().map(|d| d.places.len()).sum::<usize>();
         if places > MOST_CLAUSES {
             return Reachability::Undecided(TOO_MANY_PLACES);
@@ -139,10 +141,17 @@ impl Question<'_> {
         if let Some(dir) = self.old.changed {
             space.region(Region::Below(dir));
         }
-        match space.divide() {
-            Ok(space) => self.search(&space),
+        let divided = match last
+            .take()
+            .filter(|divided| has_regions_of(divided, &space))
+        {
+            Some(divided) => last.insert(divided),
+            None => last.insert(space.divide()),
+        };
+        match divided {
+            Ok(space) => self.search(space),
             // What single paths show holds; that they show nothing means nothing.
-            Err(space) => match self.search(&space.sample(self.tracked)) {
+            Err(space) => match self.search(&space.clone().sample(self.tracked)) {
                 Reachability::Request(witness) => Reachability::Request(witness),
                 Reachability::Never | Reachability::Undecided(_) => {
                     Reachability::Undecided(TOO_LARGE)
@@ -270,9 +279,17 @@ pub(super) fn raising(contract: &Contract) -> impl Iterator<Item = &Risk> {
     contract.risks.iter().filter(|risk| risk.tier > 0)
 }
 
+/// A space with all its atoms, or without any where they are too many.
+pub(super) type Divided<'a> = Result<Space<'a>, Space<'a>>;
+
+fn has_regions_of(divided: &Divided, space: &Space) -> bool {
+    let (Ok(known) | Err(known)) = divided;
+    known.known.keys().eq(space.known.keys())
+}
+
 /// The regions that some conditions mention, and the atoms that they divide all paths into.
-#[derive(Default)]
-struct Space<'a> {
+#[derive(Clone, Default)]
+pub(super) struct Space<'a> {
     regions: Dense<RegionIndex, Region<'a>>,
     /// Regions by their text, so that each is there once.
     known: BTreeMap<String, RegionIndex>,
@@ -305,7 +322,7 @@ impl<'a> Space<'a> {
     }
 
     /// Finds all atoms; the space as it was where they are too many.
-    fn divide(self) -> Result<Self, Self> {
+    fn divide(self) -> Divided<'a> {
         match atoms(self.regions.as_slice(), &Limits::default()) {
             Some(atoms) => Ok(self.with(atoms)),
             None => Err(self),

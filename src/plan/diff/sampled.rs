@@ -16,7 +16,7 @@ const MOST_TRACKED: usize = 20_000;
 const MOST_ATOMS: usize = 256;
 /// The most questions whether a path lies in a region.
 const WORK: usize = 2_000_000;
-/// The parts of paths that stand for what a glob leaves open.
+/// The parts of paths that fill what a glob leaves open.
 const FILLERS: [&str; 4] = ["x", "a", "m/n", "z.md"];
 
 /// Returns some of the atoms of these regions: those of paths that are made of the globs, and of

@@ -308,7 +308,7 @@ impl Comparison<'_> {
             .iter()
             .filter(|(name, _)| !old.roles.contains_key(*name))
         {
-            // Whoever may choose the role is asked for less by it than by one that was there.
+            // A caller that may choose the role is asked for less by it than by one that was there.
             let names_others = |c: &Condition| matches!(&c.test, Test::Role(roles) if !roles.iter().any(|r| r == name));
             let is_less = !role.only.is_empty() || new.conditions.iter().any(names_others);
             let (class, why) = if is_less {

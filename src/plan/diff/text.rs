@@ -30,7 +30,7 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
         for same in list.chunk_by(|a, b| is_row_of_same(a, b)) {
             one(same, style, &mut text);
             // A request is shown at the first difference that it explains; that of the first row
-            // stands for the others.
+            // represents the others.
             let request = (same.first())
                 .and_then(|difference| difference.request)
                 .filter(|_| matches!(class, Class::Weakens | Class::Strengthens));

@@ -80,7 +80,7 @@ impl Touched {
     }
 }
 
-/// Which conditions stand around which others.
+/// Which conditions are around which others.
 #[derive(Debug)]
 pub(super) struct Blocks {
     /// For each condition, the conditions around it, outermost first.
@@ -197,7 +197,7 @@ impl ItemKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
-    /// The file that it stands in: the contract, or what it imports.
+    /// The file that it is in: the contract, or what it imports.
     pub file: String,
     /// The kind.
     pub kind: ItemKind,

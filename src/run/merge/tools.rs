@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most tools that are named.
 const NAMED: usize = 5;
 
-/// A tool as plans name it: a bare word means the same wherever it stands, a relative path does
+/// A tool as plans name it: a bare word means the same wherever it is, a relative path does
 /// not.
 type Tool = (Vec<u8>, String, Vec<String>);
 

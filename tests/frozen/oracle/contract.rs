@@ -3,16 +3,18 @@
 use super::choices::{Choices, fields};
 use super::plan::holds_of_plan;
 use crate::reference::plan::{right, said};
+use std::collections::BTreeSet;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::Command;
 use vplan::base::diagnostic::Diagnostics;
+use vplan::base::folders::{FolderAnswers, FolderQuery};
 use vplan::base::path::RepoPath;
 use vplan::base::setting::Row;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::Place;
 use vplan::base::word::Word;
 use vplan::contract::caps::Caps;
-use vplan::contract::draft::Draft;
+use vplan::contract::draft::{Draft, Rows};
 use vplan::contract::validate::validate;
 use vplan::contract::{Body, Check, Contract, Test};
 use vplan::effect::repo::changes::list::{ListFormat, parse};
@@ -88,13 +90,41 @@ pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What a text says, before anybody checks it.
+/// What a text says, before it is checked, in a repository that has every folder that it asks for,
+/// once as `a` and once as `b`.
 pub fn drafted(name: &str, text: &[u8]) -> (Sources, Draft, Diagnostics) {
+    drafted_among(name, text, |query| {
+        let folder = |name: &[u8]| query.folder(&vec![name; query.stars()]);
+        let folders = [b"a", b"b"].iter();
+        Some(folders.filter_map(|name| folder(*name)).collect())
+    })
+}
+
+/// What a text says in a repository with the folders that `answer` gives, or of which nothing is
+/// known.
+pub fn drafted_among(
+    name: &str,
+    text: &[u8],
+    answer: impl Fn(&FolderQuery) -> Option<BTreeSet<RepoPath>>,
+) -> (Sources, Draft, Diagnostics) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new(name, &String::from_utf8_lossy(text)));
-    let mut sink = Diagnostics::default();
-    let draft = front::lower(&sources, id, &mut sink);
-    (sources, draft, sink)
+    let mut known = FolderAnswers::new();
+    loop {
+        let mut sink = Diagnostics::default();
+        let root = RepoPath::root();
+        let draft = front::lower_for(&sources, id, &root, &known, Rows::default(), &mut sink);
+        let open = draft
+            .asked
+            .keys()
+            .filter(|query| !known.contains_key(query));
+        let found = open.filter_map(|query| Some((query.clone(), answer(query)?)));
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
+            return (sources, draft, sink);
+        }
+        known.extend(found);
+    }
 }
 
 /// Reads a text and checks it. All that is said of it is one line, about a place that there is.

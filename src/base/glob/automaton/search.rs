@@ -7,6 +7,7 @@ use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
 
 /// The position of a path within a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +39,7 @@ crate::index!(
 /// The cheapest way to a state: its predecessor and the letter (`None` is `/`).
 struct Reached {
     from: Option<(StateIndex, Option<Letter>)>,
-    state: State,
+    state: Rc<State>,
     /// The cost of the most readable path that is known.
     cost: u64,
 }
@@ -63,14 +64,14 @@ pub(super) fn explore(
         machine.start.clone(),
         &vec![None; sets.len()],
     );
-    let start: State = (Spot::Start, nodes, fates);
+    let start: Rc<State> = Rc::new((Spot::Start, nodes, fates));
     let mut reached: Dense<StateIndex, Reached> = Dense::default();
     let first = reached.push(Reached {
         from: None,
         state: start.clone(),
         cost: 0,
     });
-    let mut numbers: BTreeMap<State, StateIndex> = BTreeMap::from([(start, first)]);
+    let mut numbers: BTreeMap<Rc<State>, StateIndex> = BTreeMap::from([(start, first)]);
     let mut heap = BinaryHeap::from([Reverse((0_u64, first))]);
     let mut known: BTreeSet<Vec<bool>> = BTreeSet::new();
     let mut atoms = Vec::new();
@@ -78,15 +79,16 @@ pub(super) fn explore(
         if cost > reached[number].cost {
             continue;
         }
-        let (spot, nodes, fates) = reached[number].state.clone();
-        if spot == Spot::Name {
+        let state = Rc::clone(&reached[number].state);
+        let (spot, nodes, fates) = &*state;
+        if *spot == Spot::Name {
             let mut accepted = Dense::filled(false, globs);
             for glob in nodes.iter().filter_map(|n| machine.nodes[*n].accepts) {
                 accepted[glob] = true;
             }
             let inside: Vec<bool> = sets
                 .iter()
-                .zip(&fates)
+                .zip(fates)
                 .map(|(set, fate)| fate.unwrap_or_else(|| set.holds(&accepted)))
                 .collect();
             if known.insert(inside.clone()) {
@@ -99,17 +101,18 @@ pub(super) fn explore(
                 });
             }
         }
-        for (letter, (spot, nodes), more) in successors(machine, &families, spot, &nodes) {
-            let (nodes, fates) = settle(machine, sets, globs, nodes, &fates);
+        for (letter, (spot, nodes), more) in successors(machine, &families, *spot, nodes) {
+            let (nodes, fates) = settle(machine, sets, globs, nodes, fates);
             let next = (spot, nodes, fates);
             let total = cost + more;
             let target = match numbers.get(&next) {
                 Some(target) => *target,
                 None if reached.len() == limits.states => return None,
                 None => {
+                    let next = Rc::new(next);
                     let target = reached.push(Reached {
                         from: None,
-                        state: next.clone(),
+                        state: Rc::clone(&next),
                         cost: u64::MAX,
                     });
                     numbers.insert(next, target);

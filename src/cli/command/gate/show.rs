@@ -26,7 +26,7 @@ pub struct ShowArgs {
     pub check: bool,
 }
 
-/// Shows how subjects stand.
+/// Shows the state of subjects.
 ///
 /// # Errors
 /// As [`super::run`].

@@ -34,7 +34,7 @@ struct Case<'a> {
     /// The differences between the plan and the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<Vec<Difference<'a>>>,
-    /// The file that it stands in.
+    /// The file that it is in.
     file: &'a str,
     /// Its line, from 1.
     line: usize,
@@ -93,7 +93,7 @@ enum Kind {
     Missing,
     /// A check that the test does not ask for is in the plan.
     Surplus,
-    /// A check stands at another place.
+    /// A check is at another place.
     Moved,
     /// Nothing has that name.
     Unknown,

@@ -220,7 +220,7 @@ fn occurrence(text: &[u8], secret: &[u8]) -> Occurrence {
     Occurrence::Whole(at)
 }
 
-/// Returns the length of what a text begins with and nobody sees: a terminal sequence, in bytes as
+/// Returns the length of the invisible beginning of a text: a terminal sequence, in bytes as
 /// [`without_escapes`] takes it in characters; a carriage return before a line feed.
 fn unseen(text: &[u8]) -> usize {
     let run = |from: usize, wanted: fn(u8) -> bool| {

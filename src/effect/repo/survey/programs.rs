@@ -214,10 +214,13 @@ pub(super) fn push_merged(found: Vec<(&Check, Diagnostic)>, sink: &mut Diagnosti
     for mut group in groups.into_values() {
         group.sort_by_key(|(check, _)| check.place);
         let mut group = group.into_iter();
-        let Some((_, first)) = group.next() else {
+        let Some((check, first)) = group.next() else {
             continue;
         };
-        let others: Vec<String> = group.map(|(check, _)| format!("`{}`", check.id)).collect();
+        // One check may run beside several services.
+        let mut named = BTreeSet::from([check.id.as_str()]);
+        let others = group.filter(|(check, _)| named.insert(check.id.as_str()));
+        let others: Vec<String> = others.map(|(check, _)| format!("`{}`", check.id)).collect();
         if others.is_empty() {
             sink.push(first);
             continue;

@@ -135,7 +135,6 @@ struct Pending {
 }
 
 /// The inputs of a step at one moment.
-#[derive(Clone)]
 struct Look {
     parts: Parts,
     files: Arc<Scan>,
@@ -146,9 +145,20 @@ struct Look {
     others: Option<OtherRuns>,
     /// Whether the files were looked at before steps ran, and no watch has told a change.
     is_believed: bool,
+    /// The list of the files, if it was made to say what differs from an earlier pass.
+    listed: Mutex<Option<Listing>>,
 }
 
 impl Look {
+    /// Whether its files are those of a later look, which needed no other scan.
+    fn has_files_of(&self, later: &Look) -> bool {
+        Arc::ptr_eq(&self.files, &later.files) && self.unchanged == later.unchanged
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Option<Listing>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lists its files; `None` where there are too many.
     fn listing(&self) -> Option<Listing> {
         if self.files.len() > MOST_LISTED {
@@ -239,7 +249,7 @@ impl<'a> Recall<'a> {
         });
         let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
         if found.is_ok() && look.is_believed {
-            // No pass stands for a step because a watch has told nothing.
+            // No pass replaces a step because a watch has told nothing.
             match self.look_at(plan, index, trees, true) {
                 Ok(again) => look = Arc::new(again),
                 Err(why) => {
@@ -327,7 +337,10 @@ impl<'a> Recall<'a> {
             Some((then, now)) => {
                 let file =
                     |(path, change): (RepoPath, _)| Difference::file(change, path.as_bytes());
-                then.changes(&now).into_iter().map(file).collect()
+                let files = then.changes(&now).into_iter().map(file).collect();
+                // The step is about to run, and what it leaves is listed, too.
+                *look.listed() = Some(now);
+                files
             }
             None if last.parts.files == look.parts.files => Vec::new(),
             None => vec![Difference::unnamed(DifferenceKind::File)],
@@ -426,7 +439,9 @@ impl<'a> Recall<'a> {
         let then = then.filter(|(last, _)| last.parts.settings == before.parts.settings);
         let then = then.and_then(|(_, listing)| listing);
         let inherited = inherited(&touched, then.as_ref()).cloned();
-        let listing = after.listing();
+        let listed = before.listed().take();
+        let listed = listed.filter(|_| before.has_files_of(after));
+        let listing = listed.or_else(|| after.listing());
         let listing = listing.map(|l| l.with_output(&touched, then.as_ref()));
         // Without the list, a later run cannot say what changed, and believes less.
         let listing = listing.and_then(|listing| self.results.put_listing(&listing).ok());
@@ -730,6 +745,7 @@ impl<'a> Recall<'a> {
             quiet,
             others,
             is_believed,
+            listed: Mutex::default(),
         })
     }
 
