@@ -1,8 +1,9 @@
 //! Finds out which file a path means, as a process of the step would: where it is, which links led
 //! there, and whether it is there at all.
 
+use crate::effect::os::retry_eintr::{openat, openat2};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd as _;
@@ -42,37 +43,81 @@ impl Found {
 /// Looks at an absolute path, whose last link is followed or not. `None` when what it means has no
 /// name: a pipe, a file that was removed.
 pub(super) fn look(path: &[u8], follow: bool) -> Option<Looked> {
-    match open(path, follow) {
-        Ok(fd) => {
-            let real = name_of(&fd)?;
-            let links = if is_plain(path, &real) {
-                Vec::new()
+    looked(path, follow, kind)
+}
+
+/// Does the same where it does not matter what is there: [`Found::File`] is anything.
+pub(super) fn exists(path: &[u8], follow: bool) -> Option<Looked> {
+    looked(path, follow, |_| Found::File)
+}
+
+fn looked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> Found) -> Option<Looked> {
+    let straight = |path, found| {
+        Some(Looked {
+            path,
+            links: Vec::new(),
+            found,
+        })
+    };
+    // Most paths lead over no link; then they are names, but for their dots.
+    match open(path, follow, ResolveFlags::NO_SYMLINKS) {
+        Ok(fd) => straight(normal(path), kind(&fd)),
+        Err(Errno::NOENT) if segments(path).all(|segment| segment != b"..") => {
+            let path = normal(path);
+            let is_in_folder = is_there(parent(&path));
+            let found = if is_in_folder {
+                Found::Nothing
             } else {
-                walk(path, follow).links
+                Found::NoFolder
             };
-            let found = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-                Ok(FileType::Directory) => Found::Folder,
-                Ok(FileType::Symlink) => Found::Link,
-                _ => Found::File,
-            };
-            Some(Looked {
-                path: real,
-                links,
-                found,
-            })
+            straight(path, found)
         }
-        Err(error) => Some(absent(path, follow, error)),
+        Err(_) => linked(path, follow, kind),
     }
 }
 
-fn open(path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
+fn is_there(path: &[u8]) -> bool {
+    statat(CWD, OsStr::from_bytes(path), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+fn kind(fd: &OwnedFd) -> Found {
+    match fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::Directory) => Found::Folder,
+        Ok(FileType::Symlink) => Found::Link,
+        _ => Found::File,
+    }
+}
+
+/// Looks at a path that leads over links, or to nothing.
+fn linked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> Found) -> Option<Looked> {
+    let walked = walk(path, follow);
+    let (path, found) = match open(path, follow, ResolveFlags::empty()) {
+        Ok(fd) => (name_of(&fd)?, kind(&fd)),
+        // It may be there or not.
+        Err(Errno::ACCESS) => (walked.path, Found::File),
+        Err(_) if walked.found == Found::NoFolder => (walked.path, Found::NoFolder),
+        Err(_) => (walked.path, Found::Nothing),
+    };
+    Some(Looked {
+        path,
+        links: walked.links,
+        found,
+    })
+}
+
+fn open(path: &[u8], follow: bool, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
     let last = if follow {
         OFlags::empty()
     } else {
         OFlags::NOFOLLOW
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC | last;
-    openat(CWD, OsStr::from_bytes(path), flags, Mode::empty())
+    let path = OsStr::from_bytes(path);
+    if resolve.is_empty() {
+        openat(CWD, path, flags, Mode::empty())
+    } else {
+        openat2(CWD, path, flags, Mode::empty(), resolve)
+    }
 }
 
 /// Returns the path of an open file. `None` when it has none any more.
@@ -90,47 +135,24 @@ pub(super) fn link(path: &[u8]) -> Result<Vec<u8>, Errno> {
     readlinkat(CWD, OsStr::from_bytes(path), Vec::new()).map(|target| target.into_bytes())
 }
 
-/// Whether a path leads to its file over no link: it is the file's name, but for doubled slashes and
-/// dots.
-fn is_plain(path: &[u8], real: &[u8]) -> bool {
-    let of = |path| segments(path).filter(|s| *s != b".");
-    path == real || of(path).eq(of(real))
+/// Returns a path without dots and doubled slashes.
+fn normal(path: &[u8]) -> Vec<u8> {
+    let mut normal = Vec::with_capacity(path.len());
+    for segment in segments(path) {
+        match segment {
+            b"." => {}
+            b".." => pop(&mut normal),
+            name => append(&mut normal, name),
+        }
+    }
+    if normal.is_empty() {
+        normal.push(b'/');
+    }
+    normal
 }
 
 fn segments(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|s| !s.is_empty())
-}
-
-/// Looks at a path at which there is nothing.
-fn absent(path: &[u8], follow: bool, error: Errno) -> Looked {
-    let end = path.iter().rposition(|byte| *byte != b'/');
-    let trimmed = path.get(..end.map_or(0, |at| at + 1)).unwrap_or_default();
-    let parent = trimmed.iter().rposition(|byte| *byte == b'/');
-    let split = trimmed.split_at_checked(parent.map_or(0, |at| at + 1));
-    let (folder, name) = split.unwrap_or_default();
-    // Most often the folder is there, and no link leads to it.
-    if error == Errno::NOENT
-        && !matches!(name, b"." | b"..")
-        && let Ok(fd) = open(folder, true)
-    {
-        let is_link = follow && link(trimmed).is_ok();
-        if let Some(mut real) = name_of(&fd).filter(|real| !is_link && is_plain(folder, real)) {
-            append(&mut real, name);
-            return Looked {
-                path: real,
-                links: Vec::new(),
-                found: Found::Nothing,
-            };
-        }
-    }
-    let looked = walk(path, follow);
-    let found = match looked.found {
-        Found::NoFolder => Found::NoFolder,
-        // It may be there or not.
-        _ if error == Errno::ACCESS => Found::File,
-        _ => Found::Nothing,
-    };
-    Looked { found, ..looked }
 }
 
 fn append(path: &mut Vec<u8>, name: &[u8]) {
@@ -193,9 +215,14 @@ fn walk(path: &[u8], follow: bool) -> Looked {
     looked
 }
 
-fn pop(path: &mut Vec<u8>) {
+fn parent(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-    path.truncate(end.max(1));
+    path.get(..end.max(1)).unwrap_or_default()
+}
+
+fn pop(path: &mut Vec<u8>) {
+    let length = parent(path).len();
+    path.truncate(length);
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::sys::{self, Trapped};
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Peer};
 use calls::{ARCHITECTURE, Asked, NameAt, PathAt, asked};
-use look::{Looked, link, look};
+use look::{Looked, exists, link, look};
 use noted::Noted;
 use peer::Name;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -390,7 +390,11 @@ fn seen(pid: u32, asked: Asked) -> Result<Seen, Unseen> {
             let cwd = link(format!("/proc/{pid}/cwd").as_bytes())?;
             Seen::Executed(executed(path(pid, at)?, &cwd))
         }
-        Asked::Exists(at, follow) => Seen::Sought(file(at, follow)?),
+        Asked::Exists(at, follow) => {
+            let path = path(pid, at)?;
+            let looked = exists(&path, follow || at.may_be_empty);
+            Seen::Sought(looked.ok_or(Unseen::Nothing)?)
+        }
         Asked::ReadLink(at) => Seen::LinkRead(file(at, false)?),
         Asked::MakeFolder(at) => Seen::Made(file(at, false)?, true),
         Asked::Make(at) => Seen::Made(file(at, false)?, false),
