@@ -364,6 +364,3 @@ fn planned(
     }
     None
 }
-
-#[cfg(test)]
-mod tests;
