@@ -11,6 +11,7 @@
     reason = "tests are outside the pure core"
 )]
 
+mod audit;
 mod baseline;
 mod changes;
 mod check;

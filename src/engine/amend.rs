@@ -126,7 +126,7 @@ impl<'w> Changes<'w> {
                     let ends = "\n}".repeat(around.len() + 1);
                     changes.uses.push(format!("{heads}use {check}{ends}"));
                 }
-                Amendment::Writes { .. } => {}
+                Amendment::MayChange { .. } => {}
             }
         }
         changes

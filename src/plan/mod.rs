@@ -439,6 +439,9 @@ fields_of_settings! {
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
 }
 
+/// The setting that names files of the tree which a step may change.
+pub const MAY_CHANGE: Row = Row::Writes;
+
 impl Step {
     /// Whether it may change files of the tree.
     #[must_use]

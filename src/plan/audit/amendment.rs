@@ -4,6 +4,7 @@ use crate::base::glob::Selection;
 use crate::base::setting::{Row, Value};
 use crate::base::word::quote_literal;
 use crate::contract::{Check, CheckIndex, ConditionIndex, Contract, Sought, Test};
+use crate::plan::MAY_CHANGE;
 use crate::plan::select::{item_text, narrowing};
 
 /// A change of a contract that makes it ask for more.
@@ -39,8 +40,9 @@ pub enum Amendment {
         /// The name of the one that has to run before.
         needs: String,
     },
-    /// `writes` of a check: shown, and never written, because it lets the check do more.
-    Writes {
+    /// More files that a check may change: shown, and never written, because it lets the check do
+    /// more.
+    MayChange {
         /// The check.
         check: CheckIndex,
         /// The globs.
@@ -87,12 +89,12 @@ impl Amendment {
                     .map(|need| contract.checks[*need].id.clone());
                 line("needs", own.chain([needs.clone()]))
             }
-            Amendment::Writes { check, globs } => {
-                let own = match contract.checks[*check].value(Row::Writes).as_deref() {
+            Amendment::MayChange { check, globs } => {
+                let own = match contract.checks[*check].value(MAY_CHANGE).as_deref() {
                     Some(Value::Selection(own)) => items(own),
                     _ => Vec::new(),
                 };
-                line("writes", own.into_iter().chain(quoted(globs)))
+                line(MAY_CHANGE.setting().word, own.into_iter().chain(quoted(globs)))
             }
         }
     }

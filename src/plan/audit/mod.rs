@@ -419,6 +419,3 @@ fn planned(
     }
     None
 }
-
-#[cfg(test)]
-mod tests;

@@ -64,21 +64,18 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
     let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
     let mut all: BTreeMap<CheckIndex, ObservedCheck<'a>> = BTreeMap::new();
     for run in subject.runs {
-        for step in run.plan.steps.iter().filter(|step| step.argv.is_some()) {
-            let Some(index) = by_id.get(step.check()).copied() else {
-                continue;
-            };
-            let Some(own) = declared(&subject.contract.checks[index]) else {
-                continue;
-            };
-            let seen = all
-                .entry(index)
-                .or_insert_with(|| ObservedCheck::new(index, own));
-            let Some(observed) = run.steps.get(&step.id) else {
-                continue;
-            };
-            seen.add(observed, run.tree);
-            seen.roles.insert(&run.plan.request.role);
+        let steps = run.plan.steps.iter().filter(|step| step.argv.is_some());
+        let known = steps.filter_map(|step| {
+            let index = *by_id.get(step.check())?;
+            Some((index, step, declared(&subject.contract.checks[index])?))
+        });
+        for (index, step, own) in known {
+            let seen = all.entry(index);
+            let seen = seen.or_insert_with(|| ObservedCheck::new(index, own));
+            if let Some(observed) = run.steps.get(&step.id) {
+                seen.add(observed, run.tree);
+                seen.roles.insert(&run.plan.request.role);
+            }
         }
     }
     let mut all: Vec<ObservedCheck<'a>> = all.into_values().collect();
@@ -127,16 +124,11 @@ impl<'a> ObservedCheck<'a> {
         }
     }
 
-    /// Finds the tracked files among those that were read. Both lists are sorted.
+    /// Finds the tracked files among those that were read.
     fn find_tracked(&mut self, tracked: &[RepoPath]) {
-        let mut tracked = tracked.iter().peekable();
         let read = self.files.iter().filter(|(_, used)| used.read);
-        for (path, _) in read {
-            while tracked.next_if(|next| *next < *path).is_some() {}
-            if tracked.peek() == Some(path) {
-                self.tracked.push(path);
-            }
-        }
+        let read = read.map(|(path, _)| *path);
+        self.tracked = read.filter(|path| tracked.binary_search(path).is_ok()).collect();
     }
 
     /// The folders of the repository that it listed.

@@ -168,14 +168,13 @@ impl Order {
             .collect();
         let all = predecessors(plan);
         for (position, step) in plan.steps.iter().enumerate() {
-            let Some(check) = check_of.get(step.id.as_str()) else {
-                continue;
-            };
-            self.position.entry(*check).or_insert(position);
-            self.tiers.entry(*check).or_insert(step.tier);
-            let before = all.get(step.id.as_str()).into_iter().flatten();
-            let before = before.filter_map(|id| check_of.get(id));
-            self.before.entry(*check).or_default().extend(before);
+            if let Some(check) = check_of.get(step.id.as_str()) {
+                self.position.entry(*check).or_insert(position);
+                self.tiers.entry(*check).or_insert(step.tier);
+                let before = all.get(step.id.as_str()).into_iter().flatten();
+                let before = before.filter_map(|id| check_of.get(id));
+                self.before.entry(*check).or_default().extend(before);
+            }
         }
     }
 

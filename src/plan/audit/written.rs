@@ -26,7 +26,7 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
         .collect();
     let globs = cover(&files, &tracked, context.tracked(), &BTreeSet::new());
     let did: Deeds<'_> = seen.deeds(&files);
-    let amendment = (!globs.is_empty()).then(|| Amendment::Writes {
+    let amendment = (!globs.is_empty()).then(|| Amendment::MayChange {
         check: seen.check,
         globs: globs.clone(),
     });

@@ -1,13 +1,20 @@
 //! Tests of the audit: each finding, and what is none.
 
-use super::*;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::source::{Source, Sources};
-use crate::check::observed::{Gap, Peer, Place, Uses};
-use crate::contract::validate::validate;
-use crate::front::lower;
-use crate::plan::compile::{Compiled, compile};
-use crate::plan::request::Selector;
+use std::collections::BTreeMap;
+use vplan::base::diagnostic::Diagnostics;
+use vplan::base::path::RepoPath;
+use vplan::base::source::{Source, Sources};
+use vplan::check::observed::{Gap, Peer, Place, Uses};
+use vplan::contract::validate::validate;
+use vplan::front::lower;
+use vplan::plan::compile::{Compiled, compile};
+use vplan::base::word::Word;
+use vplan::check::observed::Observed;
+use vplan::contract::Contract;
+use vplan::plan::Plan;
+use vplan::plan::audit::{Audited, Finding, ObservedRun, Subject, audit};
+use vplan::plan::facts::{Certainty, FactAnswer, Facts};
+use vplan::plan::request::{Request, Selector};
 
 const TRACKED: [&str; 11] = [
     "Cargo.toml",
@@ -44,7 +51,9 @@ fn plan(contract: &Contract, role: &str) -> Plan {
         .map(|check| Selector::Name(check.id.clone()));
     let request = Request {
         names: names.collect(),
-        ..request_for(role, 2)
+        role: Some(role.to_owned()),
+        min_tier: 2,
+        ..Request::default()
     };
     let mut facts = Facts::default();
     for _ in 0..3 {
@@ -52,8 +61,8 @@ fn plan(contract: &Contract, role: &str) -> Plan {
             Compiled::Plan(plan) => return *plan,
             Compiled::Needs(questions) => {
                 for question in questions {
-                    let unknown = crate::plan::facts::Certainty::Unknown;
-                    facts.add(question, crate::plan::facts::FactAnswer::Word(unknown));
+                    let unknown = Certainty::Unknown;
+                    facts.add(question, FactAnswer::Word(unknown));
                 }
             }
         }
