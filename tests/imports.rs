@@ -25,6 +25,7 @@ fn load_with(project: &Project, pins: &mut dyn Pins) -> Loaded {
         revision: None,
         base: None,
         max_file: 1 << 20,
+        text: None,
         folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
     };
     load::load(&site, &wanted, pins).unwrap()
@@ -1065,6 +1066,7 @@ fn files_of_another_repository() {
             revision: None,
             base: None,
             max_file,
+            text: None,
             folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
         };
         let loaded = load::load(&site, &wanted, &mut These(vec![("d/main.vplan", large)])).unwrap();

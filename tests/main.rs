@@ -12,6 +12,7 @@
 )]
 
 mod audit;
+mod audit_command;
 mod baseline;
 mod changes;
 mod check;

@@ -172,6 +172,7 @@ fn todays_plans_in_version_1_have_the_digests_of_then() {
         revision: None,
         base: None,
         max_file: 1 << 20,
+        text: None,
         folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
     };
     let contract = load::load(&site, &wanted, &mut NothingPinned)

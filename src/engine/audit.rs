@@ -14,14 +14,16 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::check::observed::Observed;
 use crate::contract::Contract;
-use crate::effect::git::environment;
+use crate::effect::git::{Git, environment};
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::files::rewrite::Editable;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::load::{LoadError, Loaded, Site};
+use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
+use crate::plan::diff::Class;
+use crate::plan::diff::contracts::{Side, compare};
 use crate::plan::facts::Facts;
 use crate::plan::request::Selector;
 use crate::plan::{Note, Plan};
@@ -79,6 +81,7 @@ impl Engine<'_> {
         caller: Caller<'_>,
     ) -> Result<AuditedContract, Failure> {
         let site = self.locate()?;
+        usable_git(&site)?;
         let loaded = self.load_contract(&site)?;
         let Some(contract) = &loaded.contract else {
             return Err(invalid(loaded));
@@ -149,11 +152,7 @@ impl Engine<'_> {
         contract: &Contract,
         recorded: &[Recorded],
     ) -> Result<Audited, Failure> {
-        let git = site.usable_git();
-        let Some(git) = git else {
-            let message = "an audit asks git which files it tracks, and there is none";
-            return Err(Failure::new(Exit::Setup, "vplan::audit::no_git", message));
-        };
+        let git = usable_git(site)?;
         let unknown = |error| load_failed(LoadError::Git(error));
         let tracked = git.tracked().map_err(unknown)?;
         let ignored = git.ignored().map_err(unknown)?;
@@ -215,12 +214,54 @@ impl Engine<'_> {
         if new.as_bytes() == file.bytes() {
             return Ok(None);
         }
+        self.is_as_strong(found, contract, &new)
+            .map_err(|failure| cannot(failure.message))?;
         Ok(Some(Mended {
             old: text.to_owned(),
             name,
             new,
             file,
         }))
+    }
+}
+
+impl Engine<'_> {
+    /// Makes sure that a mended contract is valid, and asks for no less than the one before.
+    fn is_as_strong(
+        &self,
+        found: &AuditedContract,
+        before: &Contract,
+        text: &str,
+    ) -> Result<(), Failure> {
+        let wanted = ContractRequest {
+            text: Some(text),
+            ..self.contract_request(None, None)
+        };
+        let loaded = self.load(&found.site, &wanted)?.map_err(load_failed)?;
+        let Some(contract) = &loaded.contract else {
+            return Err(invalid(loaded));
+        };
+        let older = Side {
+            contract: before,
+            sources: &found.loaded.sources,
+        };
+        let newer = Side {
+            contract,
+            sources: &loaded.sources,
+        };
+        let mut differences = compare(&older, &newer, &[]).differences.into_iter();
+        let less = differences.find(|one| matches!(one.class, Class::Weakens | Class::Undecided));
+        match less {
+            Some(less) => {
+                let message = format!("`{}`: {}", less.subject, less.what);
+                Err(Failure::new(
+                    Exit::Contract,
+                    "vplan::audit::write",
+                    message,
+                ))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -247,6 +288,13 @@ impl Mended {
             Failure::new(Exit::Contract, "vplan::audit::write", message)
         })
     }
+}
+
+/// Returns git, which knows the tracked files and those that it ignores.
+fn usable_git(site: &Site) -> Result<&Git, Failure> {
+    let message = "an audit asks git which files it tracks, and this is no repository of git";
+    let missing = || Failure::new(Exit::Setup, "vplan::audit::no_git", message);
+    site.usable_git().ok_or_else(missing)
 }
 
 /// Returns the verification that observes the checks that are asked for.

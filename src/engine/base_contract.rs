@@ -367,6 +367,7 @@ impl Comparison<'_> {
             revision: Some(&revision),
             base,
             max_file,
+            text: None,
             folders: FoldersOf::WorkTree,
         };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));

@@ -108,6 +108,7 @@ impl Engine<'_> {
             revision: None,
             base: None,
             max_file: self.max_file,
+            text: None,
             folders: FoldersOf::And(Beside {
                 invented,
                 ..Beside::default()
@@ -144,6 +145,7 @@ impl Engine<'_> {
         notes.for_each(|note| self.observer.note(note));
         let commit = base.commit.to_string();
         let older = ContractRequest {
+            text: None,
             folders: FoldersOf::And(Beside {
                 tree: Some(&base.commit),
                 invented,
@@ -152,6 +154,7 @@ impl Engine<'_> {
             ..self.contract_request(Some(&commit), Some(&base.commit))
         };
         let newer = ContractRequest {
+            text: None,
             folders: FoldersOf::And(Beside {
                 invented,
                 ..Beside::default()

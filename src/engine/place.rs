@@ -188,6 +188,7 @@ impl<'e> Engine<'e> {
             revision,
             base,
             max_file: self.max_file,
+            text: None,
             folders: FoldersOf::WorkTree,
         }
     }

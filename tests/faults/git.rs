@@ -245,6 +245,7 @@ fn nothing_that_the_configuration_names_runs() {
             revision,
             base: None,
             max_file: 1 << 20,
+            text: None,
             folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
         };
         let _ = load(&site, &wanted, &mut vplan::effect::git::pins::NothingPinned);

@@ -190,6 +190,7 @@ fn contract(files: &[(&str, String)]) -> Contract {
         revision: None,
         base: None,
         max_file: 1 << 20,
+        text: None,
         folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
     };
     let loaded = load::load(&site, &wanted, &mut NothingPinned).unwrap();

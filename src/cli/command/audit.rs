@@ -107,19 +107,31 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
             finding.severity = Severity::Error;
         }
     }
-    let mended = engine.mend(&found)?;
-    if args.write
-        && let Some(mended) = &mended
-    {
-        mended.write()?;
-    }
+    let mended = engine.mend(&found).and_then(|mended| {
+        if let (true, Some(mended)) = (args.write, &mended) {
+            mended.write()?;
+        }
+        Ok(mended)
+    });
+    // What was found is shown in any case.
+    let (mended, unmended) = match mended {
+        Ok(mended) => (mended, None),
+        Err(why) => (None, Some(why)),
+    };
     let exit = exit(&found);
     match format {
         Format::Json => terminal.print_json(&document(&found, mended.as_ref(), args.write, exit)),
         Format::Sarif => terminal.print_json(&sarif::log(&found.audited, exit)),
         _ => text::print(&found, mended.as_ref(), args.write, terminal),
     }
-    Ok(exit.code())
+    match unmended {
+        Some(why) if args.write => Err(why),
+        Some(why) => {
+            terminal.note(&format!("  ! {}\n", why.message));
+            Ok(exit.code())
+        }
+        None => Ok(exit.code()),
+    }
 }
 
 impl Audit {

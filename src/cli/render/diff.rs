@@ -7,9 +7,10 @@ use similar::{ChangeTag, TextDiff};
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
-/// A unified diff of two texts that differ, made safe to show; empty for equal ones.
+/// A unified diff of two texts that differ, made safe to show; empty for equal ones. `became`: what the
+/// newer one is, in a word.
 #[must_use]
-pub fn unified(name: &str, old: &str, new: &str, color: bool) -> String {
+pub fn unified(name: &str, old: &str, (new, became): (&str, &str), color: bool) -> String {
     let diff = TextDiff::from_lines(old, new);
     let shown = visible(name.as_bytes());
     let mut out = String::new();
@@ -18,7 +19,7 @@ pub fn unified(name: &str, old: &str, new: &str, color: bool) -> String {
             out.push_str(&paint(
                 color,
                 Tone::Strong,
-                &format!("--- {shown}\n+++ {shown} (formatted)"),
+                &format!("--- {shown}\n+++ {shown} ({became})"),
             ));
             out.push('\n');
         }
@@ -72,15 +73,15 @@ mod tests {
         let old = "a\n\tb\r\nc\nd\ne\nf\ng\nh\ni\nj\n\u{1b}[2J";
         let new = "a\n  b\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
         assert_eq!(
-            unified("x", old, new, false),
+            unified("x", old, (new, "formatted"), false),
             "--- x\n+++ x (formatted)\n@@ -1,5 +1,5 @@\n a\n-\tb\\r\n+  b\n c\n d\n e\n@@ -8,4 +8,4 @@\n h\n i\n j\n\
              -\\u{1b}[2J\n\\ no newline at end of file\n+k\n"
         );
-        assert_eq!(unified("x", new, new, false), "");
+        assert_eq!(unified("x", new, (new, "formatted"), false), "");
         assert_eq!(
-            unified("x", "", "a\n", false),
+            unified("x", "", ("a\n", "formatted"), false),
             "--- x\n+++ x (formatted)\n@@ -0,0 +1 @@\n+a\n"
         );
-        assert!(unified("x", "a\n", "b\n", true).contains("\u{1b}[31m-a\u{1b}[0m\n"));
+        assert!(unified("x", "a\n", ("b\n", "formatted"), true).contains("\u{1b}[31m-a\u{1b}[0m\n"));
     }
 }

@@ -239,6 +239,8 @@ pub struct ContractRequest<'a> {
     pub base: Option<&'a Oid>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
+    /// The text of the work tree's contract, where it is not yet what the file holds.
+    pub text: Option<&'a str>,
     /// Where the folders are looked for that `each` blocks ask for.
     pub folders: FoldersOf<'a>,
 }
@@ -263,7 +265,10 @@ pub fn load(
             let (text, commit) = read_revision(site, &path, revision, wanted.max_file)?;
             (text, Some(commit))
         }
-        None => (read_work_tree(site, &path, wanted)?, None),
+        None => match wanted.text {
+            Some(text) => (Some(text.as_bytes().to_vec()), None),
+            None => (read_work_tree(site, &path, wanted)?, None),
+        },
     };
     let Some(text) = text else {
         sources.add(Source::new(path.to_string(), ""));
@@ -506,6 +511,7 @@ mod tests {
             revision: None,
             base: None,
             max_file: 100,
+            text: None,
             folders: FoldersOf::WorkTree,
         }
     }

@@ -4,8 +4,9 @@ use super::{Context, Deeds, Incomplete, Subject, declared};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::observed::{Gap, Observed, Peer, Place, Uses};
-use crate::contract::{CheckIndex, Contract};
+use crate::contract::{Check, CheckIndex, Contract};
 use crate::plan::Step;
+use crate::plan::compile::has_changed;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was seen of a check.
@@ -72,7 +73,8 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
         for (index, step, own) in known {
             let seen = all.entry(index);
             let seen = seen.or_insert_with(|| ObservedCheck::new(index, own));
-            if let Some(observed) = run.steps.get(&step.id) {
+            let is_same = is_same_work(&subject.contract.checks[index], step, &seen.step);
+            if let Some(observed) = run.steps.get(&step.id).filter(|_| is_same) {
                 seen.add(observed, run.tree);
                 seen.roles.insert(&run.plan.request.role);
             }
@@ -82,6 +84,12 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
     all.iter_mut()
         .for_each(|seen| seen.find_tracked(subject.tracked));
     all
+}
+
+/// Whether a recorded step did the work of a check as it is in the contract now. Which words are
+/// files of `{changed}` a plan does not say.
+fn is_same_work(check: &Check, step: &Step, own: &Step) -> bool {
+    step.dir == own.dir && (has_changed(check) || step.argv == own.argv)
 }
 
 impl<'a> ObservedCheck<'a> {

@@ -195,6 +195,7 @@ const READERS: &[(&str, Reader)] = &[
             revision: None,
             base: None,
             max_file: 1 << 16,
+            text: None,
             folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
         };
         let Ok(loaded) = load(&site, &wanted, &mut NothingPinned) else {

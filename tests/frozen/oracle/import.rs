@@ -56,6 +56,7 @@ pub fn import(bytes: &[u8]) {
                 revision: None,
                 base: None,
                 max_file: 1 << 16,
+                text: None,
                 folders: vplan::effect::repo::folders::FoldersOf::WorkTree,
             };
             load::load(&site, &wanted, &mut NothingPinned).unwrap()

@@ -47,7 +47,7 @@ pub(super) fn diff(item: &Text, color: bool) -> String {
     unified(
         &item.name,
         &old,
-        item.new.as_deref().unwrap_or_default(),
+        (item.new.as_deref().unwrap_or_default(), "formatted"),
         color,
     )
 }
