@@ -77,7 +77,10 @@ fn what_is_missing_is_found_and_written() {
             "ignored_input list out/**",
         ])
     );
-    assert_eq!((found["exitCode"].as_u64(), &found["written"]), (Some(40), &false.into()));
+    assert_eq!(
+        (found["exitCode"].as_u64(), &found["written"]),
+        (Some(40), &false.into())
+    );
     assert_eq!(project.read("contracts/verify.vplan"), CONTRACT);
 
     // For people: the file, the number, the program, the line that mends it, and the difference.
@@ -90,13 +93,22 @@ fn what_is_missing_is_found_and_written() {
         .says("`vplan audit --write` writes this")
         .never_says("data/unread.txt");
 
-    project.run(&["audit", "--write"]).exits(40).says("was written");
+    project
+        .run(&["audit", "--write"])
+        .exits(40)
+        .says("was written");
     let text = project.read("contracts/verify.vplan");
     assert_eq!(
         text,
         CONTRACT
-            .replace("Any \"src/**\" {", "Any \"src/**\" \"data/b.txt\" \"tests/unit.sh\" {")
-            .replace("tests/unit.sh\"\n  }", "tests/unit.sh\" \"data/b.txt\"\n  }")
+            .replace(
+                "Any \"src/**\" {",
+                "Any \"src/**\" \"data/b.txt\" \"tests/unit.sh\" {"
+            )
+            .replace(
+                "tests/unit.sh\"\n  }",
+                "tests/unit.sh\" \"data/b.txt\"\n  }"
+            )
             .replace(
                 "check list: cat out/made.txt",
                 "check list {\n  run cat out/made.txt\n  needs make\n}"
@@ -122,7 +134,11 @@ fn a_kind_that_is_denied_is_an_error() {
     let denied = audited(&project, &["--deny", "ignored_input"], 40);
     assert_eq!(errors(&denied), 1, "{denied}");
     // Others are no errors by that.
-    audited(&project, &["--deny", "outside", "--deny", "idle_condition"], 0);
+    audited(
+        &project,
+        &["--deny", "outside", "--deny", "idle_condition"],
+        0,
+    );
     project
         .run(&["audit", "--deny", "everything"])
         .exits(2)
@@ -140,10 +156,7 @@ fn checks_are_audited_by_name_with_what_they_need() {
             "undeclared_input unit data/b.txt",
         ])
     );
-    project
-        .run(&["audit", "unti"])
-        .exits(2)
-        .warns("unit");
+    project.run(&["audit", "unti"]).exits(2).warns("unit");
 }
 
 #[test]
@@ -186,7 +199,12 @@ fn a_run_tells_what_it_saw_and_ends_as_it_would() {
     let report = ran.exits(0).json();
     let notes = report["notes"].as_array().unwrap().iter();
     let notes: Vec<(&str, &str)> = notes
-        .map(|note| (note["kind"].as_str().unwrap(), note["message"].as_str().unwrap()))
+        .map(|note| {
+            (
+                note["kind"].as_str().unwrap(),
+                note["message"].as_str().unwrap(),
+            )
+        })
         .collect();
     let of = |kind: &str| notes.iter().find(|note| note.0 == kind).map(|note| note.1);
     assert!(
@@ -199,9 +217,15 @@ fn a_run_tells_what_it_saw_and_ends_as_it_would() {
     let again = project.run(&["run", "--all", "--observe", "--format", "json"]);
     let again = again.exits(0).json();
     let statuses = again["steps"].as_array().unwrap().iter();
-    assert!(statuses.clone().all(|step| step["status"] == "passed"), "{again}");
+    assert!(
+        statuses.clone().all(|step| step["status"] == "passed"),
+        "{again}"
+    );
     // Without it nothing is said.
-    let plain = project.run(&["run", "--all", "--format", "json"]).exits(0).json();
+    let plain = project
+        .run(&["run", "--all", "--format", "json"])
+        .exits(0)
+        .json();
     let notes = plain["notes"].as_array();
     assert!(
         notes.is_none_or(|notes| notes.iter().all(|note| note["kind"] != "blind_spot")),
@@ -212,7 +236,10 @@ fn a_run_tells_what_it_saw_and_ends_as_it_would() {
 #[test]
 fn the_findings_are_sarif() {
     let project = project();
-    let log = project.run(&["audit", "--format", "sarif"]).exits(40).json();
+    let log = project
+        .run(&["audit", "--format", "sarif"])
+        .exits(40)
+        .json();
     is_sarif(&log).unwrap();
     let results = log["runs"][0]["results"].as_array().unwrap();
     assert_eq!(results.len(), 4, "{log}");
@@ -231,7 +258,9 @@ fn the_findings_are_sarif() {
 /// Runs a Python program as the one check.
 fn python(program: &str) -> Project {
     let project = Project::contract("vplan 1\ncheck one: python3 -I one.py\n");
-    project.write(".gitignore", ".vplan/\n").write("one.py", program);
+    project
+        .write(".gitignore", ".vplan/\n")
+        .write("one.py", program);
     project.commit("begin");
     project
 }
@@ -294,7 +323,10 @@ fn an_audit_within_an_audit_says_that_it_saw_nothing() {
     outer.commit("begin");
     // The outer one sees what the inner one does.
     let document = outer.run(&["audit", "--format", "json"]).json();
-    assert!(document["findings"].to_string().contains("outside"), "{document}");
+    assert!(
+        document["findings"].to_string().contains("outside"),
+        "{document}"
+    );
     let log = outer.run(&["log", "outer"]).out();
     assert!(log.contains("it cannot be observed here"), "{log}");
 }
@@ -310,7 +342,10 @@ fn wrong_use_is_told() {
     invalid.run(&["audit"]).exits(3).warns("verify.vplan");
     invalid.run(&["audit", "--from-records"]).exits(3);
     let project = project();
-    project.run(&["audit", "--jobs", "0"]).exits(2).warns("--jobs");
+    project
+        .run(&["audit", "--jobs", "0"])
+        .exits(2)
+        .warns("--jobs");
     project
         .run(&["audit", "--role", "nosuchrole"])
         .exits(2)
@@ -346,8 +381,50 @@ fn a_check_that_fails_is_audited_too() {
     let project = Project::contract(
         "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: sh -c 'cat data/b.txt; exit 3'\n}\n",
     );
-    project.write(".gitignore", ".vplan/\n").write("data/b.txt", "b\n");
+    project
+        .write(".gitignore", ".vplan/\n")
+        .write("data/b.txt", "b\n");
     project.commit("begin");
     let found = audited(&project, &[], 40);
     assert_eq!(findings(&found), lines(&["blind_spot unit data/b.txt"]));
+}
+
+#[test]
+fn the_page_of_an_observed_run_shows_what_was_read() {
+    let project = project();
+    project.run(&["run", "--all", "--observe"]).exits(0);
+    let page = project.run(&["report", "--html", "-"]).exits(0).out();
+    let part = |from: &str, to: &str| {
+        let from = page.find(from).unwrap_or_else(|| panic!("{from}: {page}"));
+        let rest = &page[from..];
+        rest[..rest.find(to).unwrap()].to_owned()
+    };
+    let matrix = part("<h2>what the checks read</h2>", "</section>");
+    for folder in [".", "data", "src", "tests"] {
+        assert!(
+            matrix.contains(&format!("<th scope=\"col\"><code>{folder}</code></th>")),
+            "{matrix}"
+        );
+    }
+    let unit = part("<th scope=\"row\">unit</th>", "</tr>");
+    assert!(
+        unit.contains("title=\"1 file read; not selected: data/b.txt\">1 ✗1</td>"),
+        "{unit}"
+    );
+    assert!(
+        unit.contains(
+            "selected by inputs &quot;src/**&quot;, whenChangedAny &quot;src/**&quot;\">1</td>"
+        ),
+        "{unit}"
+    );
+    // Of a run that was not observed, or under another contract, nothing is shown.
+    project.write(
+        "contracts/verify.vplan",
+        format!("{CONTRACT}check more: true\n"),
+    );
+    let page = project.run(&["report", "--html", "-"]).exits(0).out();
+    assert!(!page.contains("what the checks read"), "{page}");
+    project.run(&["run", "--all"]).exits(0);
+    let page = project.run(&["report", "--html", "-"]).exits(0).out();
+    assert!(!page.contains("what the checks read"), "{page}");
 }

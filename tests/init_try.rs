@@ -153,3 +153,87 @@ fn where_nothing_can_be_tried() {
         .exits(2)
         .warns("--try");
 }
+
+#[test]
+fn what_a_check_reads_in_the_trial_is_proposed() {
+    let project = Project::git_empty();
+    project
+        .write(
+            ".github/workflows/ci.yml",
+            workflow(&["python3 -I tools/look.py", "python3 -I tools/ignored.py"]),
+        )
+        .write(".gitignore", "*.secret\n")
+        .write("tools/look.py", "open('data/a/b.json').read()\n")
+        .write(
+            "tools/ignored.py",
+            "open('tools/look.py').read(); open('/etc/passwd').read()\n",
+        )
+        .write("data/a/b.json", "1\n")
+        .write("docs/unread.md", "2\n");
+    project.commit("begin");
+    project.run(&["init", "--try"]).exits(0);
+    let text = project.read("contracts/verify.vplan");
+    assert!(
+        text.contains("  inputs \"data/**\" \"tools/**\"\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("around what it read when it was tried"),
+        "{text}"
+    );
+    assert!(!text.contains("docs"), "{text}");
+    project.run(&["check"]).exits(0);
+    project.run(&["fmt", "--check"]).exits(0);
+    project.commit("contract");
+    project.run(&["run", "--all"]).exits(0);
+    // Nothing that it depends on changed, and then something did.
+    project.write("docs/unread.md", "3\n");
+    let reused = project
+        .run(&["run", "--all", "--format", "json"])
+        .exits(0)
+        .json();
+    let status = |report: &serde_json::Value, id: &str| {
+        let steps = report["steps"].as_array().unwrap().iter();
+        let step = steps.clone().find(|step| step["id"] == id).unwrap();
+        step["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(&reused, "look"), "cached", "{reused}");
+    project.write("data/a/b.json", "4\n");
+    let run = project
+        .run(&["run", "--all", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(status(&run, "look"), "passed", "{run}");
+}
+
+#[test]
+fn a_check_that_reads_what_git_ignores_gets_no_inputs() {
+    let project = Project::git_empty();
+    project
+        .write(
+            ".github/workflows/ci.yml",
+            workflow(&[
+                "python3 -I make.py",
+                "python3 -I look.py",
+                "python3 -I ring.py",
+            ]),
+        )
+        .write(".gitignore", "left.txt\n")
+        .write("make.py", "open('left.txt', 'a').close()\n")
+        .write("look.py", "import time\nopen('.git/HEAD').read()\n")
+        .write(
+            "ring.py",
+            "import socket\ns = socket.socket()\ns.settimeout(1)\n\
+             try: s.connect(('127.0.0.1', 9))\nexcept OSError: pass\n",
+        );
+    project.commit("begin");
+    project.run(&["init", "--try"]).exits(0);
+    let text = project.read("contracts/verify.vplan");
+    let check = |name: &str| {
+        let from = text.find(&format!("check {name}")).unwrap();
+        let rest = &text[from..];
+        rest[..rest.find("\n\n").unwrap_or(rest.len())].to_owned()
+    };
+    assert!(check("look").contains("inputs \"look.py\""), "{text}");
+    assert!(!check("ring").contains("inputs"), "{text}");
+}

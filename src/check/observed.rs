@@ -124,6 +124,14 @@ impl Observed {
         }
     }
 
+    /// Returns what was done in the repository.
+    pub fn in_repository(&self) -> impl Iterator<Item = (&RepoPath, &Uses)> {
+        self.files.iter().filter_map(|(place, uses)| match place {
+            Place::Repository(path) => Some((path, uses)),
+            Place::Elsewhere(_) => None,
+        })
+    }
+
     /// Adds what another try of the same step was seen to do.
     pub fn add(&mut self, other: Self) {
         for (place, uses) in other.files {

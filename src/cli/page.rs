@@ -7,6 +7,7 @@ use crate::effect::os::files::read_start;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
 use crate::plan::Plan;
+use crate::plan::audit::matrix::Matrix;
 use crate::run::journal::{JournalEntry, lines};
 use crate::run::past::Summary;
 use crate::run::report::Report;
@@ -18,7 +19,7 @@ use std::path::Path;
 const LOOKED_AT: usize = 200;
 
 /// Writes the page of a run to a file; `-` is for the caller to print. Gives the page. `root`: the
-/// repository, whose folder gives the project its name.
+/// repository, whose folder gives the project its name. `matrix`: what its steps were seen to read.
 ///
 /// # Errors
 /// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be
@@ -26,6 +27,7 @@ const LOOKED_AT: usize = 200;
 pub fn write(
     (root, history): (&Path, &History),
     id: &str,
+    matrix: Matrix,
     to: &Path,
     force: bool,
 ) -> Result<String, Failure> {
@@ -48,6 +50,7 @@ pub fn write(
     let name = root.file_name().unwrap_or_default();
     let record = Record {
         project: name.to_string_lossy().into_owned(),
+        matrix,
         runs: trend(history, id, &plan),
         ..record(history, id, &report)
     };

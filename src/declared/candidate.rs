@@ -1,9 +1,10 @@
 //! A command that the repository declares, on its way from its source to the contract or to the
 //! account of what was left out.
 
+use crate::base::glob::escape;
 use crate::base::index::bug;
 use crate::base::path::RepoPath;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A place where a command is declared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +96,8 @@ pub struct Candidate {
     pub timeout: Option<u32>,
     /// Globs of files that it makes and git ignores.
     pub produces: Vec<String>,
+    /// The tracked files that a trial saw it read; empty where not all that decides it was seen.
+    pub read: BTreeSet<RepoPath>,
     /// Globs of files that it may not change: a generator whose result CI compares with git.
     pub unchanged: Vec<String>,
     /// What the source calls it.
@@ -127,12 +130,28 @@ impl Candidate {
             tier: 0,
             timeout: None,
             produces: Vec::new(),
+            read: BTreeSet::new(),
             unchanged: Vec::new(),
             name: None,
             notes: Vec::new(),
             unseen: Vec::new(),
             state: State::Open,
         }
+    }
+
+    /// Returns globs for what a trial saw it read: the folders at the root, and the files there. Wider
+    /// than what was read, because one run is one path through the code.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<String> {
+        let glob = |path: &RepoPath| {
+            let mut around = path.ancestors().into_iter();
+            let first = around.next()?;
+            let rest = around.next().map_or("", |_| "/**");
+            let first = std::str::from_utf8(first.as_bytes()).ok()?;
+            Some(format!("{}{rest}", escape(first)))
+        };
+        let globs: BTreeSet<String> = self.read.iter().filter_map(glob).collect();
+        globs.into_iter().collect()
     }
 
     /// The command as one line for people.

@@ -180,8 +180,44 @@ pub fn derive(tree: &Tree, found: &Declarations) -> BTreeMap<usize, Condition> {
         .iter()
         .enumerate()
         .filter(|(_, candidate)| candidate.state == State::Open)
-        .map(|(index, candidate)| (index, of(tree, candidate, &mut prose)))
+        .map(|(index, candidate)| {
+            let condition = of(tree, candidate, &mut prose);
+            (index, with_read(condition, candidate))
+        })
         .collect()
+}
+
+/// Adds what a trial saw a check read to its condition.
+fn with_read(condition: Condition, candidate: &Candidate) -> Condition {
+    let Condition::Changed(mut globs, why) = condition else {
+        return condition;
+    };
+    let parse = |text: &str| Glob::parse(text).ok();
+    let (not, selecting): (Vec<&String>, Vec<&String>) =
+        globs.iter().partition(|glob| glob.starts_with('!'));
+    let selecting: Vec<Glob> = selecting.iter().filter_map(|glob| parse(glob)).collect();
+    let not: Vec<Glob> = not
+        .iter()
+        .filter_map(|glob| parse(glob.get(1..)?))
+        .collect();
+    let is_lacking = |path: &&RepoPath| {
+        !selecting.iter().any(|glob| glob.matches(path))
+            || not.iter().any(|glob| glob.matches(path))
+    };
+    let lacking: Vec<&RepoPath> = candidate.read.iter().filter(is_lacking).collect();
+    if lacking
+        .iter()
+        .any(|path| not.iter().any(|glob| glob.matches(path)))
+    {
+        // An exclusion is of no use where what it excludes is read.
+        globs.retain(|glob| !glob.starts_with('!'));
+    }
+    let more = lacking.iter().filter_map(|path| {
+        let text = std::str::from_utf8(path.as_bytes()).ok()?;
+        Some(escape(text))
+    });
+    globs.extend(more);
+    Condition::Changed(globs, why)
 }
 
 /// The exclusions for prose, by folder.

@@ -383,6 +383,8 @@ fn text_of_one(
         .collect();
     settings.extend((!needs.is_empty()).then(|| format!("needs {}", needs.join(" "))));
     settings.extend((!produces.is_empty()).then(|| format!("produces {}", list(&produces))));
+    let inputs = one.inputs();
+    settings.extend((!inputs.is_empty()).then(|| format!("inputs {}", list(&inputs))));
     settings
         .extend((!one.tool_path.is_empty()).then(|| format!("tool-path {}", list(&one.tool_path))));
     settings.extend((!unchanged.is_empty()).then(|| format!("unchanged {}", list(&unchanged))));

@@ -21,6 +21,7 @@ use crate::effect::os::process::program::Root;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
+use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
 use crate::plan::diff::Class;
 use crate::plan::diff::contracts::{Side, compare};
@@ -96,7 +97,7 @@ impl Engine<'_> {
             Some(verified) => vec![recorded(&history, &verified.report.run_id)?],
             None => all_recorded(&history, &loaded.path.to_string())?,
         };
-        let audited = self.hold(&site, contract, &recorded)?;
+        let audited = self.hold(&site, contract, &recorded, audit)?;
         let runs = recorded.into_iter().map(|run| run.id).collect();
         Ok(AuditedContract {
             audited,
@@ -126,7 +127,7 @@ impl Engine<'_> {
         let audited = || {
             let history = History::open(&session.site.home, records).map_err(|e| unreadable(&e))?;
             let run = recorded(&history, &report.run_id)?;
-            self.hold(&session.site, contract, &[run])
+            self.hold(&session.site, contract, &[run], audit)
         };
         match audited() {
             Ok(Audited {
@@ -145,13 +146,35 @@ impl Engine<'_> {
         }
     }
 
+    /// Lays out what the steps of a recorded run read; nothing where none was observed, or the
+    /// contract has changed since.
+    #[must_use]
+    pub fn matrix(&self, site: &Site, history: &History, id: &str) -> Matrix {
+        let found = || {
+            let run = recorded(history, id)
+                .ok()
+                .filter(|run| !run.steps.is_empty())?;
+            let contract = self.load_contract(site).ok()?.contract?;
+            let ran = run.plan.contract.as_ref()?;
+            if ran.digest != contract.digest {
+                return None;
+            }
+            self.hold(site, &contract, &[run], |subject| {
+                matrix(subject, &audit(subject))
+            })
+            .ok()
+        };
+        found().unwrap_or_default()
+    }
+
     /// Holds a contract against runs.
-    fn hold(
+    fn hold<T>(
         &self,
         site: &Site,
         contract: &Contract,
         recorded: &[Recorded],
-    ) -> Result<Audited, Failure> {
+        look: impl FnOnce(&Subject<'_>) -> T,
+    ) -> Result<T, Failure> {
         let git = usable_git(site)?;
         let unknown = |error| load_failed(LoadError::Git(error));
         let tracked = git.tracked().map_err(unknown)?;
@@ -176,7 +199,7 @@ impl Engine<'_> {
                 steps: &run.steps,
             })
             .collect();
-        Ok(audit(&Subject {
+        Ok(look(&Subject {
             contract,
             facts: &Facts::default(),
             tracked: &tracked,
@@ -254,11 +277,7 @@ impl Engine<'_> {
         match less {
             Some(less) => {
                 let message = format!("`{}`: {}", less.subject, less.what);
-                Err(Failure::new(
-                    Exit::Contract,
-                    "vplan::audit::write",
-                    message,
-                ))
+                Err(Failure::new(Exit::Contract, "vplan::audit::write", message))
             }
             None => Ok(()),
         }

@@ -9,8 +9,9 @@ use crate::base::vocabulary::{Exit, FailureCode, Open};
 use crate::base::word::{count, first_of, visible};
 use crate::baseline::Baseline;
 use crate::baseline::{Recording, record};
+use crate::check::observed::Peer;
 use crate::check::outcome::Status;
-use crate::declared::candidate::{Candidate, Reason};
+use crate::declared::candidate::{Candidate, Reason, Work};
 use crate::declared::{proposal, text};
 use crate::effect::os::clock::Clock;
 use crate::effect::os::own_program::run_until;
@@ -21,7 +22,7 @@ use crate::effect::store::history::History;
 use crate::plan::caveat::Code;
 use crate::run::record::StepRecord;
 use crate::run::report::{Report, TREE_CHANGED};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -73,6 +74,7 @@ pub fn attempt(
         Ok(report) => report,
         Err(why) => return Ok(TrialEnd::Untried(why)),
     };
+    let mut read = trial.read(found, &first);
     let writers = trial.writers(found, &first);
     let recording = trial.recorded(&first);
     let mut told = Vec::new();
@@ -87,7 +89,10 @@ pub fn attempt(
                 candidate.leave_out_writer(writer.what.clone());
                 format!("left out: {}", writer.what)
             }
-            (Some(record), None) => outcome(record, candidate, &recording),
+            (Some(record), None) => {
+                candidate.read = read.remove(&check.name).unwrap_or_default();
+                outcome(record, candidate, &recording)
+            }
             (None, None) => "did not run".to_owned(),
         };
         told.push((check.name, what));
@@ -106,7 +111,7 @@ pub fn attempt(
 fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording) -> String {
     let detail = record.detail.clone().unwrap_or_default();
     match record.status {
-        Status::Passed | Status::PassedWithWarnings | Status::Flaky => "passes".to_owned(),
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky => passed(candidate),
         _ if is_missing(record) => {
             let needs = format!("could not be tried: {detail}");
             candidate.notes.push(needs.clone());
@@ -140,6 +145,23 @@ fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording
             format!("did not come to its end, tier {}: {detail}", candidate.tier)
         }
     }
+}
+
+/// Notes what a check that passed was seen to read; says that it passes.
+fn passed(candidate: &mut Candidate) -> String {
+    let has_changed = match &candidate.work {
+        Work::Words(words) => words.iter().any(|word| word == "{changed}"),
+        Work::Shell(_) => false,
+    };
+    // What is given to the check, or compared behind it, depends on more than what it reads.
+    if has_changed || candidate.setup || !candidate.unchanged.is_empty() {
+        candidate.read.clear();
+    }
+    if !candidate.read.is_empty() {
+        let note = "`inputs` are around what it read when it was tried: `vplan audit` tells what is missing";
+        candidate.notes.push(note.to_owned());
+    }
+    "passes".to_owned()
 }
 
 struct Trial<'t> {
@@ -211,6 +233,7 @@ impl Trial<'_> {
             "--min-tier",
             "2",
             "--no-recover",
+            "--observe",
             "--format",
             "json",
             "-q",
@@ -222,12 +245,52 @@ impl Trial<'_> {
         words
     }
 
+    fn history(&self) -> Option<History> {
+        History::open(&self.site.root, Some(&self.folder.join("records"))).ok()
+    }
+
+    /// Returns the tracked files that each check was seen to read, for those that passed and of which
+    /// all that decides was seen: nothing that git does not track but what other checks made and what
+    /// was installed, nothing over a network.
+    fn read(&self, found: &Proposed, report: &Report) -> BTreeMap<String, BTreeSet<RepoPath>> {
+        let ids = report.steps.iter().map(|step| step.id.as_str());
+        let observed = self.history();
+        let observed = observed.map(|history| history.observed(&report.run_id, ids));
+        let observed = observed.unwrap_or_default();
+        let made: BTreeSet<&RepoPath> = observed
+            .values()
+            .flat_map(|one| one.in_repository())
+            .filter(|(_, uses)| uses.written)
+            .map(|(path, _)| path)
+            .collect();
+        let is_free = |path: &RepoPath| {
+            let first = path.segments().next().unwrap_or_default();
+            made.contains(path) || LINKED.iter().any(|name| name.as_bytes() == first)
+        };
+        let passed = report.steps.iter().filter(|step| step.status.is_pass());
+        let read = passed.filter_map(|step| {
+            let seen = observed.get(&step.id)?;
+            let read = seen.in_repository().filter(|(path, uses)| {
+                uses.read && path.segments().all(|segment| segment != b".git")
+            });
+            let read = read.map(|(path, _)| path);
+            let (tracked, other): (Vec<&RepoPath>, Vec<&RepoPath>) =
+                read.partition(|path| found.tree.files.contains(*path));
+            let is_remote = |peer: &Peer| matches!(peer, Peer::Address(_));
+            let is_whole = seen.gaps.is_empty()
+                && !seen.peers.keys().any(is_remote)
+                && other.into_iter().all(is_free);
+            let tracked = tracked.into_iter().cloned().collect();
+            is_whole.then(|| (step.id.clone(), tracked))
+        });
+        read.collect()
+    }
+
     /// What the trial found, as a baseline.
     fn recorded(&self, report: &Report) -> Recording {
-        let history = History::open(&self.site.root, Some(&self.folder.join("records")));
         let id = report.run_id.as_str();
-        let plan = history
-            .ok()
+        let plan = self
+            .history()
             .and_then(|history| history.plan(id).ok().flatten());
         plan.map_or_else(Recording::default, |plan| {
             record(&Baseline::default(), report, &plan, &[], &BTreeSet::new())

@@ -10,6 +10,7 @@ use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::outputs::PAGE;
 use crate::cli::page;
 use crate::cli::terminal::Terminal;
+use crate::effect::repo::load::Site;
 use crate::effect::store::history::History;
 use crate::engine::Failure;
 use clap::Args;
@@ -49,8 +50,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     let (site, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     if let Some(path) = &args.html {
-        let of = (site.root.as_path(), &history);
-        return html(of, &id, (path, args.force), format, terminal);
+        return html(global, &(site, history), &id, (path, args.force), terminal);
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let document = TimelineDocument::of(&history, &id, most);
@@ -64,18 +64,19 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
 
 /// The page for a browser.
 fn html(
-    history: (&Path, &History),
+    global: &Global,
+    (site, history): &(Site, History),
     id: &str,
     (path, force): (&Path, bool),
-    format: Format,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
-    if format == Format::Json {
+    if global.format == Some(Format::Json) {
         let message = "`--html` writes a page, and `--format json` asks for a document";
         return Err(Failure::usage("vplan::usage::html", message).help("leave out one of them"));
     }
     PAGE.check(path, force, "vplan::usage::html")?;
-    let page = page::write(history, id, path, force)?;
+    let matrix = global.engine().matrix(site, history, id);
+    let page = page::write((&site.root, history), id, matrix, path, force)?;
     if path == Path::new("-") {
         terminal.print(&page);
     } else if !terminal.quiet {

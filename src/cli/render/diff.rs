@@ -82,6 +82,8 @@ mod tests {
             unified("x", "", ("a\n", "formatted"), false),
             "--- x\n+++ x (formatted)\n@@ -0,0 +1 @@\n+a\n"
         );
-        assert!(unified("x", "a\n", ("b\n", "formatted"), true).contains("\u{1b}[31m-a\u{1b}[0m\n"));
+        assert!(
+            unified("x", "a\n", ("b\n", "formatted"), true).contains("\u{1b}[31m-a\u{1b}[0m\n")
+        );
     }
 }

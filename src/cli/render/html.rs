@@ -6,6 +6,7 @@
 //! those whose hashes it has, no request and no frame. No attribute holds a style.
 
 mod foreign;
+mod matrix;
 mod trend;
 
 use super::style::{count, duration};
@@ -15,6 +16,7 @@ use crate::base::word::encode_base64;
 use crate::check::Severity;
 use crate::check::outcome::Status;
 use crate::check::reading::{Finding, Level};
+use crate::plan::audit::matrix::Matrix;
 use crate::plan::caveat;
 use crate::plan::explain::sentence;
 use crate::plan::explain::text::{command_line, omission, settings};
@@ -45,6 +47,8 @@ pub const RUNS_SHOWN: usize = 50;
 pub struct Record {
     /// The name of the project: that of the repository's folder. Foreign text.
     pub project: String,
+    /// What observed steps read.
+    pub matrix: Matrix,
     /// The last recorded runs of the same contract, oldest first, at most [`RUNS_SHOWN`].
     pub runs: Vec<Summary>,
     /// The time of the run's start, by the wall clock (RFC 3339).
@@ -105,6 +109,7 @@ pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
     out.push_str(FILTER);
     timeline(&mut out, report, plan, record);
     rewrites(&mut out, report);
+    matrix::section(&mut out, &record.matrix);
     steps(&mut out, report, plan, record);
     left_out(&mut out, report);
     trend::section(&mut out, &record.runs, &report.run_id);

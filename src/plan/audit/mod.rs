@@ -7,6 +7,7 @@ pub mod covering;
 mod idle;
 mod ignored;
 mod inputs;
+pub mod matrix;
 mod observed;
 mod order;
 mod outside;
@@ -179,6 +180,9 @@ pub struct Finding {
     pub severity: Severity,
     /// The place of the check in the contract, or of the condition that is idle.
     pub source: StepSource,
+    /// All that `count` counts.
+    #[serde(skip)]
+    pub all: BTreeSet<String>,
     /// The change of the contract that would mend it.
     #[serde(skip)]
     pub amendment: Option<Amendment>,
@@ -317,6 +321,7 @@ impl<'a> Context<'a> {
             program: busiest(did),
             severity: kind.severity(),
             source: self.source(check),
+            all: did.keys().cloned().collect(),
             amendment: None,
         }
     }

@@ -70,12 +70,7 @@ fn lines(finding: &Finding) -> String {
 
 /// Returns the change of the contract.
 pub(super) fn diff(mended: &Mended, color: bool) -> String {
-    unified(
-        &mended.name,
-        &mended.old,
-        (&mended.new, "mended"),
-        color,
-    )
+    unified(&mended.name, &mended.old, (&mended.new, "mended"), color)
 }
 
 fn summary(found: &AuditedContract, is_mended: bool, written: bool) -> String {

@@ -1,0 +1,135 @@
+//! Lays out by folder what checks read, what the contract selects of it, and where it does not.
+
+use super::amendment::inputs;
+use super::observed::{ObservedCheck, gather};
+use super::{Audited, FindingKind, Subject};
+use crate::base::glob::{Item, Selection};
+use crate::base::path::RepoPath;
+use crate::contract::{Check, Contract};
+use crate::plan::select::{item_text, narrowing};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most folders that are told apart; deeper ones count as the one around them.
+const MOST_FOLDERS: usize = 20;
+/// The most segments of a folder's name.
+const DEEPEST: usize = 4;
+
+/// What observed checks read, by folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matrix {
+    /// The folders, sorted; `.` is the root.
+    pub folders: Vec<RepoPath>,
+    /// The checks, in the contract's order.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// What a check read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatrixRow {
+    /// The check.
+    pub check: String,
+    /// Each folder in which it read something.
+    pub cells: BTreeMap<RepoPath, Cell>,
+}
+
+/// What a check read in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// The number of tracked files that it read.
+    pub read: usize,
+    /// The globs of the contract that select some of them, behind the word of their setting.
+    pub selected_by: BTreeSet<String>,
+    /// The files that it depends on and that its conditions or its `inputs` do not select.
+    pub holes: BTreeSet<RepoPath>,
+}
+
+/// Lays out what was found in the runs of a subject.
+#[must_use]
+pub fn matrix(subject: &Subject<'_>, audited: &Audited) -> Matrix {
+    let seen = gather(subject);
+    let holes: Vec<BTreeSet<RepoPath>> = seen
+        .iter()
+        .map(|one| holes(audited, &subject.contract.checks[one.check].id))
+        .collect();
+    let files = seen.iter().flat_map(|one| one.tracked.iter().copied());
+    let files: Vec<&RepoPath> = files.chain(holes.iter().flatten()).collect();
+    let depths = (1..=DEEPEST).rev();
+    let folders_at =
+        |depth| -> BTreeSet<RepoPath> { files.iter().map(|path| folder(path, depth)).collect() };
+    let few = |depth: &usize| folders_at(*depth).len() <= MOST_FOLDERS;
+    let depth = depths.into_iter().find(few).unwrap_or(1);
+    let rows = seen.iter().zip(&holes);
+    let rows = rows.map(|(one, holes)| row(subject.contract, one, holes, depth));
+    Matrix {
+        rows: rows.filter(|row| !row.cells.is_empty()).collect(),
+        folders: folders_at(depth).into_iter().collect(),
+    }
+}
+
+/// Returns what a check depends on and is not selected.
+fn holes(audited: &Audited, check: &str) -> BTreeSet<RepoPath> {
+    let of_check = audited.findings.iter().filter(|finding| {
+        let is_hole = [FindingKind::BlindSpot, FindingKind::UndeclaredInput];
+        finding.check == check && is_hole.contains(&finding.kind)
+    });
+    let paths = of_check.flat_map(|finding| &finding.all);
+    paths
+        .filter_map(|path| RepoPath::parse(path.as_bytes()).ok())
+        .collect()
+}
+
+fn row(
+    contract: &Contract,
+    seen: &ObservedCheck<'_>,
+    holes: &BTreeSet<RepoPath>,
+    depth: usize,
+) -> MatrixRow {
+    let check = &contract.checks[seen.check];
+    let selecting = selecting(contract, check);
+    let mut cells: BTreeMap<RepoPath, Cell> = BTreeMap::new();
+    for path in &seen.tracked {
+        let cell = cells.entry(folder(path, depth)).or_default();
+        cell.read += 1;
+        let selects = |(_, item): &&(&str, Item)| item.selects(path);
+        let by = selecting.iter().filter(selects);
+        cell.selected_by
+            .extend(by.map(|(word, item)| format!("{word} {}", item_text(item))));
+    }
+    for path in holes {
+        let cell = cells.entry(folder(path, depth)).or_default();
+        cell.holes.insert(path.clone());
+    }
+    MatrixRow {
+        check: check.id.clone(),
+        cells,
+    }
+}
+
+/// Returns what selects files for a check, each behind its word: its conditions and its `inputs`.
+fn selecting<'c>(contract: &'c Contract, check: &Check) -> Vec<(&'c str, Item)> {
+    let places = check.placements.iter();
+    let conditions = places.flat_map(|place| contract.around(place));
+    let conditions = conditions.filter_map(|condition| {
+        Some((
+            condition.test.keyword(),
+            narrowing(&condition.test)?.clone(),
+        ))
+    });
+    let inputs = inputs(check).map(|own| ("inputs", own));
+    let items = |(word, selection): (&'c str, Selection)| {
+        let items = selection.items.into_iter().filter(|item| !item.not);
+        items.map(move |item| (word, item))
+    };
+    conditions.chain(inputs).flat_map(items).collect()
+}
+
+/// Returns the folder of a path, cut off behind so many segments.
+fn folder(path: &RepoPath, depth: usize) -> RepoPath {
+    let folder = path.folder();
+    if folder.is_root() {
+        return folder;
+    }
+    let mut around = folder.ancestors();
+    around.truncate(depth);
+    around.pop().unwrap_or_default()
+}
