@@ -49,7 +49,11 @@ pub fn is_sarif(log: &Value) -> Result<(), String> {
     let rules = driver["rules"].as_array().ok_or("no rules")?;
     let mut ids = std::collections::BTreeSet::new();
     for rule in rules {
-        keys(rule, &["id", "shortDescription"], "a rule")?;
+        keys(
+            rule,
+            &["defaultConfiguration", "id", "shortDescription"],
+            "a rule",
+        )?;
         text(&rule["shortDescription"]["text"], "a description")?;
         ids.insert(text(&rule["id"], "an id")?)
             .then_some(())
