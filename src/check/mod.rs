@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod baseline;
 pub mod commands;
+pub mod confine;
 pub mod decide;
 pub mod definition;
 pub mod difference;

@@ -1,0 +1,181 @@
+//! The levels at which a step is confined, what each guarantees, and which is stronger.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
+/// before.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxLevel {
+    /// Not at all.
+    #[default]
+    None,
+    /// It changes nothing but what it declares, and cannot tamper with vplan.
+    Guard,
+}
+
+impl SandboxLevel {
+    /// All levels, the weakest first.
+    pub const ALL: [SandboxLevel; 2] = [SandboxLevel::None, SandboxLevel::Guard];
+
+    /// Returns its word in a contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            SandboxLevel::None => "none",
+            SandboxLevel::Guard => "guard",
+        }
+    }
+
+    /// Returns what it guarantees, sorted.
+    #[must_use]
+    pub const fn guarantees(self) -> &'static [Guarantee] {
+        match self {
+            SandboxLevel::None => &[],
+            SandboxLevel::Guard => &[
+                Guarantee::NoPrivileges,
+                Guarantee::NoTampering,
+                Guarantee::Writes,
+            ],
+        }
+    }
+}
+
+/// The networks that a step may use. A later one lets it use less.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkUse {
+    /// All.
+    #[default]
+    On,
+    /// None: no socket but those within the machine that have a path or a name.
+    Off,
+}
+
+impl NetworkUse {
+    /// All, the widest first.
+    pub const ALL: [NetworkUse; 2] = [NetworkUse::On, NetworkUse::Off];
+
+    /// Returns its word in a contract.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            NetworkUse::On => "on",
+            NetworkUse::Off => "off",
+        }
+    }
+}
+
+/// Something that the system makes sure of while a step runs.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guarantee {
+    /// It uses no network. By the setting `network`, at every level.
+    NetworkOff,
+    /// It gains no rights by what it executes, and has none over other processes as root.
+    NoPrivileges,
+    /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
+    /// what vplan keeps.
+    NoTampering,
+    /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
+    /// its own temporary folder.
+    Writes,
+}
+
+impl Guarantee {
+    /// All of them, sorted.
+    pub const ALL: [Guarantee; 4] = [
+        Guarantee::NetworkOff,
+        Guarantee::NoPrivileges,
+        Guarantee::NoTampering,
+        Guarantee::Writes,
+    ];
+
+    /// Returns its word in a report.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Guarantee::NetworkOff => "network-off",
+            Guarantee::NoPrivileges => "no-privileges",
+            Guarantee::NoTampering => "no-tampering",
+            Guarantee::Writes => "writes",
+        }
+    }
+}
+
+/// How a step is confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Confinement {
+    /// The level.
+    pub level: SandboxLevel,
+    /// The network that it may use.
+    pub network: NetworkUse,
+}
+
+impl Confinement {
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Returns all that is guaranteed under it, sorted.
+    #[must_use]
+    pub fn guarantees(self) -> Vec<Guarantee> {
+        let network = (self.network == NetworkUse::Off).then_some(Guarantee::NetworkOff);
+        let level = self.level.guarantees().iter().copied();
+        network.into_iter().chain(level).collect()
+    }
+
+    /// Returns the stronger of both in each part.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            level: self.level.max(other.level),
+            network: self.network.max(other.network),
+        }
+    }
+}
+
+/// What a step was asked to be confined to, and what held, in its report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Confined {
+    /// The level that was asked for.
+    pub asked: SandboxLevel,
+    /// The guarantees of it that did not hold, sorted: there are some only with `--sandbox-missing run`.
+    pub missing: Vec<Guarantee>,
+    /// The network that it might use.
+    pub network: NetworkUse,
+    /// The guarantees that held, sorted.
+    pub reached: Vec<Guarantee>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stronger_level_has_all_guarantees_of_a_weaker_one() {
+        for (weaker, stronger) in SandboxLevel::ALL.iter().zip(&SandboxLevel::ALL[1..]) {
+            assert!(weaker < stronger);
+            let of = |level: &SandboxLevel| level.guarantees().to_vec();
+            assert!(of(weaker).iter().all(|one| of(stronger).contains(one)));
+        }
+        for level in SandboxLevel::ALL {
+            for network in NetworkUse::ALL {
+                let one = Confinement { level, network };
+                assert!(one.guarantees().is_sorted());
+                assert_eq!(one.is_none(), one.guarantees().is_empty());
+                assert_eq!(one.and(Confinement::default()), one);
+            }
+        }
+    }
+}
