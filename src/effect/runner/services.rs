@@ -378,6 +378,7 @@ impl<'e> Instance<'e> {
             formats: None,
             limit_ms: NO_LIMIT_MS,
             observe: false,
+            confine: None,
         };
         match Attempt::begin(pool, &what) {
             Ok(attempt) => {
@@ -477,6 +478,7 @@ impl<'e> Instance<'e> {
             formats: None,
             limit_ms: self.service.timeout_ms,
             observe: false,
+            confine: None,
         };
         match Attempt::begin(pool, &what) {
             Ok(attempt) => {

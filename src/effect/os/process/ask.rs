@@ -92,6 +92,7 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
             input: Some(input),
             limit_ms,
             observe: false,
+            confine: None,
         },
     )
     .map_err(|tried| {
@@ -270,6 +271,7 @@ impl Talk {
             Some(SupervisorAnswer::Refused(errno)) => {
                 Err(NoAnswer::NotStarted(explain(errno, &program.path).message))
             }
+            Some(SupervisorAnswer::Unconfined(why)) => Err(NoAnswer::NotStarted(why.to_string())),
             Some(SupervisorAnswer::Frozen) | None => Err(NoAnswer::Failed {
                 how: "killed its supervisor; what it had started was stopped".to_owned(),
                 stderr,
@@ -277,7 +279,9 @@ impl Talk {
         };
         match answer {
             Some(
-                SupervisorAnswer::Ended(End { survivors: 0, .. }) | SupervisorAnswer::Refused(_),
+                SupervisorAnswer::Ended(End { survivors: 0, .. })
+                | SupervisorAnswer::Refused(_)
+                | SupervisorAnswer::Unconfined(_),
             ) => pool.give(supervisor),
             Some(SupervisorAnswer::Ended(_)) => pool.dismiss(supervisor),
             Some(SupervisorAnswer::Frozen) | None => {

@@ -4,6 +4,7 @@
 //! ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output};
+use super::confine::Confine;
 use super::frame::{End, Order, Start, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::mask::Secrets;
@@ -56,6 +57,8 @@ pub struct Try<'a, 'f> {
     pub limit_ms: u64,
     /// Whether it is observed what it does.
     pub observe: bool,
+    /// What it is confined by.
+    pub confine: Option<&'a Confine>,
 }
 
 /// The result of a try.
@@ -259,6 +262,10 @@ impl<'f> Attempt<'f> {
                     Some(program::explain(errno, path.unwrap_or(Path::new("."))));
                 pool.give(self.supervisor);
             }
+            Some(SupervisorAnswer::Unconfined(why)) => {
+                evidence.spawn_error = Some(unconfined(&why.to_string()));
+                pool.give(self.supervisor);
+            }
             Some(SupervisorAnswer::Frozen) | None => {
                 evidence.leaked = pool.bury(self.supervisor);
                 evidence.timed_out = timed_out;
@@ -286,6 +293,15 @@ impl<'f> Attempt<'f> {
             self.read([out, err], buffer);
         }
     }
+}
+
+/// Says that a step was not started because it could not be confined.
+#[must_use]
+pub fn unconfined(why: &str) -> SpawnError {
+    program::refusal(
+        "SANDBOX_FAILED",
+        format!("it could not be confined, so it was not started: {why}"),
+    )
 }
 
 impl AttemptResult {
@@ -320,6 +336,8 @@ pub(super) struct Launch<'a> {
     pub limit_ms: u64,
     /// Whether it is observed.
     pub observe: bool,
+    /// What it is confined by.
+    pub confine: Option<&'a Confine>,
 }
 
 /// A supervisor with its start order sent, and the pipes of the output.
@@ -353,6 +371,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
         env,
         limit_ms,
         observe,
+        confine,
         ..
     } = *what;
     let input = what.input.map(memory).transpose().map_err(|error| {
@@ -382,6 +401,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Attempt
             input,
             limit_ms,
             observe,
+            confine,
         },
     )?;
     let readers = [
@@ -426,6 +446,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
         observe: what
             .observe
             .then(|| what.root.path().as_os_str().as_bytes().to_vec()),
+        confine: what.confine.map_or(0, Confine::bits),
         limit_ms: what.limit_ms,
         grace_ms: GRACE_MS,
         keep_capabilities: pool.keep_capabilities,
@@ -461,6 +482,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
         let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
         fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
         fds.extend(observed.as_ref().map(OwnedFd::as_fd));
+        fds.extend(what.confine.and_then(Confine::rules));
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
             Ok(()) => {
                 return Ok(Launched {

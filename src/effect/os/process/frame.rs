@@ -6,6 +6,7 @@
 //! user out of their memory and descriptors, so that no step knows it; bytes that are no such
 //! answer cost the supervisor its place, and are never the end of a step.
 
+use super::confine::{Stage, Unconfined};
 use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -23,7 +24,7 @@ use std::mem::MaybeUninit;
 pub(super) enum Order {
     /// Start a step. Three descriptors come along: its directory, its standard output, its standard
     /// error; its standard input, when it has one; and a file for what it is seen to do, when it is
-    /// observed.
+    /// observed; the rules under which it runs, when it is confined by some.
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -48,6 +49,8 @@ pub(super) struct Start {
     pub input: bool,
     /// The repository's root, an absolute path without links, when the step is observed.
     pub observe: Option<Vec<u8>>,
+    /// The guarantees that are held to while it runs ([`super::confine::Confine::bits`]).
+    pub confine: u8,
     /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
     /// The time after that until the supervisor ends the tree, in milliseconds.
@@ -80,6 +83,8 @@ pub(super) struct Reply {
 pub(super) enum SupervisorAnswer {
     /// It could not be started: the system's error number.
     Refused(i32),
+    /// It was not started, because it could not be confined.
+    Unconfined(Unconfined),
     /// It has ended and no process of it is left.
     Ended(End),
     /// Its tree is stopped.
@@ -118,6 +123,7 @@ impl Order {
             out.extend(start.grace_ms.to_le_bytes());
             out.extend(start.tracer.to_le_bytes());
             out.extend(start.secret);
+            out.push(start.confine);
             out.push(u8::from(start.observe.is_some()));
             start.observe.iter().for_each(|root| put(&mut out, root));
             put(&mut out, &start.program);
@@ -144,6 +150,9 @@ impl Order {
                     rest.number()?.cast_signed(),
                     rest.take(16)?.try_into().ok()?,
                 );
+                let &[confine] = rest.take(1)? else {
+                    return None;
+                };
                 let observe = match rest.take(1)? {
                     b"\0" => None,
                     _ => Some(rest.word()?),
@@ -163,6 +172,7 @@ impl Order {
                         env,
                         input,
                         observe,
+                        confine,
                         limit_ms,
                         grace_ms,
                         keep_capabilities,
@@ -190,6 +200,10 @@ impl Reply {
                 out.push(b'r');
                 out.extend(errno.to_le_bytes());
             }
+            SupervisorAnswer::Unconfined(Unconfined { stage, error }) => {
+                out.extend([b'u', stage as u8]);
+                out.extend(error.to_le_bytes());
+            }
             SupervisorAnswer::Ended(end) => {
                 out.push(b'e');
                 out.extend(end.status.to_le_bytes());
@@ -207,6 +221,14 @@ impl Reply {
         let (number, secret) = (rest.long()?, rest.take(16)?.try_into().ok()?);
         let answer = match rest.take(1)? {
             b"r" => SupervisorAnswer::Refused(rest.number()?.cast_signed()),
+            b"u" => {
+                let &[stage] = rest.take(1)? else {
+                    return None;
+                };
+                let stage = *Stage::ALL.get(usize::from(stage))?;
+                let error = rest.number()?.cast_signed();
+                SupervisorAnswer::Unconfined(Unconfined { stage, error })
+            }
             b"e" => SupervisorAnswer::Ended(End {
                 status: rest.number()?.cast_signed(),
                 leaked: rest.number()?,
@@ -269,7 +291,7 @@ impl<'a> Rest<'a> {
 }
 
 /// The most descriptors of a frame.
-const FDS: usize = 5;
+const FDS: usize = 6;
 
 /// Sends a whole frame; the descriptors ride on its first byte.
 fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -418,6 +440,7 @@ mod tests {
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
             observe: Some(b"/r".to_vec()),
+            confine: 13,
             limit_ms: 5,
             grace_ms: u64::MAX,
             keep_capabilities: true,
@@ -469,6 +492,10 @@ mod tests {
         };
         for answer in [
             SupervisorAnswer::Refused(-1),
+            SupervisorAnswer::Unconfined(Unconfined {
+                stage: Stage::Filter,
+                error: 22,
+            }),
             SupervisorAnswer::Ended(end),
             SupervisorAnswer::Frozen,
         ] {

@@ -14,8 +14,11 @@
 pub mod ask;
 pub mod attempt;
 pub mod capture;
+pub mod confine;
 pub mod doorbell;
+mod filter;
 mod frame;
+pub mod guarantees;
 pub mod input;
 pub mod mask;
 mod observe;

@@ -7,6 +7,7 @@
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
 //! everything.
 
+use super::confine::{Confine, has_rules};
 use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
 };
@@ -234,13 +235,19 @@ impl Supervisor {
                         } else {
                             None
                         };
+                        let rules = if has_rules(start.confine) {
+                            self.inbox.next_fd()
+                        } else {
+                            None
+                        };
+                        let confine = Confine::of_order(start.confine, rules);
                         self.secure(&start)?;
                         self.last = (number, start.secret);
                         // The pipes stay open here until vplan has the answer: it wakes up once,
                         // for the answer, and not for each stream's end.
                         let answer = self.run(
                             number,
-                            &start,
+                            (&start, confine),
                             [dir, stdout.try_clone()?, stderr.try_clone()?],
                             [stdin, seen],
                         )?;
@@ -284,18 +291,21 @@ impl Supervisor {
     fn run(
         &mut self,
         number: u64,
-        start: &Start,
+        (start, confine): (&Start, Confine),
         fds: [OwnedFd; 3],
         [stdin, seen]: [Option<OwnedFd>; 2],
     ) -> io::Result<SupervisorAnswer> {
-        let (leader, observer) = started(start, fds, stdin);
+        let (leader, observer) = started(start, confine, fds, stdin);
         let leader = match leader {
             Ok(leader) => leader,
             Err(error) => {
                 write_seen(observer, seen);
-                return Ok(SupervisorAnswer::Refused(
-                    error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
-                ));
+                return Ok(match error.get_ref().and_then(|e| e.downcast_ref()) {
+                    Some(unconfined) => SupervisorAnswer::Unconfined(*unconfined),
+                    None => SupervisorAnswer::Refused(
+                        error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
+                    ),
+                });
             }
         };
         let mut running = Running {
@@ -579,20 +589,36 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     Ok(Some(false))
 }
 
-/// Starts a step, and observes it where that is asked for.
+/// Starts a step, confines it and observes it where that is asked for.
 fn started(
     start: &Start,
+    confine: Confine,
     fds: [OwnedFd; 3],
     stdin: Option<OwnedFd>,
 ) -> (io::Result<Pid>, Option<Observer>) {
-    let Some(root) = &start.observe else {
+    if start.observe.is_none() && start.confine == 0 {
         return (spawn(start, fds, stdin), None);
+    }
+    let program = observe::first_program(&fds[0], &start.program);
+    let order = start.clone();
+    let spawn = move || {
+        confine.apply().map_err(io::Error::other)?;
+        spawn(&order, fds, stdin)
     };
-    let [dir, ..] = &fds;
-    let program = observe::first_program(dir, &start.program);
-    let start = start.clone();
-    let (leader, observer) = observe::begin(root, program, move || spawn(&start, fds, stdin));
-    (leader, Some(observer))
+    match &start.observe {
+        Some(root) => {
+            let (leader, observer) = observe::begin(root, program, spawn);
+            (leader, Some(observer))
+        }
+        None => (in_a_thread(spawn), None),
+    }
+}
+
+/// Starts a step from a thread that confines itself, which ends at once.
+fn in_a_thread(spawn: impl FnOnce() -> io::Result<Pid> + Send + 'static) -> io::Result<Pid> {
+    let thread = std::thread::Builder::new().name("starter".to_owned());
+    let ended = thread.spawn(spawn)?.join();
+    ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
 /// Hands over what a step was seen to do.

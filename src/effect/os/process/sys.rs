@@ -335,6 +335,94 @@ pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
     Ok(listener)
 }
 
+/// Installs a filter of system calls for this thread and what it starts. It needs `no_new_privs`.
+pub(super) fn filter_calls(filter: &[Instruction]) -> io::Result<()> {
+    let program = FilterProgram {
+        length: u16::try_from(filter.len()).unwrap_or(0),
+        instructions: filter.as_ptr(),
+    };
+    // SAFETY: the program and its instructions are laid out as the kernel expects, live as long as
+    // the call, and are only read.
+    let done = unsafe { syscall(SECCOMP, SET_MODE_FILTER, 0 as c_long, &raw const program) };
+    checked(done).map(drop)
+}
+
+fn checked(result: c_long) -> io::Result<c_int> {
+    let result = c_int::try_from(result).ok().filter(|result| *result >= 0);
+    result.ok_or_else(io::Error::last_os_error)
+}
+
+/// The numbers of Landlock's calls, the same on all processors (landlock(7)).
+const CREATE_RULESET: c_long = 444;
+const ADD_RULE: c_long = 445;
+const RESTRICT_SELF: c_long = 446;
+const VERSION: c_long = 1;
+const BENEATH: c_long = 1;
+
+/// What a set of rules handles (`struct landlock_ruleset_attr`).
+#[repr(C)]
+struct Handled {
+    files: u64,
+    network: u64,
+    scopes: u64,
+}
+
+/// A rule for a file, or a folder with all that is below it (`struct landlock_path_beneath_attr`).
+#[repr(C, packed)]
+struct RuleBeneath {
+    allowed: u64,
+    file: c_int,
+}
+
+/// Returns the version of Landlock that the system has.
+pub(super) fn landlock_version() -> io::Result<u32> {
+    let (nothing, none): (*const Handled, usize) = (std::ptr::null(), 0);
+    // SAFETY: with this flag nothing is read.
+    let version = unsafe { syscall(CREATE_RULESET, nothing, none, VERSION) };
+    Ok(checked(version)?.cast_unsigned())
+}
+
+/// Makes a set of rules that takes these rights on files, and what is within these scopes.
+pub(super) fn landlock_rules(files: u64, scopes: u64) -> io::Result<OwnedFd> {
+    let handled = Handled {
+        files,
+        network: 0,
+        scopes,
+    };
+    // SAFETY: the structure is the one that the call reads, and lives as long. An older system takes a
+    // longer one whose rest is zero.
+    let fd = unsafe {
+        syscall(
+            CREATE_RULESET,
+            &raw const handled,
+            size_of::<Handled>(),
+            0 as c_long,
+        )
+    };
+    // SAFETY: the descriptor is new and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(checked(fd)?) })
+}
+
+/// Adds that a file, or all that is below a folder, may be used in these ways.
+pub(super) fn landlock_allow(rules: impl AsFd, file: impl AsFd, files: u64) -> io::Result<()> {
+    let rule = RuleBeneath {
+        allowed: files,
+        file: file.as_fd().as_raw_fd(),
+    };
+    let rules = rules.as_fd().as_raw_fd();
+    // SAFETY: the structure is the one that the call reads, and lives as long.
+    let done = unsafe { syscall(ADD_RULE, rules, BENEATH, &raw const rule, 0 as c_long) };
+    checked(done).map(drop)
+}
+
+/// Puts this thread, and what it starts, under a set of rules. It needs `no_new_privs`.
+pub(super) fn landlock_restrict(rules: impl AsFd) -> io::Result<()> {
+    let rules = rules.as_fd().as_raw_fd();
+    // SAFETY: the call takes a descriptor and no memory.
+    let done = unsafe { syscall(RESTRICT_SELF, rules, 0 as c_long) };
+    checked(done).map(drop)
+}
+
 /// Takes the next trapped call. Waits where there is none.
 pub(super) fn next_trapped(listener: impl AsFd) -> io::Result<Trapped> {
     let mut trapped = Trapped::default();

@@ -1,17 +1,9 @@
 //! The system calls that are trapped, and what each of them asks for.
 
+use super::super::filter::{
+    ALLOW, ARCHITECTURE, HAS, IS, LOAD, TRAP, answer, argument, instruction, of_kind,
+};
 use super::super::sys::{Instruction, Trapped};
-
-/// The architecture whose calls are looked into, as seccomp(2) names it; none where no call is.
-#[cfg(target_arch = "x86_64")]
-pub(super) const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
-#[cfg(target_arch = "aarch64")]
-pub(super) const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) const ARCHITECTURE: Option<u32> = None;
-
-/// The first number of calls of the x32 kind; no call of another kind has such a number.
-const X32: u32 = 0x4000_0000;
 
 /// `AT_FDCWD` (openat(2)).
 const CWD: i32 = -100;
@@ -190,47 +182,11 @@ pub(super) fn asked(trapped: &Trapped) -> Asked {
     row.map_or(Asked::Other, |(.., ask)| ask(trapped.arguments))
 }
 
-// Operations of classic BPF (linux/bpf_common.h), and answers of a filter (seccomp(2)).
-const LOAD: u16 = 0x20;
-const IS: u16 = 0x15;
-const IS_LEAST: u16 = 0x35;
-const HAS: u16 = 0x45;
-const RETURN: u16 = 0x06;
-const TRAP: u32 = 0x7fc0_0000;
-const ALLOW: u32 = 0x7fff_0000;
-
-/// The places of what a filter sees (`struct seccomp_data`).
-const NUMBER: u32 = 0;
-const OF_ARCHITECTURE: u32 = 4;
-const ARGUMENTS: u32 = 16;
-
-fn instruction(code: u16, operand: u32, skip: [u8; 2]) -> Instruction {
-    Instruction {
-        code,
-        skip,
-        operand,
-    }
-}
-
-/// The place of the lower half of an argument; the upper half is behind it.
-fn argument(index: usize) -> u32 {
-    ARGUMENTS + 8 * u32::try_from(index).unwrap_or(0)
-}
-
 /// Returns the filter: the calls of the table are trapped, and all of another kind; the others go
 /// on.
 pub(super) fn filter(architecture: u32) -> Vec<Instruction> {
-    let trap = instruction(RETURN, TRAP, [0, 0]);
-    let allow = instruction(RETURN, ALLOW, [0, 0]);
-    let mut filter = vec![
-        instruction(LOAD, OF_ARCHITECTURE, [0, 0]),
-        instruction(IS, architecture, [1, 0]),
-        trap,
-        instruction(LOAD, NUMBER, [0, 0]),
-    ];
-    if cfg!(target_arch = "x86_64") {
-        filter.extend([instruction(IS_LEAST, X32, [0, 1]), trap]);
-    }
+    let (trap, allow) = (answer(TRAP), answer(ALLOW));
+    let mut filter = of_kind(architecture, TRAP);
     for row in CALLS {
         let Some(number) = number(row) else { continue };
         match row.2 {
@@ -261,45 +217,15 @@ pub(super) fn filter(architecture: u32) -> Vec<Instruction> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::filter::{X32, run};
     use super::*;
-
-    /// Runs a filter as the kernel does.
-    fn answer(filter: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
-        let mut data = Vec::new();
-        data.extend(number.to_le_bytes());
-        data.extend(architecture.to_le_bytes());
-        data.extend([0; 8]);
-        data.extend(arguments.iter().flat_map(|a| a.to_le_bytes()));
-        let (mut at, mut loaded) = (0, 0);
-        loop {
-            let Instruction {
-                code,
-                skip,
-                operand,
-            } = filter[at];
-            at += 1;
-            let holds = match code {
-                LOAD => {
-                    let place = operand as usize;
-                    loaded = u32::from_le_bytes(data[place..place + 4].try_into().unwrap());
-                    continue;
-                }
-                RETURN => return operand,
-                IS => loaded == operand,
-                IS_LEAST => loaded >= operand,
-                HAS => loaded & operand != 0,
-                _ => panic!("no operation"),
-            };
-            at += usize::from(skip[usize::from(!holds)]);
-        }
-    }
 
     #[test]
     fn what_is_trapped() {
         let Some(own) = ARCHITECTURE else { return };
         let filter = filter(own);
         let is_trapped = |architecture, number, arguments| {
-            answer(&filter, architecture, number, arguments) == TRAP
+            run(&filter, architecture, number, arguments) == TRAP
         };
         let any = [0; 6];
         for row in CALLS {

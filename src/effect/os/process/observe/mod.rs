@@ -19,10 +19,11 @@ mod noted;
 mod peer;
 mod program;
 
+use super::filter::ARCHITECTURE;
 use super::sys::{self, Trapped};
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Peer};
-use calls::{ARCHITECTURE, Asked, NameAt, PathAt, asked};
+use calls::{Asked, NameAt, PathAt, asked};
 use look::{Looked, exists, link, look};
 use noted::Noted;
 use peer::Name;

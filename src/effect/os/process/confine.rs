@@ -1,0 +1,406 @@
+//! Confines a step: what the system refuses it while it runs, by Landlock and by a filter of its calls.
+//!
+//! All of it holds for a thread and what that starts. So a supervisor starts a confined step from a
+//! thread of its own, which confines itself first and ends at once.
+
+use super::filter::{ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind};
+use super::sys::{self, Instruction};
+use crate::check::confine::Guarantee;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs,
+};
+use std::io;
+
+/// The version of Landlock that can refuse to empty a file (Linux 6.2).
+const TRUNCATE_VERSION: u32 = 3;
+/// The version that knows scopes: signals, abstract sockets (Linux 6.12).
+const SCOPE_VERSION: u32 = 6;
+
+// Rights on files (landlock(7)).
+const WRITE_FILE: u64 = 1 << 1;
+const TRUNCATE: u64 = 1 << 14;
+/// To make and remove anything in a folder, and to move it between folders.
+const CHANGE_FOLDER: u64 = 0b11_1111_1111 << 4;
+const SCOPES: u64 = 0b11;
+
+/// The capabilities that a confined step of root keeps: those over files, and to become another user.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID);
+
+/// A place that a step may change.
+#[derive(Debug)]
+pub struct Writable {
+    /// The file or folder, held open.
+    pub place: OwnedFd,
+    /// Whether it is a folder: all that is below it may be changed.
+    pub is_folder: bool,
+}
+
+/// How a step is confined.
+#[derive(Debug, Default)]
+pub struct Confine {
+    held: Vec<Guarantee>,
+    rules: Option<OwnedFd>,
+}
+
+/// A stage of confining, with the system's error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {}", .stage.words(), io::Error::from_raw_os_error(*.error))]
+pub(super) struct Unconfined {
+    pub stage: Stage,
+    pub error: i32,
+}
+
+/// A stage of confining.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The capabilities of root are taken.
+    Capabilities,
+    /// It can gain none by what it executes.
+    NoNewPrivileges,
+    /// Landlock's rules.
+    Rules,
+    /// The filter of system calls.
+    Filter,
+}
+
+impl Stage {
+    pub(super) const ALL: [Stage; 4] = [
+        Stage::Capabilities,
+        Stage::NoNewPrivileges,
+        Stage::Rules,
+        Stage::Filter,
+    ];
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Stage::Capabilities => "its capabilities could not be taken",
+            Stage::NoNewPrivileges => "it could not be kept from new privileges",
+            Stage::Rules => "Landlock's rules could not be applied",
+            Stage::Filter => "its system calls could not be filtered",
+        }
+    }
+}
+
+impl Confine {
+    /// Returns the guarantees that it holds to.
+    #[must_use]
+    pub fn held(&self) -> &[Guarantee] {
+        &self.held
+    }
+
+    /// Prepares that these guarantees hold. `writable`: what the step may change, where
+    /// [`Guarantee::Writes`] is among them.
+    ///
+    /// # Errors
+    /// The system knows no such rules.
+    pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
+        let has = |one| held.contains(&one);
+        let files = if has(Guarantee::Writes) {
+            WRITE_FILE | TRUNCATE | CHANGE_FOLDER
+        } else {
+            0
+        };
+        let scopes = if has(Guarantee::NoTampering) { SCOPES } else { 0 };
+        let mut rules = None;
+        if files | scopes != 0 {
+            let made = sys::landlock_rules(files, scopes)?;
+            for one in writable.iter().filter(|_| files != 0) {
+                let rights = if one.is_folder {
+                    files
+                } else {
+                    WRITE_FILE | TRUNCATE
+                };
+                sys::landlock_allow(&made, &one.place, rights)?;
+            }
+            rules = Some(made);
+        }
+        Ok(Self {
+            held: held.to_vec(),
+            rules,
+        })
+    }
+
+    /// Takes what an order says, and the descriptor that came with it.
+    pub(super) fn of_order(bits: u8, rules: Option<OwnedFd>) -> Self {
+        let held = Guarantee::ALL.into_iter().filter(|one| bits & bit(*one) != 0);
+        Self {
+            held: held.collect(),
+            rules,
+        }
+    }
+
+    /// Returns what an order says of it.
+    pub(super) fn bits(&self) -> u8 {
+        self.held.iter().fold(0, |bits, one| bits | bit(*one))
+    }
+
+    /// Returns the descriptor that goes with an order.
+    pub(super) fn rules(&self) -> Option<BorrowedFd<'_>> {
+        self.rules.as_ref().map(|rules| rules.as_fd())
+    }
+
+    /// Confines this thread and what it starts.
+    pub(super) fn apply(&self) -> Result<(), Unconfined> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let at = |stage| {
+            move |error: io::Error| Unconfined {
+                stage,
+                error: error.raw_os_error().unwrap_or(0),
+            }
+        };
+        if self.held.contains(&Guarantee::NoPrivileges) {
+            drop_capabilities().map_err(at(Stage::Capabilities))?;
+        }
+        set_no_new_privs(true).map_err(|error| at(Stage::NoNewPrivileges)(error.into()))?;
+        if let Some(rules) = &self.rules {
+            sys::landlock_restrict(rules).map_err(at(Stage::Rules))?;
+        }
+        let architecture = ARCHITECTURE.ok_or(io::Error::from(io::ErrorKind::Unsupported));
+        let architecture = architecture.map_err(at(Stage::Filter))?;
+        let filter = filter(architecture, &self.held);
+        sys::filter_calls(&filter).map_err(at(Stage::Filter))
+    }
+}
+
+/// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
+pub(super) fn needs(one: Guarantee) -> u32 {
+    match one {
+        Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
+        Guarantee::NoTampering => SCOPE_VERSION,
+        Guarantee::Writes => TRUNCATE_VERSION,
+    }
+}
+
+/// Whether this thread has no capabilities but those that a confined step keeps.
+pub(super) fn is_bounded() -> bool {
+    capabilities(None).is_ok_and(|own| KEPT.contains(own.permitted))
+}
+
+fn bit(one: Guarantee) -> u8 {
+    match one {
+        Guarantee::NetworkOff => 1,
+        Guarantee::NoPrivileges => 2,
+        Guarantee::NoTampering => 4,
+        Guarantee::Writes => 8,
+    }
+}
+
+/// Whether an order with these guarantees comes with rules.
+pub(super) fn has_rules(bits: u8) -> bool {
+    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::Writes)) != 0
+}
+
+/// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
+/// when it is executed.
+fn drop_capabilities() -> io::Result<()> {
+    let own = capabilities(None)?;
+    for one in own.permitted.difference(KEPT).iter() {
+        remove_capability_from_bounding_set(one)?;
+    }
+    let kept = CapabilitySets {
+        effective: own.effective.intersection(KEPT),
+        permitted: own.permitted.intersection(KEPT),
+        inheritable: own.inheritable.intersection(KEPT),
+    };
+    Ok(set_capabilities(None, kept)?)
+}
+
+/// `EPERM`, `EACCES`, `ENOSYS`.
+const NOT_PERMITTED: u32 = 1;
+const DENIED: u32 = 13;
+const NO_SUCH_CALL: u32 = 38;
+
+/// `AF_UNIX`, `AF_NETLINK`; NETLINK_ROUTE is protocol 0.
+const UNIX: u32 = 1;
+const NETLINK: u32 = 16;
+
+/// The numbers of calls on x86-64 and on 64-bit ARM.
+type Numbers = [u32; 2];
+const SOCKET: Numbers = [41, 198];
+/// io_uring_setup, io_uring_enter, io_uring_register: what is done in a ring no filter sees.
+const RINGS: [Numbers; 3] = [[425, 425], [426, 426], [427, 427]];
+/// prlimit64: of this process, or to read a limit.
+const SET_LIMIT: Numbers = [302, 261];
+/// Calls about a process by their first argument, 0 for the caller: sched_setparam,
+/// sched_setscheduler, sched_setaffinity, sched_setattr.
+const SCHEDULE: [Numbers; 4] = [[142, 118], [144, 119], [203, 122], [314, 274]];
+/// Calls about one or several processes by their second argument, and what the first one is for one:
+/// setpriority, ioprio_set.
+const PRIORITY: [(Numbers, u32); 2] = [([141, 140], 0), ([251, 30], 1)];
+
+fn own(numbers: Numbers) -> u32 {
+    let [x86, arm] = numbers;
+    if cfg!(target_arch = "x86_64") { x86 } else { arm }
+}
+
+/// Returns the filter for these guarantees. Calls of another architecture are refused: no filter can
+/// look at what they ask for in the same way.
+fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
+    let mut filter = of_kind(architecture, REFUSE | NO_SUCH_CALL);
+    if held.contains(&Guarantee::NetworkOff) {
+        filter.extend(of_sockets());
+        for ring in RINGS {
+            filter.extend([
+                instruction(IS, own(ring), [0, 1]),
+                answer(REFUSE | NO_SUCH_CALL),
+            ]);
+        }
+    }
+    if held.contains(&Guarantee::NoTampering) {
+        filter.extend(of_limits());
+        SCHEDULE
+            .iter()
+            .for_each(|numbers| filter.extend(of_own(own(*numbers))));
+        for (numbers, process) in PRIORITY {
+            filter.extend(of_own_priority(own(numbers), process));
+        }
+    }
+    filter.push(answer(ALLOW));
+    filter
+}
+
+fn load(index: usize) -> Instruction {
+    instruction(LOAD, argument(index), [0, 0])
+}
+
+/// Lets sockets be made that stay within the machine, and the one that tells of interfaces.
+fn of_sockets() -> [Instruction; 8] {
+    [
+        instruction(IS, own(SOCKET), [0, 7]),
+        load(0),
+        instruction(IS, UNIX, [3, 0]),
+        instruction(IS, NETLINK, [0, 3]),
+        load(2),
+        instruction(IS, 0, [0, 1]),
+        answer(ALLOW),
+        answer(REFUSE | DENIED),
+    ]
+}
+
+/// Lets limits be set of the caller, and be read of all.
+fn of_limits() -> [Instruction; 9] {
+    [
+        instruction(IS, own(SET_LIMIT), [0, 8]),
+        load(0),
+        instruction(IS, 0, [4, 0]),
+        load(2),
+        instruction(IS, 0, [0, 3]),
+        instruction(LOAD, argument(2) + 4, [0, 0]),
+        instruction(IS, 0, [0, 1]),
+        answer(ALLOW),
+        answer(REFUSE | NOT_PERMITTED),
+    ]
+}
+
+/// Lets a call be made about the caller.
+fn of_own(number: u32) -> [Instruction; 5] {
+    [
+        instruction(IS, number, [0, 4]),
+        load(0),
+        instruction(IS, 0, [0, 1]),
+        answer(ALLOW),
+        answer(REFUSE | NOT_PERMITTED),
+    ]
+}
+
+/// Lets a call be made about the caller alone: `process` says in the first argument that the second is
+/// one.
+fn of_own_priority(number: u32, process: u32) -> [Instruction; 7] {
+    [
+        instruction(IS, number, [0, 6]),
+        load(0),
+        instruction(IS, process, [0, 3]),
+        load(1),
+        instruction(IS, 0, [0, 1]),
+        answer(ALLOW),
+        answer(REFUSE | NOT_PERMITTED),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::{X32, run};
+    use super::*;
+
+    #[test]
+    fn what_is_refused() {
+        let Some(architecture) = ARCHITECTURE else {
+            return;
+        };
+        let all = filter(architecture, &Guarantee::ALL);
+        let guard = filter(architecture, &[Guarantee::NoTampering]);
+        let network = filter(architecture, &[Guarantee::NetworkOff]);
+        let says = |filter: &[Instruction], numbers, arguments: &[u64]| {
+            let mut all = [0; 6];
+            all[..arguments.len()].copy_from_slice(arguments);
+            run(filter, architecture, own(numbers), all)
+        };
+        for (family, protocol, want) in [
+            (1, 0, ALLOW),
+            (16, 0, ALLOW),
+            (16, 9, REFUSE | DENIED),
+            (2, 0, REFUSE | DENIED),
+            (10, 0, REFUSE | DENIED),
+            (17, 3, REFUSE | DENIED),
+            (40, 0, REFUSE | DENIED),
+            // The kernel takes the lower half alone.
+            (1 << 32 | 2, 0, REFUSE | DENIED),
+        ] {
+            let arguments = [family, 1, protocol];
+            assert_eq!(says(&network, SOCKET, &arguments), want, "{family}");
+            assert_eq!(says(&all, SOCKET, &arguments), want, "{family}");
+            assert_eq!(says(&guard, SOCKET, &arguments), ALLOW);
+        }
+        for ring in RINGS {
+            assert_eq!(says(&network, ring, &[]), REFUSE | NO_SUCH_CALL);
+            assert_eq!(says(&guard, ring, &[]), ALLOW);
+        }
+        let refused = REFUSE | NOT_PERMITTED;
+        for (arguments, want) in [
+            ([0, 1, 5, 0], ALLOW),
+            ([7, 1, 0, 5], ALLOW),
+            ([7, 1, 5, 0], refused),
+            ([7, 1, 1 << 32, 0], refused),
+        ] {
+            assert_eq!(says(&guard, SET_LIMIT, &arguments), want);
+            assert_eq!(says(&all, SET_LIMIT, &arguments), want);
+            assert_eq!(says(&network, SET_LIMIT, &arguments), ALLOW);
+        }
+        for call in SCHEDULE {
+            assert_eq!(says(&all, call, &[0, 1]), ALLOW);
+            assert_eq!(says(&all, call, &[7, 1]), refused);
+        }
+        for (call, process) in PRIORITY {
+            let process = u64::from(process);
+            assert_eq!(says(&all, call, &[process, 0, 9]), ALLOW);
+            assert_eq!(says(&all, call, &[process, 7, 9]), refused);
+            assert_eq!(says(&all, call, &[process + 1, 0, 9]), refused);
+        }
+        let any = run(&all, architecture, 0, [0; 6]);
+        assert_eq!(any, ALLOW);
+        let other = run(&all, architecture ^ 1, own(SOCKET), [1; 6]);
+        assert_eq!(other, REFUSE | NO_SUCH_CALL);
+        if cfg!(target_arch = "x86_64") {
+            let other = run(&all, architecture, X32 + own(SOCKET), [1; 6]);
+            assert_eq!(other, REFUSE | NO_SUCH_CALL);
+        }
+    }
+
+    #[test]
+    fn orders_carry_what_holds() {
+        for bits in 0..16 {
+            let confine = Confine::of_order(bits, None);
+            assert_eq!(confine.bits(), bits);
+            assert_eq!(has_rules(bits), bits & 12 != 0);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Finds out which guarantees the system gives, by trying each of them once: also that it refuses what
+//! it should.
+
+use super::confine::{Confine, is_bounded, needs};
+use super::sys;
+use crate::check::confine::Guarantee;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::process::{getppid, test_kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::OnceLock;
+
+/// Returns the guarantees that the system does not give, with the reasons for people.
+pub fn lacking() -> &'static BTreeMap<Guarantee, String> {
+    static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
+    LACKING.get_or_init(|| {
+        let tried = Guarantee::ALL.map(|one| (one, tried(one)));
+        let lacking = tried.into_iter().filter_map(|(one, tried)| {
+            let why = tried.err()?;
+            Some((one, why))
+        });
+        lacking.collect()
+    })
+}
+
+/// Tries a guarantee in a thread of its own, which ends with all that it is confined by.
+fn tried(one: Guarantee) -> Result<(), String> {
+    let least = needs(one);
+    if least > 0 {
+        let version = sys::landlock_version().map_err(|error| match error.raw_os_error() {
+            Some(number) if number == Errno::NOSYS.raw_os_error() => {
+                "this kernel has no Landlock".to_owned()
+            }
+            Some(number) if number == Errno::OPNOTSUPP.raw_os_error() => {
+                "Landlock is not enabled at boot (`lsm=landlock,…`)".to_owned()
+            }
+            _ => format!("the system does not say which Landlock it has: {error}"),
+        })?;
+        if version < least {
+            let linux = if least == 6 { "6.12" } else { "6.2" };
+            return Err(format!(
+                "it needs Landlock {least} (Linux {linux}), and this system has {version}"
+            ));
+        }
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
+    let path = folder.path().join("file");
+    let thread = std::thread::Builder::new().name("guarantee".to_owned());
+    let thread = thread.spawn(move || {
+        let confine = Confine::new(&[one], &[]).map_err(|error| error.to_string())?;
+        confine.apply().map_err(|why| why.to_string())?;
+        match one {
+            Guarantee::NetworkOff => {
+                let made = socket(AddressFamily::INET, SocketType::DGRAM, None);
+                is_refused("a socket of the network", made.map(drop), Errno::ACCESS)?;
+                socket(AddressFamily::UNIX, SocketType::DGRAM, None)
+                    .map(drop)
+                    .map_err(|error| format!("a socket within the machine is refused: {error}"))
+            }
+            Guarantee::NoPrivileges if is_bounded() => Ok(()),
+            Guarantee::NoPrivileges => Err("capabilities are left".to_owned()),
+            Guarantee::NoTampering => match getppid() {
+                Some(parent) => is_refused(
+                    "a signal to another process",
+                    test_kill_process(parent),
+                    Errno::PERM,
+                ),
+                None => Ok(()),
+            },
+            Guarantee::Writes => {
+                let made = File::create(&path).map(drop).map_err(errno);
+                is_refused("a new file", made, Errno::ACCESS)
+            }
+        }
+    });
+    let ended = thread.map(std::thread::JoinHandle::join);
+    match ended {
+        Ok(Ok(tried)) => tried,
+        Ok(Err(_)) => Err("it could not be tried".to_owned()),
+        Err(error) => Err(format!("it could not be tried: {error}")),
+    }
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+fn is_refused(what: &str, done: Result<(), Errno>, with: Errno) -> Result<(), String> {
+    match done {
+        Err(error) if error == with => Ok(()),
+        Ok(()) => Err(format!("{what} was not refused when it was tried")),
+        Err(error) => Err(format!("{what} could not be tried: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_gives_does_not_stay_with_whoever_tries() {
+        let lacking = lacking();
+        assert!(File::create(tempfile::tempdir().unwrap().path().join("x")).is_ok());
+        assert!(socket(AddressFamily::INET, SocketType::DGRAM, None).is_ok());
+        assert!(lacking.values().all(|why| !why.is_empty()), "{lacking:?}");
+    }
+}
