@@ -341,6 +341,14 @@ table! {
         },
         explained: Explained::Line("inputs ", "; a pass on the same may stand for it")
     }
+    Sandbox "sandbox" "sandbox guard", word(&["guard", "none"], "`guard` or `none`"), Commands {
+        in_defaults: true, unset: Unset::Word("none"), of_verb: true, explained: Explained::Apart,
+        weaker: higher("it runs under fewer restrictions", "it runs under more restrictions")
+    }
+    Network "network" "network off", word(&["off", "on"], "`off` or `on`"), Commands {
+        in_defaults: true, unset: Unset::Word("on"), of_verb: true, explained: Explained::Apart,
+        weaker: higher("it may use the network", "it may not use the network")
+    }
     Writes "writes" "writes \"GLOB\" …", Takes::Selection, Commands {
         weaker: Weaker::More { more: "it may change more of the tree", fewer: "it may change less" },
         explained: Explained::Line("writes ", "; any other tracked file must stay as it is")
@@ -397,7 +405,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
+    Unchanged Inputs Sandbox Network Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

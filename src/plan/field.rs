@@ -7,6 +7,7 @@ use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Value};
 use crate::base::vocabulary::{FormatName, Open};
 use crate::check::Severity;
+use crate::check::confine::{NetworkUse, SandboxLevel};
 
 /// The value of a setting in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,12 +72,24 @@ fields! {
             Severity::Blocking => "blocking",
             Severity::Warning => "warning",
         });
+    SandboxLevel: Value::Word(word) => named(&Self::ALL, Self::word, word),
+        |level| FieldValue::Text(level.word());
+    NetworkUse: Value::Word(word) => named(&Self::ALL, Self::word, word),
+        |network| FieldValue::Text(network.word());
     Vec<Glob>: Value::Globs(globs) => globs,
         |globs| if globs.is_empty() { FieldValue::Nothing } else { FieldValue::Globs(globs) };
     Vec<Service>: Value::Services(services) => services,
         |services| if services.is_empty() { FieldValue::Nothing } else { FieldValue::Services(services) };
     Option<Selection>: Value::Selection(selection) => Some(selection),
         |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
+}
+
+/// Returns the one of these that has a word.
+fn named<T: Copy>(all: &[T], word_of: fn(T) -> &'static str, word: &str) -> T {
+    match all.iter().find(|one| word_of(**one) == word) {
+        Some(one) => *one,
+        None => bug("a word that its setting does not know"),
+    }
 }
 
 impl Field for Option<Open<FormatName>> {

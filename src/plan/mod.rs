@@ -46,9 +46,11 @@ use crate::base::service::Service;
 use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
+use crate::check::confine::{Confinement, NetworkUse, SandboxLevel};
 use crate::check::definition::FormatDefinition;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
+use crate::contract::settings::known_by;
 use caveat::Caveat;
 use compared::Compared;
 use facts::Fact;
@@ -271,6 +273,18 @@ pub enum Origin {
     Proposed,
 }
 
+/// Who asked for a confinement, other than the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxFrom {
+    /// Whoever called vplan, by `--sandbox` or `--network`.
+    Operator,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One thing to do: a node of the plan, with every setting that has an effect.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -340,6 +354,9 @@ pub struct Step {
     /// Ids of steps that must pass before, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+    /// `network`: which networks it may use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub network: NetworkUse,
     /// Recovery may drop it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
@@ -371,6 +388,12 @@ pub struct Step {
     pub requires: Vec<Glob>,
     /// Further tries.
     pub retries: u32,
+    /// `sandbox`: the level at which it is confined.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sandbox: SandboxLevel,
+    /// Who asked for more of `sandbox` and `network` than the contract, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_from: Option<SandboxFrom>,
     /// It prepares and verifies nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
@@ -432,8 +455,8 @@ macro_rules! fields_of_settings {
 fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
-    MaxWarnings max_warnings, MinTests min_tests, Optional optional, Produces produces,
-    Requires requires, Retries retries, Setup setup, Severity severity,
+    MaxWarnings max_warnings, MinTests min_tests, Network network, Optional optional, Produces produces,
+    Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
     Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
@@ -453,6 +476,25 @@ impl Step {
     #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
+    }
+
+    /// Returns how it is confined.
+    #[must_use]
+    pub fn confinement(&self) -> Confinement {
+        Confinement {
+            level: self.sandbox,
+            network: self.network,
+        }
+    }
+
+    /// Confines a step that starts a command at least so, because the operator asks for it. What is
+    /// confined as strongly anyway stays as it is.
+    pub fn confine(&mut self, least: Confinement) {
+        let stronger = self.confinement().and(least);
+        if known_by(Row::Sandbox).contains(&self.kind) && stronger != self.confinement() {
+            (self.sandbox, self.network) = (stronger.level, stronger.network);
+            self.sandbox_from = Some(SandboxFrom::Operator);
+        }
     }
 
     /// Whether its pass verifies something: it is blocking and no `setup`.
