@@ -30,6 +30,7 @@ mod regrown;
 pub mod repair_loop;
 pub mod request;
 pub mod round;
+pub mod sandbox;
 pub mod saved;
 pub mod staged;
 pub mod subject;

@@ -413,6 +413,7 @@ impl Repository<'_> {
             max_output: 0,
             live: None,
             formats: None,
+            confine: None,
             limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
             observe: false,
         };

@@ -12,6 +12,7 @@ pub mod judge;
 pub mod looks;
 pub mod propose;
 pub mod reports;
+pub mod sandbox;
 mod services;
 pub mod session;
 pub mod step;

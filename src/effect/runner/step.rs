@@ -5,13 +5,16 @@ use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
+use crate::check::confine::Confined;
 use crate::check::observed::Observed;
 use crate::check::output::{Expected, guessed, named};
 use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
 use crate::effect::os::environment::Environment;
-use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer, Try};
+use crate::effect::os::process::attempt::{
+    Attempt, AttemptProgress, AttemptResult, Buffer, Try, unconfined,
+};
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
@@ -20,6 +23,7 @@ use crate::effect::runner::background::WorkerEvent;
 use crate::effect::runner::file_watch::{Looked, Watch, is_watched};
 use crate::effect::runner::judge::{Judge, PreparedQuestion};
 use crate::effect::runner::looks::Looks;
+use crate::effect::runner::sandbox::{Sandbox, StepSandbox};
 use crate::effect::store::records::reads_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
@@ -64,6 +68,8 @@ pub struct Context<'a> {
     /// Whether steps are observed (`--observe`): what each try of one was seen to do is written
     /// beside its log.
     pub observe: bool,
+    /// What confines steps that are to be confined.
+    pub sandbox: Option<&'a Sandbox>,
 }
 
 impl<'a> Context<'a> {
@@ -84,6 +90,7 @@ impl<'a> Context<'a> {
             input: None,
             tick: None,
             observe: false,
+            sandbox: None,
         }
     }
 }
@@ -104,6 +111,8 @@ pub struct Finished {
     pub withheld: Vec<Withheld>,
     /// Processes that could not be ended (another user's).
     pub survivors: u32,
+    /// How it was confined, if it was to be.
+    pub confined: Option<Confined>,
 }
 
 /// A try of a step that is under way.
@@ -130,6 +139,8 @@ pub(in crate::effect) struct StepExecution<'e> {
     /// The secrets that it was given.
     secrets: Secrets,
     withheld: Vec<Withheld>,
+    /// What confines it, until its end.
+    sandbox: Option<StepSandbox>,
     /// The time by which its supervisor must have obeyed.
     pub overdue: Option<Instant>,
 }
@@ -187,6 +198,7 @@ impl<'e> StepExecution<'e> {
             stop: StopRequest::default(),
             secrets: Secrets::default(),
             withheld: Vec::new(),
+            sandbox: None,
             overdue: None,
         }
     }
@@ -290,14 +302,28 @@ impl<'e> StepExecution<'e> {
             tick,
             judge,
             observe,
+            sandbox,
             ..
         } = *context;
         let judge = judge.filter(|_| question.is_some());
         let step = self.filled.as_deref().unwrap_or(self.step);
-        let environment = match judge {
+        let mut environment = match judge {
             Some(judge) => environment.of_judge(root, &judge.env),
             None => environment.of_step(root, step),
         };
+        let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, step)) {
+            Some(Ok(sandbox)) => sandbox,
+            Some(Err(why)) => return Some(AttemptResult::refused(unconfined(&why), None)),
+            None if step.confinement().is_none() => None,
+            // Never with less than what was asked for.
+            None => {
+                let why = "nothing here confines steps";
+                return Some(AttemptResult::refused(unconfined(why), None));
+            }
+        };
+        if let Some(sandbox) = &sandbox {
+            sandbox.add_variables(&mut environment.variables);
+        }
         let argv = judge.map(|j| j.argv.as_slice()).or(step.argv.as_deref());
         let formats = formats(self.step);
         let what = Try {
@@ -317,6 +343,7 @@ impl<'e> StepExecution<'e> {
             limit_ms: self.limit_ms,
             // Not what judges: it is no part of the repository.
             observe: observe && question.is_none(),
+            confine: sandbox.as_ref().map(|sandbox| &sandbox.confine),
         };
         self.withheld = environment.withheld;
         self.secrets = environment.secrets.clone();
@@ -325,7 +352,9 @@ impl<'e> StepExecution<'e> {
             .recall
             .into_iter()
             .for_each(|recall| recall.started(self.step));
-        match Attempt::begin(io.pool, &what) {
+        let begun = Attempt::begin(io.pool, &what);
+        self.sandbox = sandbox;
+        match begun {
             Ok(attempt) => {
                 if self.stop.kill {
                     attempt.kill();
@@ -446,6 +475,7 @@ impl<'e> StepExecution<'e> {
             log_error: log_error.or(unseen),
             program: tried.program,
             withheld: self.withheld,
+            confined: self.sandbox.map(|sandbox| sandbox.confined),
             survivors: tried.survivors,
         };
         (Box::new(tried.evidence), finished)

@@ -18,6 +18,7 @@ use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
+use crate::effect::runner::sandbox::Sandbox;
 use crate::effect::runner::step::{Context, Finished};
 use crate::effect::runner::tree::{self, TreeChanges, blame};
 use crate::effect::store::records::RunRecord;
@@ -70,6 +71,8 @@ pub struct Run<'a> {
     pub tick: Option<Duration>,
     /// Whether steps are observed.
     pub observe: bool,
+    /// What confines steps that are to be confined.
+    pub sandbox: Option<&'a Sandbox>,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
     /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
@@ -162,6 +165,7 @@ pub fn verify(
         recall,
         tick,
         observe,
+        sandbox,
         tree,
         again,
         vault,
@@ -208,6 +212,7 @@ pub fn verify(
             input: None,
             tick,
             observe,
+            sandbox,
         };
         let mut kept = BTreeMap::new();
         loop {

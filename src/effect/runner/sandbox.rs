@@ -1,0 +1,266 @@
+//! Confines steps: which guarantees hold for one on this system, what it may change, and its temporary
+//! folder.
+
+use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
+use crate::effect::os::process::confine::{Confine, Writable};
+use crate::effect::os::process::guarantees::lacking;
+use crate::effect::os::process::program::Root;
+use crate::effect::os::retry_eintr::openat;
+use crate::effect::os::scratch;
+use crate::plan::Step;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdirat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The devices that every step may write to.
+const DEVICES: [&str; 9] = [
+    "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm",
+];
+/// The variables that name the temporary folder.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
+/// What all confined steps of a run have in common.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// What no step may change: paths in the repository.
+    reserved: BTreeSet<RepoPath>,
+}
+
+/// A step's own confinement, as long as it runs.
+pub(super) struct StepSandbox {
+    pub confine: Confine,
+    pub confined: Confined,
+    /// Its temporary folder, which is removed with it.
+    temporary: Option<TempDir>,
+}
+
+impl Sandbox {
+    /// Makes one. `reserved`: files of the repository, and files and folders elsewhere or in it, that no
+    /// step may change.
+    #[must_use]
+    pub fn new(root: &Path, own: BTreeSet<RepoPath>, elsewhere: &[&Path]) -> Self {
+        let inside = elsewhere.iter().filter_map(|path| {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+            let below = path.strip_prefix(root).ok()?;
+            RepoPath::parse(below.as_os_str().as_bytes()).ok()
+        });
+        let always = [&b".git"[..], b".vplan"];
+        let always = always.into_iter().filter_map(|path| RepoPath::parse(path).ok());
+        Self {
+            reserved: own.into_iter().chain(inside).chain(always).collect(),
+        }
+    }
+
+    /// Returns what confines a step; `None` where nothing is asked for.
+    ///
+    /// # Errors
+    /// What it may change cannot be told from what it may not; the system fails. For people.
+    pub(super) fn of_step(&self, root: &Root, step: &Step) -> Result<Option<StepSandbox>, String> {
+        let asked = step.confinement();
+        if asked.is_none() {
+            return Ok(None);
+        }
+        let missing = missing(asked);
+        let held: Vec<Guarantee> = asked
+            .guarantees()
+            .into_iter()
+            .filter(|one| !missing.contains_key(one))
+            .collect();
+        let (mut writable, mut temporary) = (Vec::new(), None);
+        if asked.level >= SandboxLevel::Guard {
+            for (path, is_file) in self.writes(root, step)? {
+                writable.push(made(root, &path, is_file)?);
+            }
+            let folder = scratch::temporary()
+                .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
+            writable.push(Writable {
+                place: opened(CWD, folder.path(), OFlags::PATH)
+                    .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?,
+                is_folder: true,
+            });
+            writable.extend(devices());
+            temporary = Some(folder);
+        }
+        let confine = Confine::new(&held, &writable)
+            .map_err(|error| format!("Landlock's rules cannot be made: {error}"))?;
+        Ok(Some(StepSandbox {
+            confine,
+            confined: Confined {
+                asked: asked.level,
+                missing: missing.into_keys().collect(),
+                network: asked.network,
+                reached: held,
+            },
+            temporary,
+        }))
+    }
+
+    /// Makes sure that what a step may change can be told from what it may not. The reason for people
+    /// why not.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self, root: &Root, step: &Step) -> Result<(), String> {
+        if step.confinement().level < SandboxLevel::Guard {
+            return Ok(());
+        }
+        if let Some(name) = TEMPORARY.iter().find(|name| step.env.contains_key(**name)) {
+            return Err(format!(
+                "`env {name}` names another temporary folder than the one that it gets"
+            ));
+        }
+        self.writes(root, step).map(drop)
+    }
+
+    /// Returns the folders below which a step may change everything, and the files that it may change;
+    /// those with `true`.
+    fn writes(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, String> {
+        let written = step.writes.iter().flat_map(selecting);
+        let report = step.report.iter().map(|report| &report.glob);
+        let made = step.produces.iter().chain(&step.cleans).chain(report);
+        let mut places = BTreeMap::new();
+        for glob in written.chain(made) {
+            for (path, is_literal) in glob.anchors() {
+                let (place, is_file) = place(root, glob, path, is_literal)?;
+                self.is_free(glob, &place)?;
+                places.insert(place, is_file);
+            }
+        }
+        Ok(places)
+    }
+
+    fn is_free(&self, glob: &Glob, place: &RepoPath) -> Result<(), String> {
+        let is_within = |path: &RepoPath, dir: &RepoPath| path == dir || path.below(dir).is_some();
+        let mut reserved = self.reserved.iter();
+        let hit = reserved.find(|one| is_within(one, place) || is_within(place, one));
+        hit.map_or(Ok(()), |reserved| {
+            Err(format!(
+                "`{}` would let it change `{reserved}`, which no confined step may",
+                visible(glob.text().as_bytes())
+            ))
+        })
+    }
+}
+
+/// Returns the globs that select for a selection. Recursion is bounded by how names are nested.
+fn selecting(selection: &Selection) -> Vec<&Glob> {
+    let items = selection.items.iter().filter(|item| !item.not);
+    let globs = items.flat_map(|item| match &item.what {
+        ItemContent::Glob(glob) => vec![glob],
+        ItemContent::Paths { items, .. } => selecting(items),
+    });
+    globs.collect()
+}
+
+/// Returns the guarantees that are asked for and do not hold on this system, with the reasons.
+#[must_use]
+pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
+    if asked.is_none() {
+        return BTreeMap::new();
+    }
+    let lacking = lacking();
+    let asked = asked.guarantees().into_iter();
+    asked
+        .filter_map(|one| Some((one, lacking.get(&one)?.clone())))
+        .collect()
+}
+
+/// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob
+/// selects below a path.
+fn place(
+    root: &Root,
+    glob: &Glob,
+    path: RepoPath,
+    is_literal: bool,
+) -> Result<(RepoPath, bool), String> {
+    let name = || visible(glob.text().as_bytes());
+    let found = root.path().join(path.to_os()).symlink_metadata();
+    let kind = found.ok().map(|found| found.file_type());
+    let (folder, is_file) = match kind {
+        Some(kind) if is_literal && kind.is_file() => {
+            let folder = path.folder();
+            if folder.is_root() {
+                return Ok((path, true));
+            }
+            (folder, false)
+        }
+        Some(kind) if kind.is_dir() => (path, false),
+        Some(kind) if kind.is_symlink() => {
+            return Err(format!("`{}` leads over the link `{path}`", name()));
+        }
+        _ if is_literal => (path.folder(), false),
+        _ => (path, false),
+    };
+    if folder.is_root() {
+        return Err(format!(
+            "`{}` needs the root of the repository to be writable, and with it all that is in it: name a folder",
+            name()
+        ));
+    }
+    Ok((folder, is_file))
+}
+
+/// Opens a place that a step may change. A folder that is missing is made.
+fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
+    let cannot = |error: Errno| match error {
+        Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
+        error => format!("`{path}` cannot be opened for it: {error}"),
+    };
+    if is_file {
+        let place = opened(root, &path.to_os(), OFlags::PATH | OFlags::NOFOLLOW).map_err(cannot)?;
+        return Ok(Writable {
+            place,
+            is_folder: false,
+        });
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let mut folder = root.as_fd().try_clone_to_owned().map_err(|e| e.to_string())?;
+    for segment in path.segments() {
+        let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
+        match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(cannot(error)),
+        }
+        folder = opened(&folder, segment, flags).map_err(cannot)?;
+    }
+    Ok(Writable {
+        place: folder,
+        is_folder: true,
+    })
+}
+
+fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn devices() -> Vec<Writable> {
+    let open = |name: &&str| {
+        let place = opened(CWD, &Path::new("/dev").join(name), OFlags::PATH).ok()?;
+        let kind = fstat(&place).ok()?.st_mode;
+        Some(Writable {
+            place,
+            is_folder: FileType::from_raw_mode(kind) == FileType::Directory,
+        })
+    };
+    DEVICES.iter().filter_map(open).collect()
+}
+
+impl StepSandbox {
+    /// Puts the variables that name its temporary folder into an environment.
+    pub fn add_variables(&self, variables: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+        let Some(folder) = &self.temporary else {
+            return;
+        };
+        let path = folder.path().as_os_str().as_bytes();
+        for name in TEMPORARY {
+            variables.insert(name.as_bytes().to_vec(), path.to_vec());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Makes sure, before anything starts, that every step of a plan can be confined as it asks.
+
+use super::failure::Failure;
+use super::open::Session;
+use super::place::Engine;
+use crate::base::path::RepoPath;
+use crate::base::vocabulary::Exit;
+use crate::base::word::{first_of, visible};
+use crate::check::confine::Guarantee;
+use crate::effect::os::process::program::Root;
+use crate::effect::repo::{baseline, lockfile};
+use crate::effect::runner::sandbox::{Sandbox, missing};
+use crate::plan::Plan;
+use crate::plan::caveat::{Caveat, Code, Effect};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+
+/// What to do where a guarantee that a step asks for does not hold on this system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SandboxMissing {
+    /// Start nothing.
+    #[default]
+    Refuse,
+    /// Run with what holds; that is no full pass, and stands for nothing later.
+    Run,
+}
+
+/// The most guarantees, and steps, that a message names.
+const NAMED: usize = 3;
+
+/// Returns what confines the steps of a plan, and the caveat where not all that they ask for holds.
+/// `records`: where this run is recorded.
+///
+/// # Errors
+/// A step that cannot be confined as it asks; one whose `writes` cannot be told from what no step may
+/// change.
+pub(super) fn sandbox(
+    engine: &Engine<'_>,
+    session: &Session,
+    plan: &Plan,
+    root: &Root,
+    records: &Path,
+    how: SandboxMissing,
+) -> Result<(Option<Sandbox>, Option<Caveat>), Failure> {
+    let confined = plan.steps.iter().filter(|step| !step.confinement().is_none());
+    let confined: Vec<_> = confined.collect();
+    if confined.is_empty() {
+        return Ok((None, None));
+    }
+    let mut lacking: BTreeMap<Guarantee, String> = BTreeMap::new();
+    let mut without: Vec<&str> = Vec::new();
+    for step in &confined {
+        let missing = missing(step.confinement());
+        if !missing.is_empty() {
+            without.push(&step.id);
+        }
+        lacking.extend(missing);
+    }
+    let caveat = match (lacking.is_empty(), how) {
+        (true, _) => None,
+        (false, SandboxMissing::Refuse) => return Err(unavailable(&without, &lacking)),
+        (false, SandboxMissing::Run) => {
+            let message = format!(
+                "{} ran without all that {} to be confined by: {}",
+                first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
+                if without.len() == 1 { "it was" } else { "they were" },
+                reasons(&lacking)
+            );
+            Some(Caveat::new(Code::SandboxMissing, Effect::Narrows, message))
+        }
+    };
+    let state = engine.state_base().ok();
+    let own = std::env::current_exe().ok();
+    let elsewhere: Vec<&Path> = [state.as_deref(), own.as_deref(), Some(records)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere);
+    for step in confined {
+        sandbox.check(root, step).map_err(|why| {
+            let message = format!(
+                "the step `{}` cannot be confined: {why}",
+                visible(step.id.as_bytes())
+            );
+            Failure::new(Exit::Setup, "vplan::sandbox::conflict", message)
+        })?;
+    }
+    Ok((Some(sandbox), caveat))
+}
+
+fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failure {
+    let message = format!(
+        "{} cannot be confined as asked: {}",
+        first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
+        reasons(lacking)
+    );
+    Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message).help(
+        "`vplan audit --machine` shows what this system guarantees; `--sandbox-missing run` runs with that, which is no full pass",
+    )
+}
+
+fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
+    let each = lacking.iter();
+    let each = each.map(|(one, why)| format!("`{}` does not hold ({why})", one.word()));
+    first_of(each, NAMED)
+}
+
+/// Returns the files that decide what is verified, which no confined step may change.
+fn reserved(session: &Session) -> BTreeSet<RepoPath> {
+    let contract = &session.contract_path;
+    let mut reserved = BTreeSet::from([
+        contract.clone(),
+        lockfile::path_for(contract),
+        baseline::path_for(contract),
+    ]);
+    let sources = session.loaded.iter().flat_map(|loaded| loaded.sources.iter());
+    let names = sources.filter_map(|(_, source)| RepoPath::parse(source.name().as_bytes()).ok());
+    reserved.extend(names);
+    let folder = session.site.root.join(contract.folder().to_os());
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = beside.map(|entry| entry.file_name().into_vec());
+    let tests = names.filter(|name| name.ends_with(b".test.vplan"));
+    reserved.extend(tests.filter_map(|name| contract.folder().join(&name).ok()));
+    reserved
+}
