@@ -3,10 +3,12 @@
 use super::terminal::When;
 use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
+use crate::check::confine::{NetworkUse, SandboxLevel};
 use crate::engine::Engine;
 use crate::engine::request::Allowed;
 use crate::plan::shard::Shard;
 use crate::run::feedback::LEAST_BYTES;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -185,6 +187,14 @@ pub struct Request {
     /// Do not repair the plan before it runs.
     #[arg(long)]
     pub no_preflight: bool,
+    /// Confine every command at least so: `none`, `guard`. What the contract asks for is never
+    /// weakened (`vplan help language`).
+    #[arg(long, value_name = "LEVEL", value_parser = levels())]
+    pub sandbox: Option<SandboxLevel>,
+    /// Let every command use at most these networks: `on`, `off`. What the contract asks for is never
+    /// widened.
+    #[arg(long, value_name = "WORD", value_parser = networks())]
+    pub network: Option<NetworkUse>,
     /// Refuse a plan with such a step: `definition-changed`, `shell` (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<Deny>,
@@ -408,6 +418,10 @@ pub struct Run {
     /// Refuse to run unless vplan can end a step's whole process tree.
     #[arg(long, value_name = "LEVEL", help_heading = RUN)]
     pub require_containment: Option<Containment>,
+    /// What to do where this machine cannot confine a step as it asks for: start nothing, or run it
+    /// with what there is, which the report names.
+    #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = RUN)]
+    pub sandbox_missing: SandboxMissing,
     /// Let this variable through to the checks that ask for it (repeatable).
     #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub grant_env: Vec<String>,
@@ -502,6 +516,24 @@ pub enum Require {
     Some,
     /// Nothing waived, dropped, cut or skipped.
     Full,
+}
+
+/// What to do where a step cannot be confined as it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SandboxMissing {
+    /// Start nothing.
+    Refuse,
+    /// Run it with what there is.
+    Run,
+}
+
+impl From<SandboxMissing> for crate::engine::request::SandboxMissing {
+    fn from(missing: SandboxMissing) -> Self {
+        match missing {
+            SandboxMissing::Refuse => Self::Refuse,
+            SandboxMissing::Run => Self::Run,
+        }
+    }
 }
 
 /// The processes that end when a step ends.
@@ -674,6 +706,28 @@ pub struct Help {
                   page says; 2 usage; 5 a program is missing, or a command ended otherwise; 130, 143 interrupted."
 )]
 pub struct Tour {}
+
+/// Reads the level of `--sandbox`.
+fn levels() -> impl TypedValueParser<Value = SandboxLevel> {
+    let named = |word: String| {
+        SandboxLevel::ALL
+            .into_iter()
+            .find(|level| level.word() == word)
+    };
+    PossibleValuesParser::new(SandboxLevel::ALL.map(SandboxLevel::word))
+        .map(move |word| named(word).unwrap_or_default())
+}
+
+/// Reads the word of `--network`.
+fn networks() -> impl TypedValueParser<Value = NetworkUse> {
+    let named = |word: String| {
+        NetworkUse::ALL
+            .into_iter()
+            .find(|network| network.word() == word)
+    };
+    PossibleValuesParser::new(NetworkUse::ALL.map(NetworkUse::word))
+        .map(move |word| named(word).unwrap_or_default())
+}
 
 fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())

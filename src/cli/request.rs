@@ -3,6 +3,7 @@
 use super::args::{Changes, ListFormat, Request, Require, Run};
 use crate::base::command::{Command, is_env_name};
 use crate::base::word::visible;
+use crate::check::confine::Confinement;
 use crate::effect::os::environment::Grants;
 use crate::effect::os::{files, input, view};
 use crate::effect::repo::changes::{BaseRevision, ChangeSource, list};
@@ -45,6 +46,10 @@ impl Request {
             keep_going: self.keep_going,
             no_recover: self.no_recover,
             no_preflight: self.no_preflight,
+            confinement: Confinement {
+                level: self.sandbox.unwrap_or_default(),
+                network: self.network.unwrap_or_default(),
+            },
             deny: self.deny.iter().map(|deny| (*deny).into()).collect(),
             contract_from: self.contract_from.clone(),
         })
@@ -158,6 +163,7 @@ impl Run {
                 some: self.require == Some(Require::Some),
             },
             require_subtree: self.require_containment == Some(super::args::Containment::Subtree),
+            sandbox_missing: self.sandbox_missing.into(),
             judge: self.judge.clone(),
             grants,
             max_output: Some(self.max_output),

@@ -113,6 +113,7 @@ impl Engine<'_> {
             budget_ms: requested.budget_ms,
             keep_going: requested.keep_going,
             no_recover: requested.no_recover,
+            confinement: requested.confinement,
             gone: GoneFolders::default(),
         };
         self.session(site, gathered, loaded, request)

@@ -6,6 +6,7 @@ use crate::base::command::Command;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
+use crate::check::confine::Confinement;
 use crate::effect::git::object::Oid;
 use crate::effect::os::environment::Grants;
 use crate::effect::repo::changes::{BaseRevision, ChangeSource};
@@ -59,6 +60,8 @@ pub struct PlanRequest {
     pub no_recover: bool,
     /// Do not repair the plan before it runs.
     pub no_preflight: bool,
+    /// The least confinement of every command, whatever the contract says.
+    pub confinement: Confinement,
     /// Plans that are refused.
     pub deny: Vec<Deny>,
     /// The revision from which the contract is read; the work tree otherwise.
@@ -140,6 +143,8 @@ pub struct VerifyRequest {
     pub require: Require,
     /// Refuse to run unless a step's whole process tree can be ended.
     pub require_subtree: bool,
+    /// What happens where this machine cannot confine a step as it asks for.
+    pub sandbox_missing: SandboxMissing,
     /// The program that answers `judge` checks, instead of the contract's.
     pub judge: Option<OsString>,
     /// The environment and privileges of steps.
@@ -156,6 +161,16 @@ pub struct VerifyRequest {
     pub reuse: Use,
     /// Files that the caller writes itself, which are not part of the work.
     pub own_files: Vec<PathBuf>,
+}
+
+/// What happens where a machine cannot confine a step as it asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SandboxMissing {
+    /// Nothing starts.
+    #[default]
+    Refuse,
+    /// The step runs with what there is, and its report says what is missing.
+    Run,
 }
 
 /// A plan file to be run.

@@ -15,6 +15,7 @@ use crate::base::source::{Source, Sources};
 use crate::base::span::Place;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{count, visible};
+use crate::check::confine::Confinement;
 use crate::effect::git::environment;
 use crate::effect::os::{files, view};
 use crate::effect::repo::changes::base::default_base;
@@ -23,13 +24,14 @@ use crate::effect::repo::changes::gathered::Gathered;
 use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::lang::command::parse_command;
-use crate::plan::Plan;
 use crate::plan::canonical::FIRST;
 use crate::plan::caveat::{self, Caveat};
+use crate::plan::digest::seal;
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
 use crate::plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
+use crate::plan::{Plan, Step};
 use crate::run::report::SavedPlan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -163,6 +165,7 @@ pub fn open(
         return Err(Failure::new(Exit::Drift, "vplan::plan::drift", message).help(help));
     }
     schedule(&mut plan, &requested.plan)?;
+    let plan = confine(&mut session, plan, requested.plan.confinement);
     Ok(Opened {
         session,
         plan,
@@ -188,6 +191,33 @@ fn schedule(plan: &mut Plan, requested: &PlanRequest) -> Result<(), Failure> {
     }
     (plan.policy.jobs, plan.policy.fail_fast) = (jobs, fail_fast);
     Ok(())
+}
+
+/// Returns how strongly the operator confined the commands of a plan at least when it was made: as
+/// the one of them that is confined the least, because every command is confined so, and no more by
+/// the operator.
+fn confined_by_operator(plan: &Plan) -> Confinement {
+    let commands = plan.steps.iter().filter(|step| step.starts_command());
+    let all: Vec<Confinement> = commands.clone().map(Step::confinement).collect();
+    let level = all.iter().map(|one| one.level).min();
+    let network = all.iter().map(|one| one.network).min();
+    let asked = commands.clone().any(|step| step.sandbox_from.is_some());
+    (level.zip(network).filter(|_| asked)).map_or_else(Confinement::default, |(level, network)| {
+        Confinement { level, network }
+    })
+}
+
+/// Confines the commands of a saved plan more strongly, where the command line asks for that. What is
+/// planned again later in this run is confined in the same way.
+fn confine(session: &mut Session, mut plan: Plan, least: Confinement) -> Plan {
+    session.request.confinement = session.request.confinement.and(least);
+    let before: Vec<Confinement> = plan.steps.iter().map(Step::confinement).collect();
+    (plan.steps.iter_mut()).for_each(|step| step.confine(least));
+    if plan.steps.iter().map(Step::confinement).eq(before) {
+        plan
+    } else {
+        seal(plan)
+    }
 }
 
 /// Returns how the plan would differ today. The caveats of today's plan are added to it, because a
@@ -332,6 +362,7 @@ fn gather(
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,
         no_recover: plan.policy.recover.is_empty(),
+        confinement: confined_by_operator(plan),
         gone: GoneFolders::default(),
     };
     engine.session(site, gathered, loaded, request)

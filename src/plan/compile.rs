@@ -236,6 +236,7 @@ pub(super) fn assemble(
         .filter(|node| listed.insert(*node))
         .collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
+    (plan.steps.iter_mut()).for_each(|step| step.confine(request.confinement));
     Ok(Assembled::Plan(Box::new(plan), results))
 }
 

@@ -1,11 +1,12 @@
 //! Decides whether one plan does everything that another one does.
 
 use super::{Plan, Step};
+use crate::check::confine::{NetworkUse, SandboxLevel};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether a run of `part` does every step of `whole`: a step with the same id and the same
-/// definition, after everything that it waits for there. Reasons, places and descriptions are not
-/// part of a definition. Every plan contains one without steps.
+/// definition, confined at least as strongly, after everything that it waits for there. Reasons,
+/// places and descriptions are not part of a definition. Every plan contains one without steps.
 ///
 /// Both are compared as compiled: rewrites by recovery are not undone.
 #[must_use]
@@ -29,19 +30,23 @@ pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
                 .is_some_and(|all| all.contains(id.as_str()))
         };
         definition(step) == definition(found)
+            && found.confinement().and(step.confinement()) == found.confinement()
             && step.needs.iter().all(|id| found.needs.contains(id))
             && step.after.iter().all(waits)
     };
     whole.steps.iter().filter(|step| !done(step)).collect()
 }
 
-/// Returns a step without its reasons, places and predecessors.
+/// Returns a step without its reasons, places, predecessors and confinement.
 fn definition(step: &Step) -> Step {
     let mut definition = Step {
         after: Vec::new(),
         needs: Vec::new(),
+        network: NetworkUse::default(),
         prepared_by: Vec::new(),
         reasons: Vec::new(),
+        sandbox: SandboxLevel::default(),
+        sandbox_from: None,
         source: None,
         ..step.clone()
     };
@@ -139,6 +144,18 @@ mod tests {
         let mut renamed = whole.clone();
         step(&mut renamed, "a").id = "b".to_owned();
         assert!(!contains(&whole, &renamed));
+    }
+
+    #[test]
+    fn a_stronger_confinement_does_all_that_a_weaker_one_does() {
+        let whole = plan(&["a"]);
+        let mut part = whole.clone();
+        step(&mut part, "a").sandbox = SandboxLevel::Guard;
+        step(&mut part, "a").sandbox_from = Some(crate::plan::SandboxFrom::Operator);
+        assert!(contains(&whole, &part) && !contains(&part, &whole));
+        let mut other = whole.clone();
+        step(&mut other, "a").network = NetworkUse::Off;
+        assert!(contains(&whole, &other) && !contains(&part, &other) && !contains(&other, &part));
     }
 
     #[test]

@@ -478,6 +478,12 @@ impl Step {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
     }
 
+    /// Whether it starts the command of its check, which can be confined.
+    #[must_use]
+    pub fn starts_command(&self) -> bool {
+        known_by(Row::Sandbox).contains(&self.kind)
+    }
+
     /// Returns how it is confined.
     #[must_use]
     pub fn confinement(&self) -> Confinement {
@@ -491,7 +497,7 @@ impl Step {
     /// confined as strongly anyway stays as it is.
     pub fn confine(&mut self, least: Confinement) {
         let stronger = self.confinement().and(least);
-        if known_by(Row::Sandbox).contains(&self.kind) && stronger != self.confinement() {
+        if self.starts_command() && stronger != self.confinement() {
             (self.sandbox, self.network) = (stronger.level, stronger.network);
             self.sandbox_from = Some(SandboxFrom::Operator);
         }

@@ -6,6 +6,7 @@ use crate::base::command::Command;
 use crate::base::folders::FolderAnswers;
 use crate::base::name::{is_pattern, matches};
 use crate::base::path::RepoPath;
+use crate::check::confine::Confinement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +192,8 @@ pub struct Request {
     pub keep_going: bool,
     /// `--no-recover`.
     pub no_recover: bool,
+    /// `--sandbox` and `--network`: every command is confined at least so.
+    pub confinement: Confinement,
     /// The folders that the base has and the work tree has not, of those that the contract asks for.
     pub gone: GoneFolders,
 }

@@ -106,6 +106,7 @@ mod tests {
 
     fn entry() -> KeptPass {
         let parts = Parts {
+            enforced: Vec::new(),
             environment: vec![(crate::base::word::Word::from("A"), Digest::of(b"1"))],
             files: FileSet {
                 count: 0,

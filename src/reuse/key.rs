@@ -5,6 +5,7 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::check::confine::Guarantee;
 use crate::check::difference::{Difference, DifferenceKind};
 use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
@@ -97,6 +98,9 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parts {
+    /// What the system makes sure of while the step runs, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enforced: Vec<Guarantee>,
     /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of
     /// the store, so that values cannot be tried.
     pub environment: Vec<(Word, Digest)>,
@@ -133,7 +137,7 @@ impl Parts {
         let mut list = Vec::new();
         let unnamed = |differs: bool, kind| differs.then(|| Difference::unnamed(kind));
         list.extend(unnamed(
-            self.settings != earlier.settings,
+            self.settings != earlier.settings || self.enforced != earlier.enforced,
             DifferenceKind::Settings,
         ));
         list.extend(unnamed(
@@ -197,6 +201,7 @@ pub fn settings(step: &Step) -> Digest {
         origin: Origin::Contract,
         prepared_by: Vec::new(),
         reasons: Vec::new(),
+        sandbox_from: None,
         source: None,
         tags: Vec::new(),
         tier: 0,

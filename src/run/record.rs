@@ -5,6 +5,7 @@ use crate::base::inert::inert;
 use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::confine::Confined;
 use crate::check::difference::Difference;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::judge::JudgeAnswer;
@@ -98,6 +99,10 @@ pub struct StepRecord {
     /// The judge's reasoning: foreign text, made inert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// What it was asked to be confined to, and what held; absent where nothing was asked. Set by the
+    /// caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Confined>,
     /// The signal that ended its last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
@@ -180,6 +185,7 @@ impl StepRecord {
             question: None,
             reason: outcome.cause,
             reasoning: None,
+            sandbox: None,
             signal: None,
             status: outcome.status,
             stderr_tail: String::new(),

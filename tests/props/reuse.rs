@@ -336,6 +336,7 @@ impl Bench {
         let unless = |what: Broken, value: u8| if self.broken == what { 0 } else { value };
         let nothing = Digest::of(b"");
         Parts {
+            enforced: step.confinement().guarantees(),
             environment: vec![(
                 Word::from("A"),
                 Digest::of(&[unless(Broken::Environment, self.world.variable)]),

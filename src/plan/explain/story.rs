@@ -2,7 +2,7 @@
 //! would select it.
 
 use super::checks::{asks, changed_text};
-use super::text::{command_line, omission, service_line, settings};
+use super::text::{command_line, confinement, omission, service_line, settings};
 use super::{Mark, Options, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
@@ -548,6 +548,9 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                 "fix {}; only `vplan fix` starts it",
                 visible(fix.as_bytes())
             );
+            line(2, None, &text);
+        }
+        if let Some(text) = confinement(step) {
             line(2, None, &text);
         }
         for (name, value) in &step.env {

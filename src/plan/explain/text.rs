@@ -13,7 +13,7 @@ use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::field::FieldValue;
 use crate::plan::select::items_text;
-use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
+use crate::plan::{Coverage, Omitted, Origin, Plan, SandboxFrom, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most predecessors that a step names.
@@ -87,6 +87,25 @@ pub fn settings(step: &Step) -> Vec<String> {
         });
     }
     parts
+}
+
+/// Returns how a step is confined, and by whom if that is not the contract; nothing where it is not.
+#[must_use]
+pub fn confinement(step: &Step) -> Option<String> {
+    let rows = [Row::Sandbox, Row::Network].map(Row::setting);
+    let words = [step.sandbox.word(), step.network.word()];
+    let said = rows.iter().zip(words);
+    let said = said.filter(|(row, word)| row.unset != Unset::Word(word));
+    let said: Vec<(&str, &str)> = said.map(|(row, word)| (row.word, word)).collect();
+    let flags: Vec<String> = said.iter().map(|(row, _)| format!("--{row}")).collect();
+    let asked = step
+        .sandbox_from
+        .map(|SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or ")));
+    let said: Vec<String> = said
+        .iter()
+        .map(|(row, word)| format!("{row} {word}"))
+        .collect();
+    (!said.is_empty()).then(|| said.join(", ") + &asked.unwrap_or_default())
 }
 
 /// Returns a setting in a few words, unless it has its usual value.
@@ -365,6 +384,9 @@ impl Page<'_> {
                 let text = items_text(selection.items.iter()) + rest;
                 self.labelled(indent, label, Mark::Command, &text);
             }
+        }
+        if let Some(text) = confinement(step) {
+            self.labelled(indent, "", Mark::Command, &text);
         }
         for (i, reason) in step.reasons.iter().enumerate() {
             let mark = if reason.condition == DEFINITION_CHANGED {

@@ -178,6 +178,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
 fn entry(choices: &mut Choices<'_>) -> KeptPass {
     let mut digest = || Digest::of(&[choices.byte()]);
     let parts = Parts {
+        enforced: Vec::new(),
         environment: vec![("PATH".into(), digest())],
         files: FileSet {
             count: 3,

@@ -726,6 +726,7 @@ impl<'a> Recall<'a> {
         };
         let variables = environment.variables.iter();
         let parts = Parts {
+            enforced: step.confinement().guarantees(),
             environment: variables
                 .map(|(n, v)| (Word::new(n.clone()), self.results.conceal(n, v)))
                 .collect(),

@@ -390,6 +390,7 @@ mod tests {
 
     fn entry(step: &str, inputs: &str) -> KeptPass {
         let parts = Parts {
+            enforced: Vec::new(),
             environment: Vec::new(),
             files: FileSet {
                 count: 1,
