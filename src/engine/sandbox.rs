@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
+use super::request::{SandboxMissing, VerifyRequest};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{first_of, visible};
@@ -16,21 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
-/// What to do where a guarantee that a step asks for does not hold on this system.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SandboxMissing {
-    /// Start nothing.
-    #[default]
-    Refuse,
-    /// Run with what holds; that is no full pass, and stands for nothing later.
-    Run,
-}
-
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
 /// Returns what confines the steps of a plan, and the caveat where not all that they ask for holds.
-/// `records`: where this run is recorded.
 ///
 /// # Errors
 /// A step that cannot be confined as it asks; one whose `writes` cannot be told from what no step may
@@ -39,11 +29,12 @@ pub(super) fn sandbox(
     engine: &Engine<'_>,
     session: &Session,
     plan: &Plan,
-    root: &Root,
-    records: &Path,
-    how: SandboxMissing,
+    asked: &VerifyRequest,
 ) -> Result<(Option<Sandbox>, Option<Caveat>), Failure> {
-    let confined = plan.steps.iter().filter(|step| !step.confinement().is_none());
+    let confined = plan
+        .steps
+        .iter()
+        .filter(|step| !step.confinement().is_none());
     let confined: Vec<_> = confined.collect();
     if confined.is_empty() {
         return Ok((None, None));
@@ -57,28 +48,33 @@ pub(super) fn sandbox(
         }
         lacking.extend(missing);
     }
-    let caveat = match (lacking.is_empty(), how) {
+    let caveat = match (lacking.is_empty(), asked.sandbox_missing) {
         (true, _) => None,
         (false, SandboxMissing::Refuse) => return Err(unavailable(&without, &lacking)),
         (false, SandboxMissing::Run) => {
             let message = format!(
                 "{} ran without all that {} to be confined by: {}",
                 first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
-                if without.len() == 1 { "it was" } else { "they were" },
+                if without.len() == 1 {
+                    "it was"
+                } else {
+                    "they were"
+                },
                 reasons(&lacking)
             );
             Some(Caveat::new(Code::SandboxMissing, Effect::Narrows, message))
         }
     };
+    let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let state = engine.state_base().ok();
     let own = std::env::current_exe().ok();
-    let elsewhere: Vec<&Path> = [state.as_deref(), own.as_deref(), Some(records)]
+    let elsewhere: Vec<&Path> = [state.as_deref(), own.as_deref(), asked.records.as_deref()]
         .into_iter()
         .flatten()
         .collect();
     let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere);
     for step in confined {
-        sandbox.check(root, step).map_err(|why| {
+        sandbox.check(&root, step).map_err(|why| {
             let message = format!(
                 "the step `{}` cannot be confined: {why}",
                 visible(step.id.as_bytes())
@@ -87,6 +83,11 @@ pub(super) fn sandbox(
         })?;
     }
     Ok((Some(sandbox), caveat))
+}
+
+fn broken(error: &std::io::Error) -> Failure {
+    let message = format!("the repository cannot be opened: {error}");
+    Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
 }
 
 fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failure {
@@ -114,7 +115,10 @@ fn reserved(session: &Session) -> BTreeSet<RepoPath> {
         lockfile::path_for(contract),
         baseline::path_for(contract),
     ]);
-    let sources = session.loaded.iter().flat_map(|loaded| loaded.sources.iter());
+    let sources = session
+        .loaded
+        .iter()
+        .flat_map(|loaded| loaded.sources.iter());
     let names = sources.filter_map(|(_, source)| RepoPath::parse(source.name().as_bytes()).ok());
     reserved.extend(names);
     let folder = session.site.root.join(contract.folder().to_os());

@@ -65,6 +65,8 @@ pub enum Code {
     NewlyIgnored,
     /// Merged shards: not all of them have reported.
     ShardsMissing,
+    /// `--sandbox-missing run`: checks ran without all that was to confine them.
+    SandboxMissing,
     /// Files are outside the sparse checkout.
     Sparse,
     /// Checks do not apply any more because of files that the change adds or removes.
@@ -135,6 +137,7 @@ impl Code {
             Code::WholeTree => "whole_tree",
             Code::HiddenFiles => "hidden_files",
             Code::NewlyIgnored => "newly_ignored",
+            Code::SandboxMissing => "sandbox_missing",
             Code::Sparse => "sparse",
             Code::SwitchedOff => "switched_off",
             Code::LineEnds => "line_ends",

@@ -52,7 +52,9 @@ impl Sandbox {
             RepoPath::parse(below.as_os_str().as_bytes()).ok()
         });
         let always = [&b".git"[..], b".vplan"];
-        let always = always.into_iter().filter_map(|path| RepoPath::parse(path).ok());
+        let always = always
+            .into_iter()
+            .filter_map(|path| RepoPath::parse(path).ok());
         Self {
             reserved: own.into_iter().chain(inside).chain(always).collect(),
         }
@@ -221,7 +223,10 @@ fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String>
         });
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let mut folder = root.as_fd().try_clone_to_owned().map_err(|e| e.to_string())?;
+    let mut folder = root
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|e| e.to_string())?;
     for segment in path.segments() {
         let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
         match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {

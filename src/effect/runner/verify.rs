@@ -6,6 +6,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::baseline::KnownFindings;
+use crate::check::confine::Confined;
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Identity, Reading};
@@ -436,6 +437,8 @@ struct Rounds {
     unread: Vec<Program>,
     refusals: Vec<Refusal>,
     withheld: BTreeMap<String, Withheld>,
+    /// How steps were confined in their last try, by step id.
+    confined: BTreeMap<String, Confined>,
 }
 
 impl Rounds {
@@ -450,6 +453,8 @@ impl Rounds {
                 .get(&record.id)
                 .and_then(|path| self.resolved.get(path));
             record.program = record.program.take().or_else(|| started.cloned());
+            let confined = self.confined.get(&record.id);
+            record.sandbox = record.sandbox.take().or_else(|| confined.cloned());
         }
     }
 
@@ -572,6 +577,10 @@ impl Table<'_, '_, '_> {
                     .iter()
                     .map(|w| (w.name.clone(), w.clone())),
             );
+            let confined = finished.confined.iter().cloned();
+            self.rounds
+                .confined
+                .extend(confined.map(|confined| (id.clone(), confined)));
             match &log {
                 Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
                 None => self.rounds.logs.remove(&id),

@@ -8,6 +8,7 @@ use super::judge::Program;
 use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
+use super::sandbox::sandbox;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::check::baseline::KnownFindings;
@@ -27,6 +28,7 @@ use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::fingerprints::of_step;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::reports::Aside;
+use crate::effect::runner::sandbox::Sandbox;
 use crate::effect::runner::tree::Beginning;
 use crate::effect::runner::verify::{self as runner, ProgressEvent, VerifyError};
 use crate::effect::store::earlier::Earlier;
@@ -41,6 +43,7 @@ use crate::engine::staged::complete;
 use crate::engine::staged::linked::Linked;
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
+use crate::plan::caveat::{Caveat, Code};
 use crate::plan::{Note, Plan, Step, scope::OUTSIDE};
 use crate::reuse::decide::{Use, eligible};
 use crate::run::report::{Circumstances, Report};
@@ -120,12 +123,15 @@ pub(super) fn round(
         .session
         .judge(asked.judge.as_deref(), &planned.plan)?;
     let containment = containment(asked)?;
-    let prepared = prepare(engine, asked, memory, planned, judge)?;
+    let (sandbox, caveat) = sandbox(engine, &planned.session, &planned.plan, asked)?;
+    let mut prepared = prepare(engine, asked, memory, planned, judge)?;
+    prepared.circumstances.caveats.extend(caveat);
     let events = caller.events.take().map(|open| open()).transpose()?;
     if let Some(see) = &mut caller.see {
         see(Progress::Planned(&prepared.plan));
     }
-    execute(engine, asked, prepared, containment, events, caller)
+    let confined = (containment, sandbox.as_ref());
+    execute(engine, asked, prepared, confined, events, caller)
 }
 
 /// Everything that a run needs, opened.
@@ -224,7 +230,7 @@ fn execute(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
     prepared: Prepared<'_>,
-    containment: &str,
+    (containment, sandbox): (&str, Option<&Sandbox>),
     events: Option<Box<dyn Write + '_>>,
     mut caller: Caller<'_>,
 ) -> Result<Verified, Failure> {
@@ -264,6 +270,8 @@ fn execute(
     let aside = logs.ok().map(|logs| Arc::new(Aside::new(logs)));
     let watch = |step: &Step| watch(&session.site.root, session.git(), aside.as_ref(), step);
     let answer = |questions: &_| session.answer(questions);
+    let is_unconfined = |caveat: &Caveat| caveat.code == Code::SandboxMissing;
+    let is_whole = !circumstances.caveats.iter().any(is_unconfined);
     let (recall, notes) = recall(
         engine,
         asked,
@@ -274,6 +282,8 @@ fn execute(
         keeper.as_ref().is_some_and(Keeper::confirms),
     );
     let mark = mark(engine, &session, record.id());
+    // What ran with less than what it asks for stands for nothing later.
+    let recall = recall.filter(|_| is_whole);
     let recall = recall.map(|recall| recall.marked(mark.as_ref()));
     let earlier = earlier(engine, &session);
     let compare = |plan: &Plan, records: &[_]| {
@@ -311,6 +321,7 @@ fn execute(
         judge: judge.as_ref(),
         tick: caller.tick,
         observe: asked.observe,
+        sandbox,
         tree: beginning.seen(),
         again: &again,
         vault: vault.as_ref(),

@@ -3,7 +3,9 @@
 //! All of it holds for a thread and what that starts. So a supervisor starts a confined step from a
 //! thread of its own, which confines itself first and ends at once.
 
-use super::filter::{ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind};
+use super::filter::{
+    ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind,
+};
 use super::sys::{self, Instruction};
 use crate::check::confine::Guarantee;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -107,7 +109,11 @@ impl Confine {
         } else {
             0
         };
-        let scopes = if has(Guarantee::NoTampering) { SCOPES } else { 0 };
+        let scopes = if has(Guarantee::NoTampering) {
+            SCOPES
+        } else {
+            0
+        };
         let mut rules = None;
         if files | scopes != 0 {
             let made = sys::landlock_rules(files, scopes)?;
@@ -129,7 +135,9 @@ impl Confine {
 
     /// Takes what an order says, and the descriptor that came with it.
     pub(super) fn of_order(bits: u8, rules: Option<OwnedFd>) -> Self {
-        let held = Guarantee::ALL.into_iter().filter(|one| bits & bit(*one) != 0);
+        let held = Guarantee::ALL
+            .into_iter()
+            .filter(|one| bits & bit(*one) != 0);
         Self {
             held: held.collect(),
             rules,
@@ -239,7 +247,11 @@ const PRIORITY: [(Numbers, u32); 2] = [([141, 140], 0), ([251, 30], 1)];
 
 fn own(numbers: Numbers) -> u32 {
     let [x86, arm] = numbers;
-    if cfg!(target_arch = "x86_64") { x86 } else { arm }
+    if cfg!(target_arch = "x86_64") {
+        x86
+    } else {
+        arm
+    }
 }
 
 /// Returns the filter for these guarantees. Calls of another architecture are refused: no filter can

@@ -45,7 +45,8 @@ fn tried(one: Guarantee) -> Result<(), String> {
             ));
         }
     }
-    let folder = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
     let path = folder.path().join("file");
     let thread = std::thread::Builder::new().name("guarantee".to_owned());
     let thread = thread.spawn(move || {

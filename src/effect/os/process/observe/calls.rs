@@ -224,9 +224,8 @@ mod tests {
     fn what_is_trapped() {
         let Some(own) = ARCHITECTURE else { return };
         let filter = filter(own);
-        let is_trapped = |architecture, number, arguments| {
-            run(&filter, architecture, number, arguments) == TRAP
-        };
+        let is_trapped =
+            |architecture, number, arguments| run(&filter, architecture, number, arguments) == TRAP;
         let any = [0; 6];
         for row in CALLS {
             let Some(number) = number(row) else { continue };
