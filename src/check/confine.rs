@@ -110,6 +110,19 @@ impl Guarantee {
     }
 }
 
+impl Guarantee {
+    /// Says what it means, for people.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Guarantee::NetworkOff => "no network",
+            Guarantee::NoPrivileges => "no rights are gained by what is executed",
+            Guarantee::NoTampering => "no process outside of the step is signalled, traced or changed",
+            Guarantee::Writes => "only declared files are made, changed and removed",
+        }
+    }
+}
+
 /// How a step is confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Confinement {

@@ -708,7 +708,7 @@ pub struct Help {
 pub struct Tour {}
 
 /// Reads the level of `--sandbox`.
-fn levels() -> impl TypedValueParser<Value = SandboxLevel> {
+pub(super) fn levels() -> impl TypedValueParser<Value = SandboxLevel> {
     let named = |word: String| {
         SandboxLevel::ALL
             .into_iter()

@@ -1,11 +1,13 @@
 //! `vplan audit`: holds the contract against what its checks are seen to do.
 
+pub(super) mod machine;
 mod sarif;
 mod text;
 
 use super::format;
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global, Progress};
+use crate::check::confine::SandboxLevel;
+use crate::cli::args::{Format, Global, Progress, levels};
 use crate::cli::progress::View;
 use crate::cli::terminal::Terminal;
 use crate::effect::os::environment::Grants;
@@ -26,15 +28,22 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
         vplan audit                 run every command of the contract, and see\n  \
         vplan audit unit --write    write what is missing into the contract\n  \
-        vplan audit --from-records  what earlier observed runs saw\n\n\
+        vplan audit --from-records  what earlier observed runs saw\n  \
+        vplan audit --machine       what steps can be confined to here\n\n\
         What a check reads in one run is one path through its code: an audit finds what is missing, and never shows that nothing is. \
         `vplan help security` says what cannot be seen.\n\n\
         Exit codes: 0 no error; 2 usage, also when no observed run is recorded; 3 the contract is invalid, or cannot be written; \
-        5 nothing could be run; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted.")]
+        5 nothing could be run, or `--require` is not reached; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted.")]
 pub struct Audit {
     /// Audit these checks, or those with `tag:NAME`, with what they need; otherwise all.
     #[arg(value_name = "CHECK", conflicts_with = "from_records")]
     pub names: Vec<String>,
+    /// Run no check: try what this machine can confine steps to, and show it.
+    #[arg(long, conflicts_with_all = ["names", "from_records", "write", "deny", "role", "jobs", "grant_env", "records"])]
+    pub machine: bool,
+    /// End with 5 unless this machine reaches the level.
+    #[arg(long, value_name = "LEVEL", requires = "machine", value_parser = levels())]
+    pub require: Option<SandboxLevel>,
     /// Run nothing: take what earlier observed runs recorded.
     #[arg(long)]
     pub from_records: bool,
@@ -89,6 +98,10 @@ pub(super) struct AuditDocument<'a> {
 /// # Errors
 /// A contract that is invalid (exit 3), a run that cannot be made, no observed run (exit 2).
 pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Failure> {
+    if args.machine {
+        let format = format(global, &[Format::Text, Format::Json])?;
+        return Ok(machine::run(args.require, format, terminal));
+    }
     let format = format(global, &[Format::Text, Format::Json, Format::Sarif])?;
     let engine = global.engine().with_observer(terminal);
     let mut view = View::new(args.progress, terminal);

@@ -51,8 +51,8 @@ macro_rules! documents {
 pub(super) const ALL: &[Kind] = documents! {
     Written "argv" ["argv"] "a command text as vplan reads it"
         => command::argv::Read<'static>, command::argv::Unread<'static>;
-    Written "audit" ["audit"] "what a contract does not say of its checks, or says in vain"
-        => command::audit::AuditDocument<'static>;
+    Written "audit" ["audit"] "what a contract does not say of its checks, or says in vain; what a machine can confine steps to"
+        => command::audit::AuditDocument<'static>, command::audit::machine::MachineDocument;
     Written "baseline" ["baseline"] "known findings, and what became of them when they were recorded"
         => command::baseline::BaselineDocument, command::baseline::RecordedDocument;
     Written "check" ["check"] "what is wrong with a contract"

@@ -1,0 +1,92 @@
+//! Says what this machine can confine steps to, as found by trying.
+
+use crate::base::vocabulary::Exit;
+use crate::check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
+use crate::cli::args::Format;
+use crate::cli::render::style::{Tone, paint};
+use crate::cli::terminal::Terminal;
+use crate::effect::runner::sandbox::missing;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What this machine guarantees.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct MachineDocument {
+    /// The exit code.
+    exit_code: u8,
+    /// Each guarantee.
+    guarantees: Vec<Tried>,
+    /// The levels of which all guarantees hold, the weakest first.
+    levels: Vec<SandboxLevel>,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// A guarantee that was tried.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TriedGuarantee")]
+struct Tried {
+    /// Whether it holds.
+    holds: bool,
+    /// Its name.
+    name: Guarantee,
+    /// Why it does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// Prints it. Ends with 5 if a level that is required is not reached.
+pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Terminal) -> u8 {
+    let asked = |level| Confinement {
+        level,
+        network: NetworkUse::On,
+    };
+    let reaches = |level: &SandboxLevel| missing(asked(*level)).is_empty();
+    let lacking = missing(Confinement {
+        level: SandboxLevel::ALL.into_iter().max().unwrap_or_default(),
+        network: NetworkUse::Off,
+    });
+    let exit = match required {
+        Some(level) if !reaches(&level) => Exit::Setup,
+        _ => Exit::Success,
+    };
+    let guarantees = Guarantee::ALL.map(|name| Tried {
+        holds: !lacking.contains_key(&name),
+        name,
+        why: lacking.get(&name).cloned(),
+    });
+    let document = MachineDocument {
+        exit_code: exit.code(),
+        guarantees: guarantees.into(),
+        levels: SandboxLevel::ALL.into_iter().filter(reaches).collect(),
+        version: 1,
+    };
+    if format == Format::Json {
+        terminal.print_json(&document);
+    } else {
+        terminal.print(&text(&document, required, terminal));
+    }
+    exit.code()
+}
+
+fn text(document: &MachineDocument, required: Option<SandboxLevel>, terminal: &Terminal) -> String {
+    let mut out = String::new();
+    for Tried { holds, name, why } in &document.guarantees {
+        let (tone, mark) = if *holds {
+            (Tone::Good, "✓")
+        } else {
+            (Tone::Bad, "✗")
+        };
+        let mark = paint(terminal.color, tone, mark);
+        let why = why.as_deref().map_or(String::new(), |why| format!("  {why}"));
+        out.push_str(&format!("  {mark} {:<14} {}{why}\n", name.word(), name.meaning()));
+    }
+    let levels = document.levels.iter().map(|level| level.word());
+    let levels = levels.collect::<Vec<_>>().join(" ");
+    out.push_str(&format!("levels that are reached here: {levels}\n"));
+    if let Some(level) = required.filter(|level| !document.levels.contains(level)) {
+        out.push_str(&format!("`{}` is required, and not reached\n", level.word()));
+    }
+    out
+}
