@@ -146,6 +146,8 @@ fn every_word_of_the_grammar_is_known() {
             "\n}",
             &["blocking", "warning"],
         ),
+        ("check a {\n  run x\n  sandbox ", "\n}", &["none", "guard"]),
+        ("defaults {\n  network ", "\n}\ncheck a: x", &["on", "off"]),
         (
             "check a {\n  run x\n  timeout 1",
             "\n}",
@@ -304,6 +306,8 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
             let setting = match usage.split(' ').next().unwrap() {
                 "format" => "format auto".to_owned(),
                 "severity" => "severity warning".to_owned(),
+                "sandbox" => "sandbox guard".to_owned(),
+                "network" => "network off".to_owned(),
                 _ => example(usage),
             };
             settings.insert(setting.split(' ').next().unwrap().to_owned());

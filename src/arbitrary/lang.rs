@@ -439,6 +439,8 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "skip-exit 77",
             "tier 1",
             "severity warning",
+            "sandbox guard",
+            "network off",
             "format tap",
             "max-errors 0",
             "min-tests 4",

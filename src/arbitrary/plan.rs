@@ -247,6 +247,16 @@ fn service() -> Service {
     }
 }
 
+/// Levels and networks; most checks are not confined.
+const CONFINED: [(&str, &str); 6] = [
+    ("none", "on"),
+    ("none", "on"),
+    ("none", "on"),
+    ("guard", "on"),
+    ("none", "off"),
+    ("guard", "off"),
+];
+
 /// A check whose conditions, needs and sequences are drawn later.
 fn check() -> impl Strategy<Value = Check> {
     let settings = (
@@ -255,12 +265,17 @@ fn check() -> impl Strategy<Value = Check> {
         prop::sample::subsequence(&ARTIFACTS[..], 0..2),
         prop::sample::subsequence(&["fast", "docs-safe"][..], 0..2),
         prop::sample::select(&[".", ".", ".", "src", "docs"][..]),
-        (any::<[bool; 4]>(), prop::bool::weighted(0.2)),
+        (
+            any::<[bool; 4]>(),
+            prop::bool::weighted(0.2),
+            prop::sample::select(&CONFINED[..]),
+        ),
     );
     let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
     (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
-            let (cleans, produces, requires, tags, dir, (flags, beside)) = settings;
+            let (cleans, produces, requires, tags, dir, (flags, beside, confined)) = settings;
+            let (level, network) = confined;
             let [setup, always, optional, warning] = flags;
             let named = named || !matches!(body, Body::Command(_));
             let plain = plain_check("");
@@ -302,6 +317,8 @@ fn check() -> impl Strategy<Value = Check> {
                     beside && starts,
                 ),
                 (Row::Severity, Value::Word("warning"), warning),
+                (Row::Sandbox, Value::Word(level), starts),
+                (Row::Network, Value::Word(network), starts),
             ] {
                 if is_set {
                     check.set(row, value);

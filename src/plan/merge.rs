@@ -8,6 +8,7 @@ use super::compile::{
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
+use crate::base::setting::{Row, Value};
 use crate::base::word::Word;
 use crate::contract::{CheckIndex, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ pub(super) enum Listed {
 impl<'a> Input<'a> {
     /// Merges equal anonymous checks into the first of them; the result names which became which.
     pub fn merge_anonymous(&self, fates: &mut Fates<'_>) -> Vec<(CheckIndex, CheckIndex)> {
-        let mut first: BTreeMap<Identity, CheckIndex> = BTreeMap::new();
+        let mut first = BTreeMap::new();
         let mut merged = Vec::new();
         for index in included(fates) {
             let check = &self.contract.checks[index];
@@ -32,7 +33,12 @@ impl<'a> Input<'a> {
             let Some(identity) = anonymous.and_then(identity_of_check) else {
                 continue;
             };
-            let target = *first.entry(identity).or_insert(index);
+            // None of them may run with less than it asks for.
+            let confined = [Row::Sandbox, Row::Network].map(|row| match check.settings.get(&row) {
+                Some(Value::Word(word)) => Some(*word),
+                _ => None,
+            });
+            let target = *first.entry((identity, confined)).or_insert(index);
             if target == index {
                 continue;
             }

@@ -319,6 +319,7 @@ mod tests {
     use crate::arbitrary::run::{plan, step};
     use crate::base::index::Index as _;
     use crate::base::vocabulary::FormatName;
+    use crate::check::confine::{NetworkUse, SandboxLevel};
     use crate::check::{Kind, Severity};
 
     type Row = (&'static str, fn(&mut Step));
@@ -331,7 +332,7 @@ mod tests {
             change(&mut other);
             settings(&other) != settings(&base)
         };
-        let counts: [Row; 12] = [
+        let counts: [Row; 14] = [
             ("argv", |s| s.argv = Some(vec![Word::from("b")])),
             ("dir", |s| s.dir = RepoPath::parse(b"sub").unwrap()),
             ("env", |s| {
@@ -348,11 +349,16 @@ mod tests {
                 s.produces = vec![Glob::parse("dist/**").unwrap()]
             }),
             ("pass-env", |s| s.pass_env = vec!["A".to_owned()]),
+            ("sandbox", |s| s.sandbox = SandboxLevel::Guard),
+            ("network", |s| s.network = NetworkUse::Off),
         ];
         for (name, change) in counts {
             assert!(changed(change), "{name}");
         }
-        let does_not: [Row; 7] = [
+        let does_not: [Row; 8] = [
+            ("who asks for its confinement", |s| {
+                s.sandbox_from = Some(crate::plan::SandboxFrom::Operator)
+            }),
             ("id", |s| s.id = "z".to_owned()),
             ("describe", |s| s.describe = Some("x".to_owned())),
             ("fix", |s| s.fix = Some("x".to_owned())),

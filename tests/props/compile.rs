@@ -12,13 +12,17 @@ use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::glob::{Item, Selection};
 use vplan::base::index::Index as _;
 use vplan::base::path::RepoPath;
+use vplan::base::setting::{Row, Value};
 use vplan::check::Kind;
+use vplan::check::confine::{Confinement, NetworkUse, SandboxLevel};
 use vplan::contract::{Body, CheckIndex, Contract, Risk, Role, Test};
+use vplan::plan::canonical::value;
 use vplan::plan::compile::{Compiled, compile};
+use vplan::plan::contains::contains;
 use vplan::plan::document::to_json;
 use vplan::plan::frame::without_contract;
 use vplan::plan::request::{Boundary, Mode, Risk as Level};
-use vplan::plan::{Omitted, Origin, Plan};
+use vplan::plan::{Omitted, Origin, Plan, Step};
 
 fn repo_path(text: &str) -> RepoPath {
     RepoPath::parse(text.as_bytes()).unwrap()
@@ -153,6 +157,45 @@ proptest! {
         prop_assert_eq!(c.plan().map(|p| to_json(&p)), Some(text.clone()));
         let other = std::thread::spawn(move || c.plan().map(|p| to_json(&p))).join().unwrap();
         prop_assert_eq!(other, Some(text));
+    }
+
+    /// A plan in which nobody asks for a confinement has the canonical form of a vplan that knows none.
+    #[test]
+    fn no_sandbox_no_other_digest(c in varied()) {
+        let mut c = c;
+        for check in c.contract.iter_mut().flat_map(|contract| contract.checks.iter_mut()) {
+            check.set(Row::Sandbox, Value::Word("none"));
+            check.set(Row::Network, Value::Word("on"));
+        }
+        let Some(plan) = c.plan() else { return Ok(()) };
+        let steps = value(&plan)["steps"].as_array().unwrap().clone();
+        for key in ["sandbox", "network", "sandboxFrom"] {
+            prop_assert!(steps.iter().all(|step| step.get(key).is_none()), "{key}");
+        }
+    }
+
+    /// `--sandbox` and `--network` only add: every command has what it had, and what they ask for.
+    #[test]
+    fn the_operator_only_strengthens(c in varied(), level in prop::sample::select(&SandboxLevel::ALL[..]), network in prop::sample::select(&NetworkUse::ALL[..])) {
+        let Some(plain) = c.plan() else { return Ok(()) };
+        let asked = Confinement { level, network };
+        let mut c = c;
+        c.request.confinement = asked;
+        let plan = c.plan().unwrap();
+        prop_assert!(contains(&plain, &plan));
+        for (before, after) in plain.steps.iter().zip(&plan.steps) {
+            let least = if matches!(after.kind, Kind::File | Kind::Judge) { Confinement::default() } else { asked };
+            prop_assert_eq!(after.confinement(), before.confinement().and(least));
+            prop_assert_eq!(after.sandbox_from.is_some(), after.confinement() != before.confinement());
+            // But for that it is the same step.
+            let bare = |step: &Step| Step {
+                sandbox: SandboxLevel::None,
+                sandbox_from: None,
+                network: NetworkUse::On,
+                ..step.clone()
+            };
+            prop_assert_eq!(bare(before), bare(after));
+        }
     }
 
     /// More files, a higher risk, more boundaries, a higher least tier: nothing falls away but by a condition that says so.

@@ -17,6 +17,7 @@ use vplan::base::index::{Dense, Index as _};
 use vplan::base::path::RepoPath;
 use vplan::base::setting::{Row, Value};
 use vplan::base::source::Sources;
+use vplan::check::confine::{Confinement, NetworkUse, SandboxLevel};
 use vplan::contract::{CheckIndex, ConditionIndex, Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
@@ -163,6 +164,40 @@ proptest! {
     }
 }
 
+/// A contract with other words for how a check is confined.
+fn confined(contract: &Contract, index: CheckIndex, by: Confinement) -> Contract {
+    let mut contract = contract.clone();
+    let check = &mut contract.checks[index];
+    (check.body, check.kind) = (plain_check("x").body, plain_check("x").kind);
+    check.set(Row::Sandbox, Value::Word(by.level.word()));
+    check.set(Row::Network, Value::Word(by.network.word()));
+    contract
+}
+
+fn confinement() -> impl Strategy<Value = Confinement> {
+    let level = prop::sample::select(&SandboxLevel::ALL[..]);
+    let network = prop::sample::select(&NetworkUse::ALL[..]);
+    (level, network).prop_map(|(level, network)| Confinement { level, network })
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn stronger_confinement_is_never_weaker(contract in contract(), at in any::<prop::sample::Index>(), a in confinement(), b in confinement()) {
+        let index = CheckIndex::new(at.index(contract.checks.len()));
+        let (weak, strong) = (confined(&contract, index, a), confined(&contract, index, a.and(b)));
+        let (there, back) = (diff(&weak, &strong), diff(&strong, &weak));
+        prop_assert_eq!(there.count(Class::Weakens) + there.count(Class::Undecided), 0, "{:?}", there);
+        prop_assert_eq!(back.count(Class::Undecided), 0, "{:?}", back);
+        // A check whose failure does not count may ask for less.
+        let counts = !weak.checks[index].has(Row::Severity) && !weak.checks[index].has(Row::Setup);
+        if counts && a.and(b) != a {
+            prop_assert!(back.count(Class::Weakens) > 0 && there.count(Class::Strengthens) > 0, "{back:?}");
+        }
+    }
+}
+
 fn diff(old: &Contract, new: &Contract) -> ContractDiff {
     let none = Sources::default();
     compare(
@@ -237,7 +272,7 @@ struct Edit {
 
 fn edit() -> impl Strategy<Value = Edit> {
     (
-        0_u8..24,
+        0_u8..26,
         any::<prop::sample::Index>(),
         any::<prop::sample::Index>(),
         selection(),
@@ -381,6 +416,14 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             {
                 all.pop();
             }
+        }
+        23 => {
+            let level = ["none", "guard"][edit.other.index(2)];
+            contract.checks[index].set(Row::Sandbox, Value::Word(level));
+        }
+        24 => {
+            let network = ["on", "off"][edit.other.index(2)];
+            contract.checks[index].set(Row::Network, Value::Word(network));
         }
         _ => {
             if let Some(risk) = contract.risks.first_mut() {

@@ -33,6 +33,8 @@ pub fn covers(new: &Step, old: &Step) -> bool {
         && new.exit.iter().all(|c| old.exit.contains(c))
         && new.skip_exit.iter().all(|c| old.skip_exit.contains(c))
         && new.retries <= old.retries
+        && new.sandbox >= old.sandbox
+        && new.network >= old.network
         && new.timeout_ms <= old.timeout_ms
         && new.max_errors <= old.max_errors
         && most(new.max_warnings) <= most(old.max_warnings)

@@ -6,9 +6,11 @@ use super::wrap::wrapped;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::agreement::{BY_EXIT_CODE, located, short};
+use crate::check::confine::{Confined, Confinement, Guarantee};
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Level, TestCounts};
 use crate::cli::render::MANY;
+use crate::plan::explain::text;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
 use crate::run::record::{INTERRUPTED, StepRecord};
@@ -80,6 +82,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         ));
     }
     out.push_str(&unread(report, color));
+    out.push_str(&unconfined(report, color));
     for step in report.steps.iter().filter(|s| s.status.is_failure()) {
         out.push_str(&failure(step, report, records, &rows));
     }
@@ -379,6 +382,38 @@ fn unread(report: &Report, color: bool) -> String {
         "  {sign} {BY_EXIT_CODE}, what they wrote was not understood: {shown}{more}\n"
     ));
     out
+}
+
+/// Lists the steps that ran with less confinement than they asked for.
+fn unconfined(report: &Report, color: bool) -> String {
+    let lacks = |s: &&StepRecord| s.sandbox.as_ref().is_some_and(|s| !s.missing.is_empty());
+    let line = |step: &StepRecord| {
+        let id = visible(step.id.as_bytes());
+        let how = step.sandbox.as_ref().map(confined).unwrap_or_default();
+        format!("  {} {id}: {how}\n", paint(color, Tone::Warn, "!"))
+    };
+    report.steps.iter().filter(lacks).map(line).collect()
+}
+
+/// Returns how a step was to be confined, what held of that, and what did not.
+#[must_use]
+pub fn confined(sandbox: &Confined) -> String {
+    let asked = text::confined(Confinement {
+        level: sandbox.asked,
+        network: sandbox.network,
+    });
+    let list = |called: &str, guarantees: &[Guarantee]| {
+        let words: Vec<&str> = guarantees.iter().map(|g| g.word()).collect();
+        (!words.is_empty()).then(|| format!("; {called} {}", words.join(", ")))
+    };
+    let parts = [
+        list("held:", &sandbox.reached),
+        list("not held:", &sandbox.missing),
+    ];
+    parts
+        .into_iter()
+        .flatten()
+        .fold(asked, |text, part| text + &part)
 }
 
 fn more(number: u64) -> String {

@@ -524,6 +524,8 @@ mod tests {
         for (row, value, there, back) in [
             (Row::Severity, Value::Word("warning"), Weakens, Strengthens),
             (Row::Optional, Value::Flag, Weakens, Strengthens),
+            (Row::Sandbox, Value::Word("guard"), Strengthens, Weakens),
+            (Row::Network, Value::Word("off"), Strengthens, Weakens),
             (Row::Setup, Value::Flag, Weakens, Strengthens),
             (Row::MaxErrors, Value::Number(1), Weakens, Strengthens),
             (Row::MaxWarnings, Value::Number(3), Strengthens, Weakens),

@@ -1,6 +1,7 @@
 //! Writes a plan as a POSIX shell script to copy and run by hand; without time limits, records and
 //! recovery.
 
+use super::text::confined;
 use crate::base::command::is_env_name;
 use crate::base::unit::show_duration;
 use crate::base::word::{Word, is_unsafe_to_show, visible};
@@ -18,8 +19,14 @@ pub fn shell(plan: &Plan) -> String {
     out.push_str("# Run it at the root of the repository. Time limits, records and repairs are left out.\nset -eu\n");
     for (at, step) in plan.steps.iter().enumerate() {
         let limit = show_duration(step.timeout_ms);
+        let confined = confined(step.confinement());
+        let without = if confined.is_empty() {
+            String::new()
+        } else {
+            format!("; here without {confined}")
+        };
         out.push_str(&format!(
-            "\n# {} {} (up to {limit})\n",
+            "\n# {} {} (up to {limit}{without})\n",
             at + 1,
             visible(step.id.as_bytes())
         ));

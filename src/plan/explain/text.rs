@@ -9,6 +9,7 @@ use crate::base::service::{Ready, Service};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
+use crate::check::confine::Confinement;
 use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::field::FieldValue;
@@ -92,20 +93,29 @@ pub fn settings(step: &Step) -> Vec<String> {
 /// Returns how a step is confined, and by whom if that is not the contract; nothing where it is not.
 #[must_use]
 pub fn confinement(step: &Step) -> Option<String> {
-    let rows = [Row::Sandbox, Row::Network].map(Row::setting);
-    let words = [step.sandbox.word(), step.network.word()];
-    let said = rows.iter().zip(words);
-    let said = said.filter(|(row, word)| row.unset != Unset::Word(word));
-    let said: Vec<(&str, &str)> = said.map(|(row, word)| (row.word, word)).collect();
-    let flags: Vec<String> = said.iter().map(|(row, _)| format!("--{row}")).collect();
-    let asked = step
+    let asked = asked_settings(step.confinement());
+    let flags: Vec<String> = asked.iter().map(|(row, _)| format!("--{row}")).collect();
+    let by = step
         .sandbox_from
         .map(|SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or ")));
-    let said: Vec<String> = said
-        .iter()
-        .map(|(row, word)| format!("{row} {word}"))
-        .collect();
-    (!said.is_empty()).then(|| said.join(", ") + &asked.unwrap_or_default())
+    (!asked.is_empty()).then(|| confined(step.confinement()) + &by.unwrap_or_default())
+}
+
+/// Returns a confinement as the settings that ask for it: `sandbox guard, network off`.
+#[must_use]
+pub fn confined(by: Confinement) -> String {
+    let asked = asked_settings(by).into_iter();
+    let asked: Vec<String> = asked.map(|(row, word)| format!("{row} {word}")).collect();
+    asked.join(", ")
+}
+
+/// Returns the settings that ask for a confinement, with their words.
+fn asked_settings(by: Confinement) -> Vec<(&'static str, &'static str)> {
+    let rows = [Row::Sandbox, Row::Network].map(Row::setting);
+    let words = [by.level.word(), by.network.word()];
+    let asked = rows.iter().zip(words);
+    let asked = asked.filter(|(row, word)| row.unset != Unset::Word(word));
+    asked.map(|(row, word)| (row.word, word)).collect()
 }
 
 /// Returns a setting in a few words, unless it has its usual value.

@@ -122,6 +122,7 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
     let is_news = |why: &&String| **why != Why::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);
     lines.extend(why.map(|why| format!("not reused: {}", visible(why.as_bytes()))));
+    lines.extend(record.sandbox.as_ref().map(report::confined));
     let code = record.failure_code.as_ref();
     lines.extend(code.map(|code| format!("classified as {}", visible(code.as_bytes()))));
     let because = |reason| format!("because {}", sentence(reason, 3));
