@@ -4,5 +4,9 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = vplan::effect::os::process::supervise::supervise_if_asked() {
         return code;
     }
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = vplan::effect::os::held::held_if_asked(&arguments) {
+        return code.into();
+    }
     vplan::effect::os::own_program::with_enough_stack(|| vplan::cli::main(std::env::args_os()))
 }

@@ -336,6 +336,7 @@ fn repaired(
             argv: vec!["played".into()],
             env: BTreeMap::default(),
             timeout_ms: 1_000,
+            sandbox: vplan::check::confine::SandboxLevel::None,
             ending: "txt",
         }),
         max_rounds: 5,

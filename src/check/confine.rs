@@ -117,7 +117,9 @@ impl Guarantee {
         match self {
             Guarantee::NetworkOff => "no network",
             Guarantee::NoPrivileges => "no rights are gained by what is executed",
-            Guarantee::NoTampering => "no process outside of the step is signalled, traced or changed",
+            Guarantee::NoTampering => {
+                "no process outside of the step is signalled, traced or changed"
+            }
             Guarantee::Writes => "only declared files are made, changed and removed",
         }
     }

@@ -7,16 +7,21 @@ use super::request::{SandboxMissing, VerifyRequest};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{first_of, visible};
-use crate::check::confine::Guarantee;
+use crate::check::confine::{Guarantee, SandboxLevel};
+use crate::effect::os::held::Held;
 use crate::effect::os::process::program::Root;
+use crate::effect::os::scratch;
 use crate::effect::repo::{baseline, lockfile};
 use crate::effect::runner::sandbox::{Sandbox, missing};
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
+/// What in a git directory decides what git does, runs and ignores.
+const DECIDING: [&str; 4] = ["hooks", "config", "config.worktree", "info"];
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
@@ -83,6 +88,61 @@ pub(super) fn sandbox(
         })?;
     }
     Ok((Some(sandbox), caveat))
+}
+
+/// A fixer that is confined.
+pub(super) struct HeldFixer {
+    pub held: Held,
+    /// Its temporary folder.
+    pub folder: TempDir,
+}
+
+/// Returns what confines a fixer; `None` where nothing is asked for. `records`: where the loop is recorded.
+///
+/// # Errors
+/// This system cannot confine it.
+pub(super) fn held(
+    engine: &Engine<'_>,
+    level: SandboxLevel,
+    session: &Session,
+    records: &Path,
+    asked: &VerifyRequest,
+) -> Result<Option<HeldFixer>, Failure> {
+    if level == SandboxLevel::None {
+        return Ok(None);
+    }
+    let folder = scratch::temporary().map_err(|e| {
+        let message = format!("there is no temporary folder for the fixer: {e}");
+        Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
+    })?;
+    let root = &session.site.root;
+    let git = session.site.usable_git().map(|git| git.layout());
+    let dirs = git.iter().flat_map(|git| [&git.git_dir, &git.common_dir]);
+    let dirs: BTreeSet<&PathBuf> = dirs.collect();
+    let outside = dirs.iter().filter(|dir| !dir.starts_with(root));
+    let mut kept: BTreeSet<PathBuf> = reserved(session)
+        .iter()
+        .map(|path| root.join(path.to_os()))
+        .collect();
+    kept.extend([root.join(".vplan"), records.to_owned()]);
+    kept.extend(asked.records.clone());
+    kept.extend(
+        dirs.iter()
+            .flat_map(|dir| DECIDING.map(|name| dir.join(name))),
+    );
+    let mut writable = vec![root.clone(), folder.path().to_owned()];
+    writable.extend(outside.map(|dir| (*dir).clone()));
+    // Only what is inside of what it may change has to be kept.
+    let elsewhere = [engine.state_base().ok(), std::env::current_exe().ok()];
+    kept.extend(elsewhere.into_iter().flatten());
+    kept.retain(|path| writable.iter().any(|folder| path.starts_with(folder)));
+    let held = Held { writable, kept };
+    held.attempt().map_err(|why| {
+        let message = format!("the fixer cannot be confined as asked: {why}");
+        Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message)
+            .help("without `--fix-sandbox` it runs as you do")
+    })?;
+    Ok(Some(HeldFixer { held, folder }))
 }
 
 fn broken(error: &std::io::Error) -> Failure {

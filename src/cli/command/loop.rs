@@ -9,7 +9,8 @@ use super::format;
 use super::run::{print, streams, write};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Run, duration, feedback_size};
+use crate::check::confine::SandboxLevel;
+use crate::cli::args::{Format, Global, Run, duration, feedback_size, levels};
 use crate::cli::progress::View;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::terminal::Terminal;
@@ -51,6 +52,10 @@ pub struct Loop {
     /// The time limit of one repair.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration, help_heading = LOOP)]
     pub fix_timeout: u64,
+    /// Confine the command: `guard` lets it change the tree and commit, but neither the contract, its
+    /// tests, lock and baseline, nor git's hooks and configuration, records, or anything elsewhere.
+    #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = levels(), requires = "fix", help_heading = LOOP)]
+    pub fix_sandbox: SandboxLevel,
     /// The form of the feedback.
     #[arg(long, value_name = "FORM", default_value = "md", help_heading = LOOP)]
     pub feedback: Form,
@@ -155,6 +160,7 @@ fn fixer(fix: &OsStr, args: &Loop) -> Result<FixerCommand, Failure> {
         argv,
         env,
         timeout_ms: args.fix_timeout,
+        sandbox: args.fix_sandbox,
         ending: args.feedback.ending(),
     })
 }

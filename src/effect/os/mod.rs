@@ -5,6 +5,7 @@ pub mod clock;
 pub mod completing;
 pub mod environment;
 pub mod files;
+pub mod held;
 pub mod input;
 pub mod own_program;
 pub mod parallel;

@@ -158,7 +158,7 @@ pub fn again(
 }
 
 /// Returns the file of this program, even if another one has taken its name since.
-fn program() -> io::Result<PathBuf> {
+pub(in crate::effect) fn program() -> io::Result<PathBuf> {
     const OWN: &str = "/proc/self/exe";
     let named = std::env::current_exe()?;
     if open_plain(&named).is_ok() {

@@ -4,12 +4,14 @@
 use crate::base::command::Env;
 use crate::base::index::Index as _;
 use crate::base::inert::inert;
+use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::check::evidence::{Captured, Evidence};
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::read_plain;
-use crate::effect::os::process::program::Root;
+use crate::effect::os::held::Held;
+use crate::effect::os::process::program::{Root, resolve};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
 use crate::effect::runner::step::Context;
@@ -22,6 +24,7 @@ use rustix::fd::AsFd as _;
 use rustix::fs::{CWD, Mode as FileMode, OFlags};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,6 +61,8 @@ pub struct Fixer<'a> {
     pub logs: &'a Path,
     /// The file that it may write to give up.
     pub stuck: &'a Path,
+    /// What it can change, where that is not everything.
+    pub held: Option<&'a Held>,
 }
 
 /// The result of a fixer's run.
@@ -104,7 +109,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(DriveError::Setup(error)),
         _ => {}
     }
-    let step = step(&fixer);
+    let step = step(&fixer)?;
     let mending = Mending {
         root: fixer.root,
         environment: fixer.environment,
@@ -281,9 +286,13 @@ fn written(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Makes the step of a fixer.
-fn step(fixer: &Fixer<'_>) -> Step {
-    Step {
-        argv: Some(fixer.argv.to_vec()),
+fn step(fixer: &Fixer<'_>) -> Result<Step, DriveError> {
+    let argv = match fixer.held {
+        Some(held) => held_words(fixer, held).map_err(DriveError::Setup)?,
+        None => fixer.argv.to_vec(),
+    };
+    Ok(Step {
+        argv: Some(argv),
         command: ID.to_owned(),
         env: fixer.env.clone(),
         exit: vec![0],
@@ -291,5 +300,21 @@ fn step(fixer: &Fixer<'_>) -> Step {
         pass_env: fixer.granted.to_vec(),
         timeout_ms: fixer.limit_ms.max(1),
         ..empty(Kind::Run, Origin::Explicit)
-    }
+    })
+}
+
+/// Returns the words that run a fixer held. One that is not found is started as it is, and refused.
+fn held_words(fixer: &Fixer<'_>, held: &Held) -> std::io::Result<Vec<Word>> {
+    let (first, rest) = match fixer.argv {
+        [first, rest @ ..] => (first, rest),
+        [] => return Ok(Vec::new()),
+    };
+    let search = fixer.environment.search();
+    let found = resolve(fixer.root, search, &RepoPath::root(), first.as_bytes());
+    let Ok((program, _)) = found else {
+        return Ok(fixer.argv.to_vec());
+    };
+    let words = held.words(&program.path)?;
+    let words = words.iter().map(|word| Word::new(word.as_bytes()));
+    Ok(words.chain(rest.iter().cloned()).collect())
 }

@@ -5,26 +5,22 @@ use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
-use crate::effect::os::process::confine::{Confine, Writable};
+use crate::effect::os::process::confine::{Confine, Writable, devices};
 use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
 use crate::plan::Step;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdirat};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The devices that every step may write to.
-const DEVICES: [&str; 9] = [
-    "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm",
-];
 /// The variables that name the temporary folder.
-const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 /// What all confined steps of a run have in common.
 #[derive(Debug)]
@@ -243,18 +239,6 @@ fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String>
 
 fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
-}
-
-fn devices() -> Vec<Writable> {
-    let open = |name: &&str| {
-        let place = opened(CWD, &Path::new("/dev").join(name), OFlags::PATH).ok()?;
-        let kind = fstat(&place).ok()?.st_mode;
-        Some(Writable {
-            place,
-            is_folder: FileType::from_raw_mode(kind) == FileType::Directory,
-        })
-    };
-    DEVICES.iter().filter_map(open).collect()
 }
 
 impl StepSandbox {

@@ -4,6 +4,7 @@ use super::record::{RoundRecord, Stop, Turn, TurnRecord};
 use crate::base::command::Env;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::check::confine::SandboxLevel;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::fixer::{Fixed, Fixer};
 use crate::engine::failure::Failure;
@@ -39,6 +40,8 @@ pub struct FixerCommand {
     pub env: Env,
     /// The time limit of one turn, in milliseconds.
     pub timeout_ms: u64,
+    /// The level at which it is confined.
+    pub sandbox: SandboxLevel,
     /// The extension of its feedback file: `md`, `json`.
     pub ending: &'static str,
 }

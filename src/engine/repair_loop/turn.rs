@@ -9,10 +9,12 @@ use crate::effect::os::environment::Environment;
 use crate::effect::os::files;
 use crate::effect::os::process::program::Root;
 use crate::effect::runner::fixer::Fixer;
+use crate::effect::runner::sandbox::TEMPORARY;
 use crate::engine::failure::Failure;
 use crate::engine::fix::{Mended, mend};
 use crate::engine::request::MAX_OUTPUT;
 use crate::engine::round::Keeper;
+use crate::engine::sandbox::held;
 use crate::engine::subject::Subject;
 use crate::engine::verify::Verified;
 use crate::ledger::round::{Change, RoundResult};
@@ -235,7 +237,11 @@ impl Task<'_, '_> {
             "review"
         };
         let path = record.join(format!("{name}.{}", fixer.ending));
-        let stuck = record.join("stuck.txt");
+        let held = held(self.engine, fixer.sandbox, session, &record, &self.verify)?;
+        let stuck = held
+            .as_ref()
+            .map_or(record.as_path(), |held| held.folder.path());
+        let stuck = stuck.join("stuck.txt");
         let failed = |what: &str, e: &dyn std::fmt::Display| {
             Failure::new(Exit::Setup, "vplan::loop::record", format!("{what}: {e}"))
         };
@@ -253,6 +259,12 @@ impl Task<'_, '_> {
             "VPLAN_STUCK".to_owned(),
             Word::new(stuck.as_os_str().as_encoded_bytes()),
         );
+        if let Some(held) = &held {
+            let folder = held.folder.path().as_os_str().as_encoded_bytes();
+            for name in TEMPORARY {
+                env.insert(name.to_owned(), Word::new(folder));
+            }
+        }
         env.insert("VPLAN_TURN".to_owned(), Word::from(turn.name()));
         if let Some(subject) = &report.subject {
             env.insert("VPLAN_SUBJECT".to_owned(), Word::from(subject.as_str()));
@@ -270,6 +282,7 @@ impl Task<'_, '_> {
             max_output: self.verify.max_output.unwrap_or(MAX_OUTPUT),
             logs: &record.join("logs"),
             stuck: &stuck,
+            held: held.as_ref().map(|held| &held.held),
         })
         .map_err(|e| failed("the fixer could not be run", &e))?;
         // If files cannot be listed any more, that is a change; the next verification finds out

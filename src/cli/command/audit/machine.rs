@@ -79,14 +79,23 @@ fn text(document: &MachineDocument, required: Option<SandboxLevel>, terminal: &T
             (Tone::Bad, "✗")
         };
         let mark = paint(terminal.color, tone, mark);
-        let why = why.as_deref().map_or(String::new(), |why| format!("  {why}"));
-        out.push_str(&format!("  {mark} {:<14} {}{why}\n", name.word(), name.meaning()));
+        let why = why
+            .as_deref()
+            .map_or(String::new(), |why| format!("  {why}"));
+        out.push_str(&format!(
+            "  {mark} {:<14} {}{why}\n",
+            name.word(),
+            name.meaning()
+        ));
     }
     let levels = document.levels.iter().map(|level| level.word());
     let levels = levels.collect::<Vec<_>>().join(" ");
     out.push_str(&format!("levels that are reached here: {levels}\n"));
     if let Some(level) = required.filter(|level| !document.levels.contains(level)) {
-        out.push_str(&format!("`{}` is required, and not reached\n", level.word()));
+        out.push_str(&format!(
+            "`{}` is required, and not reached\n",
+            level.word()
+        ));
     }
     out
 }

@@ -8,12 +8,15 @@ use super::filter::{
 };
 use super::sys::{self, Instruction};
 use crate::check::confine::Guarantee;
+use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
     set_capabilities, set_no_new_privs,
 };
 use std::io;
+use std::path::Path;
 
 /// The version of Landlock that can refuse to empty a file (Linux 6.2).
 const TRUNCATE_VERSION: u32 = 3;
@@ -44,6 +47,25 @@ pub struct Writable {
     pub is_folder: bool,
 }
 
+/// The devices that every step may write to.
+const DEVICES: [&str; 9] = [
+    "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm",
+];
+
+/// Opens the devices that every step may write to.
+pub(in crate::effect) fn devices() -> Vec<Writable> {
+    let open = |name: &&str| {
+        let path = Path::new("/dev").join(name);
+        let place = openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let kind = fstat(&place).ok()?.st_mode;
+        Some(Writable {
+            place,
+            is_folder: FileType::from_raw_mode(kind) == FileType::Directory,
+        })
+    };
+    DEVICES.iter().filter_map(open).collect()
+}
+
 /// How a step is confined.
 #[derive(Debug, Default)]
 pub struct Confine {
@@ -54,9 +76,9 @@ pub struct Confine {
 /// A stage of confining, with the system's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", .stage.words(), io::Error::from_raw_os_error(*.error))]
-pub(super) struct Unconfined {
-    pub stage: Stage,
-    pub error: i32,
+pub(in crate::effect) struct Unconfined {
+    pub(super) stage: Stage,
+    pub(super) error: i32,
 }
 
 /// A stage of confining.
@@ -155,7 +177,7 @@ impl Confine {
     }
 
     /// Confines this thread and what it starts.
-    pub(super) fn apply(&self) -> Result<(), Unconfined> {
+    pub(in crate::effect) fn apply(&self) -> Result<(), Unconfined> {
         if self.held.is_empty() {
             return Ok(());
         }
