@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// What in a git directory decides what git does, runs and ignores.
-const DECIDING: [&str; 4] = ["hooks", "config", "config.worktree", "info"];
+const DECIDING: [&str; 5] = ["hooks", "config", "config.worktree", "info", "modules"];
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
@@ -130,6 +130,12 @@ pub(super) fn held(
         dirs.iter()
             .flat_map(|dir| DECIDING.map(|name| dir.join(name))),
     );
+    // What is not there cannot be kept as it is, and an empty folder means the same.
+    for dir in &dirs {
+        for name in ["hooks", "info"] {
+            let _ = std::fs::create_dir(dir.join(name));
+        }
+    }
     let mut writable = vec![root.clone(), folder.path().to_owned()];
     writable.extend(outside.map(|dir| (*dir).clone()));
     // Only what is inside of what it may change has to be kept.

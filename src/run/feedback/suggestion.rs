@@ -20,6 +20,12 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
         let name = visible(step.check().as_bytes());
         text = format!("`vplan fix {name}` mends what its fix can; then {text}");
     }
+    if record.status == Status::Failed && !step.confinement().is_none() {
+        let name = visible(step.check().as_bytes());
+        text.push_str(&format!(
+            "; it runs confined: `vplan audit {name}` shows what it needs"
+        ));
+    }
     // A missing tool stays missing, however often it is looked up.
     let repeated =
         record.tries > 1 && !matches!(record.reason, Some(Cause::Missing | Cause::Service));

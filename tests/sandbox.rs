@@ -1,0 +1,566 @@
+//! What a confined step, and a confined fixer, can do and cannot: each act is tried in a real one, as
+//! root and as another user, and where the system itself is confined.
+
+use crate::support::{Project, Ran};
+use std::collections::BTreeMap;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+/// Tries acts, and says of each whether it was done, or the name of the error.
+const ACTS: &str = r#"
+import ctypes, errno, os, resource, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def act(name, do):
+    try:
+        do()
+        print("act", name, "done")
+    except OSError as error:
+        print("act", name, errno.errorcode.get(error.errno, error.errno))
+    sys.stdout.flush()
+def call(*words):
+    if libc.syscall(*words) < 0:
+        raise OSError(ctypes.get_errno(), "")
+def write(path):
+    with open(path, "a") as file:
+        file.write("x")
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+supervisor = os.getppid()
+vplan = parent(supervisor)
+home, state = os.environ["HOME"], os.environ["HOME"] + "/state"
+act("read-home", lambda: open(home + "/secret").read())
+act("stat-outside", lambda: os.stat("../outside"))
+act("chmod-outside", lambda: os.chmod("../outside", 0o600))
+act("write-outside", lambda: write("../outside"))
+act("make-outside", lambda: write("../made"))
+act("remove-outside", lambda: os.remove("../outside"))
+act("write-home", lambda: write(home + "/.bashrc"))
+act("write-tmp", lambda: write(os.environ["HOME"] + "/../other-tmp"))
+act("write-own-tmp", lambda: write(os.environ["TMPDIR"] + "/x"))
+act("write-vplan", lambda: os.close(os.open(sys.argv[1], os.O_WRONLY)))
+act("write-hooks", lambda: write(".git/hooks/pre-commit"))
+act("commit", lambda: write(".git/index.lock"))
+act("write-records", lambda: write(".vplan/x"))
+act("write-state", lambda: write(state + "/x"))
+guarded = sys.argv[3] == "guarded"
+if guarded:
+    # Where these succeed, vplan cannot go on.
+    act("write-contract", lambda: write("contracts/verify.vplan"))
+    act("truncate-contract", lambda: os.truncate("contracts/verify.vplan", 0))
+    act("limit-vplan", lambda: resource.prlimit(vplan, resource.RLIMIT_FSIZE, (0, 0)))
+act("write-source", lambda: write("src/a"))
+act("write-declared", lambda: write("out/x"))
+act("make-declared", lambda: (os.makedirs("out/a/b", exist_ok=True), write("out/a/b/c"), os.rename("out/a/b/c", "out/c")))
+act("move-source", lambda: os.rename("src/a", "out/a-moved"))
+act("link-source", lambda: os.link("src/a", "out/a-linked"))
+act("signal-vplan", lambda: os.kill(vplan, 0))
+act("signal-supervisor", lambda: os.kill(supervisor, 0))
+act("memory-of-vplan", lambda: os.close(os.open(f"/proc/{vplan}/mem", os.O_RDWR)))
+act("memory-of-supervisor", lambda: os.close(os.open(f"/proc/{supervisor}/mem", os.O_RDWR)))
+act("environ-of-vplan", lambda: open(f"/proc/{vplan}/environ").read())
+act("trace-vplan", lambda: call(101, 16, vplan, 0, 0))
+def take():
+    pidfd = libc.syscall(434, supervisor, 0)
+    if pidfd < 0:
+        raise OSError(ctypes.get_errno(), "")
+    call(438, pidfd, 0, 0)
+act("take-descriptor", take)
+act("read-own-limit", lambda: resource.prlimit(0, resource.RLIMIT_FSIZE))
+act("priority-of-vplan", lambda: os.setpriority(os.PRIO_PROCESS, vplan, 19))
+act("own-priority", lambda: os.setpriority(os.PRIO_PROCESS, 0, 5))
+act("mount", lambda: call(165, b"none", b"/mnt", b"tmpfs", 0, 0))
+act("socket-tcp", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close())
+act("socket-udp", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close())
+act("socket-netlink", lambda: socket.socket(16, socket.SOCK_RAW, 0).close())
+def pathname():
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect("../socket")
+act("socket-with-a-path", pathname)
+def abstract():
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect("\0" + sys.argv[2])
+act("socket-with-a-name", abstract)
+act("io-uring", lambda: call(425, 1, ctypes.create_string_buffer(256)))
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+print("act no-new-privileges", status["NoNewPrivs"].strip())
+print("act capabilities", int(status["CapEff"], 16) & ~0xdb == 0 and int(status["CapBnd"], 16) & ~0xdb == 0 or status["CapEff"])
+"#;
+
+fn project(settings: &str, name: &str) -> Project {
+    let vplan = env!("CARGO_BIN_EXE_vplan");
+    let project = Project::contract(&format!(
+        "vplan 1\ncheck acts {{\n  run python3 -I acts.py {vplan} {name} {}\n  writes \"out/**\"\n  pass-env HOME\n{settings}}}\n",
+        if settings.contains("guard") {
+            "guarded"
+        } else {
+            "free"
+        }
+    ));
+    project
+        .write(".gitignore", "out/\n.vplan/\n")
+        .write("acts.py", ACTS)
+        .write("src/a", "a\n")
+        .write("../outside", "outside\n")
+        .write("../home/secret", "secret\n");
+    project.commit("begin");
+    project
+}
+
+const USER: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+
+/// Ways to start vplan: how they are called, and the words before its own.
+fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut all = vec![("as this user", vec![])];
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a sandbox as root, and as another user: it needs root");
+        return all;
+    }
+    all.push(("as another user", USER.to_vec()));
+    let spaces = [&USER[..], &["unshare", "--user", "--map-root-user"]].concat();
+    let tried = Command::new(spaces[0])
+        .args(&spaces[1..])
+        .arg("true")
+        .status();
+    if tried.is_ok_and(|status| status.success()) {
+        all.push(("in a user namespace", spaces));
+    } else {
+        eprintln!("SKIPPED: a sandbox in a user namespace: there are none here");
+    }
+    all
+}
+
+/// Gives a project to the user of a launcher.
+fn give(project: &Project, launcher: &[&str]) {
+    if launcher.first() == USER.first() {
+        let owned = Command::new("chown")
+            .args(["-R", "65534:65534"])
+            .arg(project.parent())
+            .status();
+        assert!(owned.unwrap().success());
+    }
+}
+
+fn acts(ran: &Ran) -> BTreeMap<String, String> {
+    let out = ran.out();
+    let acts = out.lines().filter_map(|line| line.strip_prefix("act "));
+    let acts = acts.filter_map(|line| line.split_once(' '));
+    acts.map(|(name, what)| (name.to_owned(), what.to_owned()))
+        .collect()
+}
+
+/// Whether this system has what `guard` needs; the test says that it is skipped.
+fn guards(project: &Project) -> bool {
+    let tried = project.run(&["audit", "--machine", "--require", "guard"]);
+    if tried.exit != Some(0) {
+        eprintln!("SKIPPED: a sandbox: {}", tried.out());
+    }
+    tried.exit == Some(0)
+}
+
+fn is_refused(what: &str) -> bool {
+    ["EACCES", "EPERM", "EXDEV", "EROFS"].contains(&what)
+}
+
+#[test]
+fn each_act_at_each_level() {
+    let name = format!("vplan-test-{}", std::process::id());
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+    let _named = UnixListener::bind_addr(&address).unwrap();
+    for (settings, guard, off) in [
+        ("", false, false),
+        ("  sandbox guard\n", true, false),
+        ("  network off\n", false, true),
+        ("  sandbox guard\n  network off\n", true, true),
+    ] {
+        for (who, launcher) in launchers() {
+            let project = project(settings, &name);
+            if !guards(&project) {
+                return;
+            }
+            let _listener = UnixListener::bind(project.parent().join("socket")).unwrap();
+            give(&project, &launcher);
+            let launched = |args: &[&str]| project.vplan(args).under(&launcher).run();
+            let ran = launched(&["run", "--all", "-q"]);
+            let log = launched(&["log", "acts"]);
+            let acts = acts(&log);
+            assert!(acts.len() > 40, "{who}: {}\n{}", ran.err(), log.out());
+            judge(&acts, guard, off, &format!("{who}, {settings}{acts:#?}"));
+        }
+    }
+}
+
+/// Whether of what a step did everything was refused that should be, and nothing else.
+fn judge(acts: &BTreeMap<String, String>, guard: bool, off: bool, context: &str) {
+    let done = |name: &str| acts.get(name).is_some_and(|what| what == "done");
+    let refused = |name: &str| acts.get(name).is_some_and(|what| is_refused(what));
+    for always in [
+        "read-home",
+        "stat-outside",
+        "chmod-outside",
+        "write-declared",
+        "make-declared",
+        "read-own-limit",
+        "own-priority",
+        "socket-with-a-path",
+        "socket-netlink",
+    ] {
+        assert!(done(always), "{always}: {context}");
+    }
+    for never in [
+        "memory-of-vplan",
+        "memory-of-supervisor",
+        "trace-vplan",
+        "take-descriptor",
+    ] {
+        assert!(refused(never), "{never}: {context}");
+    }
+    for by_guard in [
+        "write-outside",
+        "make-outside",
+        "remove-outside",
+        "write-home",
+        "write-tmp",
+        "write-hooks",
+        "commit",
+        "write-records",
+        "write-source",
+        "link-source",
+        "signal-vplan",
+        "signal-supervisor",
+        "priority-of-vplan",
+        "socket-with-a-name",
+    ] {
+        assert_eq!(refused(by_guard), guard, "{by_guard}: {context}");
+    }
+    for by_network in ["socket-tcp", "socket-udp"] {
+        assert_eq!(refused(by_network), off, "{by_network}: {context}");
+    }
+    if guard {
+        assert!(done("write-own-tmp"), "{context}");
+        for act in [
+            "environ-of-vplan",
+            "mount",
+            "write-vplan",
+            "write-contract",
+            "truncate-contract",
+            "limit-vplan",
+            "move-source",
+        ] {
+            assert!(refused(act), "{act}: {context}");
+        }
+        assert_eq!(acts["capabilities"], "True", "{context}");
+    }
+    if off {
+        assert_eq!(acts["io-uring"], "ENOSYS", "{context}");
+    }
+    let privileges = if guard || off { "1" } else { "0" };
+    assert_eq!(acts["no-new-privileges"], privileges, "{context}");
+}
+
+/// A filter of system calls under which a program is started, as containers and older systems have one:
+/// the calls of these numbers get these errors.
+const FILTER: &str = r#"
+import ctypes, os, struct, sys
+pairs = [tuple(map(int, word.split(":"))) for word in sys.argv[1].split(",")]
+code = [(0x20, 0, 0, 0)]
+for number, error in pairs:
+    code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error)]
+code += [(0x06, 0, 0, 0x7fff0000)]
+text = b"".join(struct.pack("HBBI", *one) for one in code)
+held = ctypes.create_string_buffer(text, len(text))
+program = struct.pack("HxxxxxxQ", len(code), ctypes.addressof(held))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execvp(sys.argv[2], sys.argv[2:])
+"#;
+
+#[test]
+fn where_a_level_is_not_reached_nothing_starts() {
+    let project = Project::contract(
+        "vplan 1\ncheck one {\n  run touch out/ran\n  writes \"out/**\"\n  inputs \"src/**\"\n  sandbox guard\n}\n\
+         check two {\n  run touch ran\n  network off\n}\n",
+    );
+    project
+        .write(".gitignore", "out/\nran\n.vplan/\n")
+        .write("src/a", "a\n")
+        .write("../filter.py", FILTER);
+    project.commit("begin");
+    let filter = project.parent().join("filter.py");
+    let under = |calls: &str, args: &[&str]| {
+        let filter = filter.to_str().unwrap();
+        let launcher = ["python3", "-I", filter, calls];
+        project.vplan(args).under(&launcher).run()
+    };
+    // No Landlock, as old and some other kernels; Landlock that is off; no filters of calls.
+    for (calls, check, why) in [
+        ("444:38", "one", "this kernel has no Landlock"),
+        ("444:95", "one", "Landlock is not enabled"),
+        ("446:1", "one", "Landlock's rules could not be applied"),
+        ("317:1", "two", "its system calls could not be filtered"),
+    ] {
+        under(calls, &["run", check])
+            .exits(5)
+            .warns("vplan::sandbox::unavailable")
+            .warns(why)
+            .warns("--sandbox-missing run");
+        assert!(!project.exists("out") && !project.exists("ran"), "{calls}");
+        under(calls, &["audit", "--machine", "--require", "guard"])
+            .exits(5)
+            .says(why);
+    }
+    // Only the operator turns it down, and then it is no full pass, and stands for nothing later.
+    let less = |more: &[&str]| {
+        under(
+            "444:38",
+            &[&["run", "one", "--sandbox-missing", "run"], more].concat(),
+        )
+    };
+    less(&["--require", "full"]).exits(44);
+    let report = less(&["--format", "json"]).exits(0).json();
+    assert_eq!(report["coverage"], "narrowed");
+    let step = &report["steps"][0];
+    assert_eq!(step["status"], "passed");
+    assert_eq!(step["sandbox"]["asked"], "guard");
+    let missing = serde_json::json!(["no-tampering", "writes"]);
+    assert_eq!(step["sandbox"]["missing"], missing);
+    less(&[])
+        .exits(0)
+        .says("ran without all that it was to be confined by");
+    if !guards(&project) {
+        return;
+    }
+    let again = project
+        .run(&["run", "one", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(again["steps"][0]["status"], "passed", "{again}");
+    let again = project
+        .run(&["run", "one", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(again["steps"][0]["status"], "cached", "{again}");
+    // What a container usually refuses is not needed.
+    under("272:1,165:1", &["run", "one", "two", "--no-cache"]).exits(0);
+}
+
+#[test]
+fn what_decides_can_never_be_declared_as_written() {
+    let project = Project::contract("vplan 1\ncheck a: true\n");
+    project
+        .write(".gitignore", ".vplan/\n")
+        .write("src/a", "a\n")
+        .mkdir("real");
+    project.symlink("linked", "real");
+    project.commit("begin");
+    if !guards(&project) {
+        return;
+    }
+    for (line, why) in [
+        ("writes \"**\"", "name a folder"),
+        ("writes \"*.txt\"", "name a folder"),
+        ("writes \"new.txt\"", "name a folder"),
+        ("writes \"contracts/**\"", "`contracts/verify.vplan`"),
+        (
+            "writes \"contracts/new/**\" \"contracts/*.md\"",
+            "`contracts/verify.vplan`",
+        ),
+        ("writes \".vplan/**\"", "`.vplan`"),
+        ("produces \".git/x/*\"", "`.git`"),
+        ("cleans \".git/hooks/*\"", "`.git`"),
+        ("writes \"linked/**\"", "link"),
+        ("env TMPDIR=/tmp", "`env TMPDIR`"),
+    ] {
+        let text =
+            format!("vplan 1\ncheck a {{\n  run touch src/ran\n  {line}\n  sandbox guard\n}}\n");
+        project.write("contracts/verify.vplan", text);
+        let ran = project.run(&["run", "--all"]);
+        assert!(
+            matches!(ran.exit, Some(3 | 5)),
+            "{line}: {}{}",
+            ran.out(),
+            ran.err()
+        );
+        if ran.exit == Some(5) {
+            ran.warns("vplan::sandbox::conflict").warns(why);
+        }
+        assert!(!project.exists("src/ran"), "{line}");
+    }
+    // A file that is there, and folders that are not.
+    for line in [
+        "writes \"src/a\"",
+        "writes \"new/deep/**\"",
+        "produces \"new/file.txt\"",
+    ] {
+        let text = format!("vplan 1\ncheck a {{\n  run true\n  {line}\n  sandbox guard\n}}\n");
+        project.write("contracts/verify.vplan", text);
+        project.run(&["run", "--all"]).exits(0);
+    }
+    project
+        .run(&["run", "--all", "--sandbox", "files"])
+        .exits(2)
+        .warns("guard");
+}
+
+#[test]
+fn a_step_that_fails_confined_is_told_where_to_look() {
+    let project =
+        Project::contract("vplan 1\ncheck a {\n  run touch src/made\n  sandbox guard\n}\n");
+    project
+        .write(".gitignore", ".vplan/\n")
+        .write("src/a", "a\n");
+    project.commit("begin");
+    if !guards(&project) {
+        return;
+    }
+    project
+        .run(&["run", "--all"])
+        .exits(40)
+        .says("it runs confined: `vplan audit a` shows what it needs");
+    project
+        .run(&["explain", "--all"])
+        .exits(0)
+        .says("sandbox guard");
+}
+
+#[test]
+fn the_tools_of_others_run_guarded_and_offline() {
+    let project = Project::contract(
+        "vplan 1\ndefaults {\n  sandbox guard\n  network off\n}\n\
+         check make {\n  compile make\n  writes \"build/**\"\n}\n\
+         check python {\n  test python3 -m unittest discover -v\n  env PYTHONDONTWRITEBYTECODE=1\n}\n\
+         check git: git status\n\
+         check shell {\n  shell \"sort < src/a | uniq > $TMPDIR/x && test -s $TMPDIR/x\"\n}\n\
+         check nested {\n  run sh -c '{vplan} -C {inner} run --all --records $TMPDIR/records --state-dir $TMPDIR/state'\n}\n"
+            .replace("{vplan}", env!("CARGO_BIN_EXE_vplan"))
+            .replace("{inner}", "inner").as_str(),
+    );
+    project
+        .write(".gitignore", "build/\n.vplan/\n")
+        .write("Makefile", "all: build/a\nbuild/a: src/a.c\n\tmkdir -p build\n\tcc -o $@ $<\n")
+        .write("src/a.c", "int main(void) { return 0; }\n")
+        .write("src/a", "b\na\n")
+        .write("test_one.py", "import tempfile, unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        tempfile.mkdtemp()\n")
+        .write("inner/contracts/verify.vplan", "vplan 1\ncheck a {\n  run true\n  sandbox guard\n  network off\n}\n");
+    project.git(&["init", "-q", "inner"]);
+    project.commit("begin");
+    if !guards(&project) {
+        return;
+    }
+    project.run(&["run", "--all", "--keep-going"]).exits(0);
+}
+
+/// Tries what a fixer may and may not, and mends the work.
+const FIXER: &str = r#"#!/bin/sh
+try() { if sh -c "$2" >/dev/null 2>&1; then echo "act $1 done"; else echo "act $1 EACCES"; fi; }
+try write-contract 'echo x >> contracts/verify.vplan'
+try remove-contract 'rm -f contracts/verify.vplan'
+try move-contracts 'mv contracts c2'
+try test 'echo x >> contracts/verify.test.vplan'
+try lock 'echo x >> contracts/verify.lock.kdl'
+try link-contract 'ln contracts/verify.vplan contracts/c'
+try move-git 'mv .git g2'
+try hooks 'echo x > .git/hooks/pre-commit'
+try config 'git config user.name evil'
+try ignored 'echo x >> .git/info/exclude'
+try records 'echo x > .vplan/x'
+try outside 'echo x > ../outside'
+try home 'echo x > ~/.bashrc'
+try state "echo x > $HOME/state/x"
+try unmount 'umount contracts/verify.vplan'
+try signal 'kill -0 $(awk "{print \$4}" /proc/$PPID/stat)'
+try own-folder 'echo x > "$TMPDIR/x"'
+try new-files 'mkdir d && echo x > d/x && rm -r d'
+try commit 'echo good > src/a && git commit -qam mended'
+"#;
+
+#[test]
+fn a_fixer_that_is_guarded_changes_the_work_and_nothing_that_decides() {
+    for (who, launcher) in launchers() {
+        let project = Project::contract("vplan 1\nbase \"main\"\ncheck good: grep -q good src/a\n");
+        project
+            .write(".gitignore", ".vplan/\n")
+            .write("contracts/verify.test.vplan", "vplan 1\n")
+            .write("src/a", "fine and good\n");
+        project.commit("begin");
+        project.git(&["checkout", "-q", "-b", "work"]);
+        project.write("src/a", "bad\n");
+        project.script("../fix.sh", FIXER);
+        if !guards(&project) {
+            return;
+        }
+        give(&project, &launcher);
+        let launched = |args: &[&str]| project.vplan(args).under(&launcher).run();
+        let ran = launched(&[
+            "loop",
+            "--fix",
+            "../fix.sh",
+            "--fix-sandbox",
+            "guard",
+            "--format",
+            "json",
+        ]);
+        if ran.exit == Some(5) && who != "as this user" {
+            eprintln!("SKIPPED: a fixer {who}: {}", ran.err());
+            continue;
+        }
+        let outcome = ran.exits(0).json();
+        let log = outcome["rounds"][0]["fix"]["log"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let log =
+            std::fs::read_to_string(project.path(&log)).unwrap_or_else(|_| panic!("{outcome}"));
+        let lines = log.lines().filter_map(|line| line.strip_prefix("act "));
+        let acts: BTreeMap<&str, &str> = lines.filter_map(|line| line.split_once(' ')).collect();
+        assert_eq!(acts.len(), 19, "{who}: {log}");
+        let may = ["own-folder", "new-files", "commit"];
+        for (act, what) in &acts {
+            let is_new_lock = *act == "lock";
+            assert_eq!(
+                *what == "done",
+                may.contains(act) || is_new_lock,
+                "{who}, {act}: {log}"
+            );
+        }
+        assert_eq!(project.read("src/a"), "good\n");
+    }
+}
+
+#[test]
+fn a_fixer_that_cannot_be_guarded_is_not_started() {
+    let project = Project::contract("vplan 1\ncheck good: grep -q good src/a\n");
+    project
+        .write(".gitignore", ".vplan/\n")
+        .write("src/a", "bad\n")
+        .write("../filter.py", FILTER);
+    project.script("../fix.sh", "#!/bin/sh\necho good > src/a\n");
+    project.commit("begin");
+    let filter = project.parent().join("filter.py");
+    // No mounts, as in most containers.
+    let launcher = ["python3", "-I", filter.to_str().unwrap(), "272:1"];
+    project
+        .vplan(&[
+            "loop",
+            "--all",
+            "--fix",
+            "../fix.sh",
+            "--fix-sandbox",
+            "guard",
+        ])
+        .under(&launcher)
+        .run()
+        .exits(5)
+        .warns("vplan::sandbox::unavailable");
+    assert_eq!(project.read("src/a"), "bad\n");
+    project
+        .run(&["loop", "--fix-sandbox", "guard"])
+        .exits(2)
+        .warns("--fix");
+}
