@@ -250,7 +250,7 @@ fn the_findings_are_sarif() {
     project
         .run(&["audit", "--format", "junit"])
         .exits(2)
-        .warns("--format");
+        .warns("no format `junit`");
 }
 
 /// Runs a Python program as the one check.
