@@ -73,6 +73,7 @@ mod reference;
 mod reports;
 mod reuse;
 mod runner;
+mod sandbox_settings;
 mod schema;
 mod services;
 mod std;
