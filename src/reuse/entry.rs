@@ -103,6 +103,8 @@ impl KeptPass {
 mod tests {
     use super::super::key::FileSet;
     use super::*;
+    use crate::check::confine::{Guarantee, SandboxLevel};
+    use crate::check::difference::{Difference, DifferenceKind};
 
     fn entry() -> KeptPass {
         let parts = Parts {
@@ -128,6 +130,24 @@ mod tests {
                 ..EarlierPass::default()
             },
         )
+    }
+
+    #[test]
+    fn another_confinement_is_another_key() {
+        let plain = entry().parts;
+        let enforced = |list: &[Guarantee]| Parts {
+            enforced: list.to_vec(),
+            ..plain.clone()
+        };
+        // Keys from before there were levels stay.
+        let text = serde_json::to_string(&plain).unwrap();
+        assert!(!text.contains("enforced"), "{text}");
+        assert_eq!(enforced(&[]).key(), plain.key());
+        let offline = enforced(&[Guarantee::NetworkOff]);
+        let guarded = enforced(SandboxLevel::Guard.guarantees());
+        assert!(offline.key() != plain.key() && offline.key() != guarded.key());
+        let differs = offline.differences(&plain, Vec::new());
+        assert_eq!(differs, [Difference::unnamed(DifferenceKind::Settings)]);
     }
 
     #[test]

@@ -386,13 +386,17 @@ fn unread(report: &Report, color: bool) -> String {
 
 /// Lists the steps that ran with less confinement than they asked for.
 fn unconfined(report: &Report, color: bool) -> String {
-    let lacks = |s: &&StepRecord| s.sandbox.as_ref().is_some_and(|s| !s.missing.is_empty());
     let line = |step: &StepRecord| {
         let id = visible(step.id.as_bytes());
         let how = step.sandbox.as_ref().map(confined).unwrap_or_default();
         format!("  {} {id}: {how}\n", paint(color, Tone::Warn, "!"))
     };
-    report.steps.iter().filter(lacks).map(line).collect()
+    report.steps.iter().filter(|s| lacks(s)).map(line).collect()
+}
+
+/// Whether something that a step asked for did not hold.
+fn lacks(step: &StepRecord) -> bool {
+    (step.sandbox.as_ref()).is_some_and(|sandbox| !sandbox.missing.is_empty())
 }
 
 /// Returns how a step was to be confined, what held of that, and what did not.
@@ -577,4 +581,46 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
         out.push_str(&format!("  {reason}\n"));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::step;
+    use crate::check::confine::{NetworkUse, SandboxLevel};
+    use crate::check::outcome::Outcome;
+
+    fn confined_to(missing: &[Guarantee], reached: &[Guarantee]) -> Confined {
+        Confined {
+            asked: SandboxLevel::Guard,
+            missing: missing.to_vec(),
+            network: NetworkUse::Off,
+            reached: reached.to_vec(),
+        }
+    }
+
+    #[test]
+    fn what_a_confinement_guaranteed() {
+        use Guarantee::{NetworkOff, NoPrivileges, NoTampering, Writes};
+        let whole = confined_to(&[], &[NetworkOff, NoPrivileges, NoTampering, Writes]);
+        assert_eq!(
+            confined(&whole),
+            "sandbox guard, network off; held: network-off, no-privileges, no-tampering, writes"
+        );
+        let nothing = confined_to(&[NoTampering, Writes], &[]);
+        assert_eq!(
+            confined(&nothing),
+            "sandbox guard, network off; not held: no-tampering, writes"
+        );
+        let record = StepRecord {
+            sandbox: Some(whole),
+            ..StepRecord::without_evidence(&step("a"), Outcome::PASSED)
+        };
+        assert!(!lacks(&record), "all of it held");
+        let record = StepRecord {
+            sandbox: Some(nothing),
+            ..record
+        };
+        assert!(lacks(&record));
+    }
 }
