@@ -73,11 +73,8 @@ mod reference;
 mod reports;
 mod reuse;
 mod runner;
-<<<<<<< HEAD
 mod sandbox;
-=======
 mod sandbox_settings;
->>>>>>> 2cc5d74327d60b40584046983d8604df41c99634
 mod schema;
 mod services;
 mod std;

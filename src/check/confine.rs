@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What a step is kept from, and what it is not: the text of `vplan help sandbox`.
+pub const PAGE: &str = include_str!("sandbox.md");
+
 /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
 /// before.
 #[derive(

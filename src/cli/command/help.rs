@@ -9,7 +9,7 @@ use crate::engine::Failure;
 use clap::CommandFactory as _;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 10] = [
+const TOPICS: [(&str, &str); 11] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::os::environment::ALLOW_LIST),
     ("events", crate::run::journal::EVENTS),
@@ -18,6 +18,7 @@ const TOPICS: [(&str, &str); 10] = [
     ("proposer", crate::plan::proposal::PROTOCOL),
     ("reference", include_str!("../../reference.md")),
     ("rounds", crate::ledger::ROUNDS),
+    ("sandbox", crate::check::confine::PAGE),
     ("security", include_str!("../../security.md")),
     ("tour", TOUR),
 ];
