@@ -41,7 +41,7 @@ impl SandboxLevel {
             SandboxLevel::Guard => &[
                 Guarantee::NoPrivileges,
                 Guarantee::NoTampering,
-                Guarantee::Writes,
+                Guarantee::OnlyDeclared,
             ],
         }
     }
@@ -89,7 +89,8 @@ pub enum Guarantee {
     NoTampering,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
-    Writes,
+    #[serde(rename = "writes")]
+    OnlyDeclared,
 }
 
 impl Guarantee {
@@ -98,7 +99,7 @@ impl Guarantee {
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
         Guarantee::NoTampering,
-        Guarantee::Writes,
+        Guarantee::OnlyDeclared,
     ];
 
     /// Returns its word in a report.
@@ -108,7 +109,7 @@ impl Guarantee {
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
             Guarantee::NoTampering => "no-tampering",
-            Guarantee::Writes => "writes",
+            Guarantee::OnlyDeclared => "writes",
         }
     }
 }
@@ -123,7 +124,7 @@ impl Guarantee {
             Guarantee::NoTampering => {
                 "no process outside of the step is signalled, traced or changed"
             }
-            Guarantee::Writes => "only declared files are made, changed and removed",
+            Guarantee::OnlyDeclared => "only declared files are made, changed and removed",
         }
     }
 }

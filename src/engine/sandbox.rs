@@ -8,9 +8,9 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{first_of, visible};
 use crate::check::confine::{Guarantee, SandboxLevel};
-use crate::effect::os::held::Held;
+use crate::effect::os::held::HeldFiles;
 use crate::effect::os::process::program::Root;
-use crate::effect::os::scratch;
+use crate::effect::os::scratch::{self, TempDir};
 use crate::effect::repo::{baseline, lockfile};
 use crate::effect::runner::sandbox::{Sandbox, missing};
 use crate::plan::Plan;
@@ -18,7 +18,6 @@ use crate::plan::caveat::{Caveat, Code, Effect};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// What in a git directory decides what git does, runs and ignores.
 const DECIDING: [&str; 5] = ["hooks", "config", "config.worktree", "info", "modules"];
@@ -92,7 +91,7 @@ pub(super) fn sandbox(
 
 /// A fixer that is confined.
 pub(super) struct HeldFixer {
-    pub held: Held,
+    pub held: HeldFiles,
     /// Its temporary folder.
     pub folder: TempDir,
 }
@@ -142,7 +141,7 @@ pub(super) fn held(
     let elsewhere = [engine.state_base().ok(), std::env::current_exe().ok()];
     kept.extend(elsewhere.into_iter().flatten());
     kept.retain(|path| writable.iter().any(|folder| path.starts_with(folder)));
-    let held = Held { writable, kept };
+    let held = HeldFiles { writable, kept };
     held.attempt().map_err(|why| {
         let message = format!("the fixer cannot be confined as asked: {why}");
         Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message)

@@ -85,11 +85,9 @@ fields! {
 }
 
 /// Returns the one of these that has a word.
-fn named<T: Copy>(all: &[T], word_of: fn(T) -> &'static str, word: &str) -> T {
-    match all.iter().find(|one| word_of(**one) == word) {
-        Some(one) => *one,
-        None => bug("a word that its setting does not know"),
-    }
+fn named<T: Copy + Default>(all: &[T], word_of: fn(T) -> &'static str, word: &str) -> T {
+    let named = all.iter().copied().find(|one| word_of(*one) == word);
+    named.unwrap_or_default()
 }
 
 impl Field for Option<Open<FormatName>> {

@@ -39,7 +39,7 @@ pub mod tier;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
-use crate::base::glob::{Glob, Selection};
+use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::path::RepoPath;
 use crate::base::service::Service;
@@ -430,6 +430,16 @@ pub struct Step {
     pub writes: Option<Selection>,
 }
 
+/// Returns the globs that select for a selection. Recursion is bounded by how names are nested.
+fn selecting_globs(selection: &Selection) -> Vec<&Glob> {
+    let items = selection.items.iter().filter(|item| !item.not);
+    let globs = items.flat_map(|item| match &item.what {
+        ItemContent::Glob(glob) => vec![glob],
+        ItemContent::Paths { items, .. } => selecting_globs(items),
+    });
+    globs.collect()
+}
+
 /// Lists the rows of the table with the fields of a step, and those whose value is none of the
 /// table's.
 macro_rules! fields_of_settings {
@@ -476,6 +486,15 @@ impl Step {
     #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
+    }
+
+    /// Returns the globs of all that it may make, change and remove.
+    #[must_use]
+    pub fn written_globs(&self) -> Vec<&Glob> {
+        let report = self.report.iter().map(|report| &report.glob);
+        let products = self.produces.iter().chain(&self.cleans).chain(report);
+        let written = self.writes.iter().flat_map(selecting_globs);
+        written.chain(products).collect()
     }
 
     /// Whether it starts the command of its check, which can be confined.

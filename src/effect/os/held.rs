@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The first argument of such a process; the second is a [`Held`] as JSON, the others the program and
+/// The first argument of such a process; the second is a [`HeldFiles`] as JSON, the others the program and
 /// its arguments. No user types it.
 const ARGUMENT: &str = "__held";
 /// The exit code where the program was not started.
@@ -28,7 +28,7 @@ const UNHELD: u8 = 126;
 
 /// What a program can change, and what of that stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HeldFiles {
     /// The folders in which it may change everything else: absolute paths.
     pub writable: Vec<PathBuf>,
     /// Files and folders below them that stay as they are. What is not there is left out.
@@ -58,7 +58,7 @@ pub fn held_if_asked(arguments: &[OsString]) -> Option<u8> {
     if first != ARGUMENT {
         return None;
     }
-    let held = serde_json::from_slice::<Held>(held.as_bytes());
+    let held = serde_json::from_slice::<HeldFiles>(held.as_bytes());
     let become_it = held
         .map_err(|error| refused("it is not said what it may change")(error.into()))
         .and_then(|held| held.apply())
@@ -70,7 +70,7 @@ pub fn held_if_asked(arguments: &[OsString]) -> Option<u8> {
     Some(UNHELD)
 }
 
-impl Held {
+impl HeldFiles {
     /// Returns the words that run a program so. `program`: an absolute path.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+pub use tempfile::TempDir;
 
 /// Makes a temporary folder that is removed on drop; that of a killed process stays.
 ///

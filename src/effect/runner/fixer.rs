@@ -10,7 +10,7 @@ use crate::check::Kind;
 use crate::check::evidence::{Captured, Evidence};
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::read_plain;
-use crate::effect::os::held::Held;
+use crate::effect::os::held::HeldFiles;
 use crate::effect::os::process::program::{Root, resolve};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::runner::executor::{DriveError, Driver, Executor as _, Message};
@@ -62,7 +62,7 @@ pub struct Fixer<'a> {
     /// The file that it may write to give up.
     pub stuck: &'a Path,
     /// What it can change, where that is not everything.
-    pub held: Option<&'a Held>,
+    pub held: Option<&'a HeldFiles>,
 }
 
 /// The result of a fixer's run.
@@ -304,7 +304,7 @@ fn step(fixer: &Fixer<'_>) -> Result<Step, DriveError> {
 }
 
 /// Returns the words that run a fixer held. One that is not found is started as it is, and refused.
-fn held_words(fixer: &Fixer<'_>, held: &Held) -> std::io::Result<Vec<Word>> {
+fn held_words(fixer: &Fixer<'_>, held: &HeldFiles) -> std::io::Result<Vec<Word>> {
     let (first, rest) = match fixer.argv {
         [first, rest @ ..] => (first, rest),
         [] => return Ok(Vec::new()),

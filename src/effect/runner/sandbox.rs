@@ -1,7 +1,7 @@
 //! Confines steps: which guarantees hold for one on this system, what it may change, and its temporary
 //! folder.
 
-use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
@@ -73,7 +73,7 @@ impl Sandbox {
             .collect();
         let (mut writable, mut temporary) = (Vec::new(), None);
         if asked.level >= SandboxLevel::Guard {
-            for (path, is_file) in self.writes(root, step)? {
+            for (path, is_file) in self.places(root, step)? {
                 writable.push(made(root, &path, is_file)?);
             }
             let folder = scratch::temporary()
@@ -114,17 +114,14 @@ impl Sandbox {
                 "`env {name}` names another temporary folder than the one that it gets"
             ));
         }
-        self.writes(root, step).map(drop)
+        self.places(root, step).map(drop)
     }
 
     /// Returns the folders below which a step may change everything, and the files that it may change;
     /// those with `true`.
-    fn writes(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, String> {
-        let written = step.writes.iter().flat_map(selecting);
-        let report = step.report.iter().map(|report| &report.glob);
-        let made = step.produces.iter().chain(&step.cleans).chain(report);
+    fn places(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, String> {
         let mut places = BTreeMap::new();
-        for glob in written.chain(made) {
+        for glob in step.written_globs() {
             for (path, is_literal) in glob.anchors() {
                 let (place, is_file) = place(root, glob, path, is_literal)?;
                 self.is_free(glob, &place)?;
@@ -145,16 +142,6 @@ impl Sandbox {
             ))
         })
     }
-}
-
-/// Returns the globs that select for a selection. Recursion is bounded by how names are nested.
-fn selecting(selection: &Selection) -> Vec<&Glob> {
-    let items = selection.items.iter().filter(|item| !item.not);
-    let globs = items.flat_map(|item| match &item.what {
-        ItemContent::Glob(glob) => vec![glob],
-        ItemContent::Paths { items, .. } => selecting(items),
-    });
-    globs.collect()
 }
 
 /// Returns the guarantees that are asked for and do not hold on this system, with the reasons.

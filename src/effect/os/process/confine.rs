@@ -120,13 +120,13 @@ impl Confine {
     }
 
     /// Prepares that these guarantees hold. `writable`: what the step may change, where
-    /// [`Guarantee::Writes`] is among them.
+    /// [`Guarantee::OnlyDeclared`] is among them.
     ///
     /// # Errors
     /// The system knows no such rules.
     pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
-        let files = if has(Guarantee::Writes) {
+        let files = if has(Guarantee::OnlyDeclared) {
             WRITE_FILE | TRUNCATE | CHANGE_FOLDER
         } else {
             0
@@ -206,7 +206,7 @@ pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
         Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
-        Guarantee::Writes => TRUNCATE_VERSION,
+        Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
 }
 
@@ -220,13 +220,13 @@ fn bit(one: Guarantee) -> u8 {
         Guarantee::NetworkOff => 1,
         Guarantee::NoPrivileges => 2,
         Guarantee::NoTampering => 4,
-        Guarantee::Writes => 8,
+        Guarantee::OnlyDeclared => 8,
     }
 }
 
 /// Whether an order with these guarantees comes with rules.
 pub(super) fn has_rules(bits: u8) -> bool {
-    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::Writes)) != 0
+    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::OnlyDeclared)) != 0
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get

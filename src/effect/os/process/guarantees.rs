@@ -70,7 +70,7 @@ fn tried(one: Guarantee) -> Result<(), String> {
                 ),
                 None => Ok(()),
             },
-            Guarantee::Writes => {
+            Guarantee::OnlyDeclared => {
                 let made = File::create(&path).map(drop).map_err(errno);
                 is_refused("a new file", made, Errno::ACCESS)
             }
