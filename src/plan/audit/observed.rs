@@ -128,7 +128,9 @@ impl<'a> ObservedCheck<'a> {
     fn find_tracked(&mut self, tracked: &[RepoPath]) {
         let read = self.files.iter().filter(|(_, used)| used.read);
         let read = read.map(|(path, _)| *path);
-        self.tracked = read.filter(|path| tracked.binary_search(path).is_ok()).collect();
+        self.tracked = read
+            .filter(|path| tracked.binary_search(path).is_ok())
+            .collect();
     }
 
     /// The folders of the repository that it listed.

@@ -1,28 +1,31 @@
-//! Tests of the audit: each finding, and what is none.
+//! Tests of the rules of the audit: each finding, and what is none.
 
 use std::collections::BTreeMap;
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
-use vplan::check::observed::{Gap, Peer, Place, Uses};
-use vplan::contract::validate::validate;
-use vplan::front::lower;
-use vplan::plan::compile::{Compiled, compile};
 use vplan::base::word::Word;
 use vplan::check::observed::Observed;
+use vplan::check::observed::{Gap, Peer, Place, Uses};
 use vplan::contract::Contract;
+use vplan::contract::validate::validate;
+use vplan::front::lower;
 use vplan::plan::Plan;
 use vplan::plan::audit::{Audited, Finding, ObservedRun, Subject, audit};
+use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts};
 use vplan::plan::request::{Request, Selector};
 
-const TRACKED: [&str; 11] = [
+const TRACKED: [&str; 14] = [
     "Cargo.toml",
     "README.md",
     "data/a.json",
     "data/b.json",
     "docs/guide.md",
     "docs/notes.md",
+    "pkg/one/package.json",
+    "pkg/two/extra.json",
+    "pkg/two/package.json",
     "src/a.rs",
     "src/b.rs",
     "src/deep/c.rs",
@@ -319,6 +322,54 @@ fn a_listing_is_an_input_where_new_files_would_not_be_selected() {
 }
 
 #[test]
+fn a_name_that_is_read_in_several_folders_is_what_is_looked_for() {
+    let read = [
+        "read pkg/one/package.json",
+        "read pkg/two/package.json",
+        "list pkg/one",
+        "list pkg/two",
+        "list docs",
+    ];
+    let of = |inputs: &str| {
+        let text = format!("check unit {{\n  test npm test\n  inputs {inputs}\n}}\n");
+        findings(&text, &[("unit", &read)])
+    };
+    assert!(of("\"**/package.json\"").is_empty());
+    assert_eq!(
+        of("\"pkg/*/package.json\""),
+        [
+            "undeclared_input unit docs/package.json (1): inputs \"pkg/*/package.json\" \"docs/package.json\""
+        ]
+    );
+}
+
+#[test]
+fn a_glob_that_another_one_makes_superfluous_is_left_out() {
+    let read = ["read src/a.rs", "read data/a.json", "list data"];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &read)]),
+        ["undeclared_input unit data/a.json (1): inputs \"src/**\" \"Cargo.toml\" \"data/a.json\""]
+    );
+    let read = [
+        "read src/a.rs",
+        "read data/a.json",
+        "read data/b.json",
+        "list data",
+    ];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &read)]),
+        ["undeclared_input unit data/*.json (3): inputs \"src/**\" \"Cargo.toml\" \"data/*.json\""]
+    );
+    // One file of its ending, in a folder that was listed.
+    let read = ["read src/a.rs", "read tests/t.rs", "list tests"];
+    let text = "check unit {\n  test cargo test\n  inputs \"src/**\"\n}\n";
+    assert_eq!(
+        findings(text, &[("unit", &read)]),
+        ["undeclared_input unit tests/*.rs (2): inputs \"src/**\" \"tests/*.rs\""]
+    );
+}
+
+#[test]
 fn a_product_that_is_read_has_to_be_an_input() {
     let text = "check build {\n  run make\n  produces \"target/out/**\"\n}\ncheck unit {\n  test cargo test\n  needs build\n  inputs \"src/**\"\n}\n";
     let steps: [(&str, &[&str]); 2] = [
@@ -347,6 +398,13 @@ fn what_checks_write_and_read_wants_an_order() {
     ];
     assert_eq!(
         findings(text, &both),
+        ["undeclared_order unit target/x (1): needs build"]
+    );
+    // Where the reader came first, it did not find it.
+    let early: [(&str, &[&str]); 2] =
+        [("build", &["write target/x"]), ("unit", &["miss target/x"])];
+    assert_eq!(
+        findings(text, &early),
         ["undeclared_order unit target/x (1): needs build"]
     );
     // The reader waits, whichever stands first.
