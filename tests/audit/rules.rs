@@ -73,11 +73,15 @@ fn plan(contract: &Contract, role: &str) -> Plan {
     panic!("no plan");
 }
 
-/// Reads `read src/a.rs` lines: what was done with a path, an absolute one elsewhere.
+/// Reads `read src/a.rs` lines: what was done with a path, an absolute one elsewhere; `git:read` where
+/// git did it.
 fn observed(lines: &[&str]) -> Observed {
     let mut observed = Observed::default();
     for line in lines {
         let (word, what) = line.split_once(' ').unwrap();
+        let by_git = word.strip_prefix("git:");
+        let program = by_git.map_or("prog", |_| "git");
+        let word = by_git.unwrap_or(word);
         match word {
             "connect" => {
                 let peer = Peer::Address(what.to_owned());
@@ -107,7 +111,7 @@ fn observed(lines: &[&str]) -> Observed {
             "miss" => uses.missing = true,
             other => panic!("{other}"),
         }
-        uses.programs.insert(Word::from("prog"));
+        uses.programs.insert(Word::from(program));
     }
     observed
 }
@@ -367,6 +371,27 @@ fn a_glob_that_another_one_makes_superfluous_is_left_out() {
         findings(text, &[("unit", &read)]),
         ["undeclared_input unit tests/*.rs (2): inputs \"src/**\" \"tests/*.rs\""]
     );
+}
+
+#[test]
+fn what_git_reads_to_say_what_has_changed_is_no_input() {
+    let did = [
+        "read src/a.rs",
+        "git:read data/a.json",
+        "git:list docs",
+        "git:write .git/index.lock",
+    ];
+    assert!(findings(INPUTS, &[("unit", &did)]).is_empty());
+    // A check that is git itself, and one in which git looks for something.
+    let git = INPUTS.replace("cargo test", "git diff --exit-code");
+    assert_eq!(findings(&git, &[("unit", &did)]).len(), 1);
+    assert_eq!(findings(INPUTS, &[("unit", &did[..3])]).len(), 1);
+    let both = [
+        "read data/a.json",
+        "git:read data/a.json",
+        "git:write .git/index.lock",
+    ];
+    assert_eq!(findings(INPUTS, &[("unit", &both)]).len(), 1);
 }
 
 #[test]
