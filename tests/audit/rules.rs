@@ -319,8 +319,16 @@ fn a_listing_is_an_input_where_new_files_would_not_be_selected() {
     );
     let all = "check unit {\n  test cargo test\n  inputs \"**/*.rs\"\n}\n";
     assert!(findings(all, &[("unit", &walked)]).is_empty());
+    // What is listed is looked for, too.
+    let looked = [
+        "read src/a.rs",
+        "list .",
+        "find README.md",
+        "find verify.vplan",
+    ];
+    assert!(findings(INPUTS, &[("unit", &looked)]).is_empty());
     assert_eq!(
-        findings(INPUTS, &[("unit", &["list docs"])]),
+        findings(INPUTS, &[("unit", &["list docs", "find docs/guide.md"])]),
         ["undeclared_input unit docs/* (1): inputs \"src/**\" \"Cargo.toml\" \"docs/*\""]
     );
 }

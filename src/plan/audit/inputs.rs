@@ -18,8 +18,9 @@ const NEW_FILE: &str = "vplan-looks-for-new-files";
 /// Finds what the `inputs` of a check lack.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let inputs = seen.step.inputs.as_ref()?;
+    let listed = seen.listed();
     let lacking = seen.files.iter();
-    let lacking = lacking.filter(|(path, used)| lacks(context, seen, path, used));
+    let lacking = lacking.filter(|(path, used)| lacks(context, seen, &listed, path, used));
     let files: Vec<&RepoPath> = lacking.map(|(path, _)| *path).collect();
     let listings = listings(context, seen, inputs);
     if files.is_empty() && listings.is_empty() {
@@ -79,10 +80,12 @@ fn globs(
     fewest(globs)
 }
 
-/// Whether a check depends on a file, and does not say so.
+/// Whether a check depends on a file, and does not say so. Of a file that was looked for where its
+/// folder was listed, that says it.
 fn lacks(
     context: &Context<'_>,
     seen: &ObservedCheck<'_>,
+    listed: &BTreeSet<&RepoPath>,
     path: &RepoPath,
     used: &Used<'_>,
 ) -> bool {
@@ -90,7 +93,8 @@ fn lacks(
         return false;
     }
     if context.is_tracked(path) {
-        return used.read || used.found || used.missing;
+        let is_sought = used.found && !listed.contains(&path.folder());
+        return used.read || is_sought || used.missing;
     }
     // A folder that is there says nothing that the files in it do not say.
     let is_asked = used.read || used.missing;
