@@ -66,7 +66,7 @@ const LOCKED: &[(&str, &str)] = &[
 fn rust() {
     let project = Project::git_with(LOCKED);
     let text = proposal(&project);
-    assert_eq!(statements(&text), ["import \"std:rust@2\" as rust"]);
+    assert_eq!(statements(&text), ["import \"std:rust@3\" as rust"]);
     assert!(
         text.contains("# `Cargo.toml` makes it a Cargo package"),
         "{text}"
@@ -84,7 +84,7 @@ fn rust() {
     let said = project.run(&["init", "--force"]);
     said.exits(0)
         .says("1 import")
-        .says("rust: std:rust@2 (`Cargo.toml` makes it")
+        .says("rust: std:rust@3 (`Cargo.toml` makes it")
         .says("vplan explain --all");
 
     // Without a lock file that is checked in `--locked` would fail.
@@ -127,8 +127,8 @@ fn a_workspace_is_one_import() {
     assert_eq!(
         statements(&text),
         [
-            "import \"std:rust@2\" as rust",
-            "import \"std:rust@2\" as fuzz at \"fuzz\""
+            "import \"std:rust@3\" as rust",
+            "import \"std:rust@3\" as fuzz at \"fuzz\""
         ]
     );
 }
@@ -144,7 +144,7 @@ fn node() {
     ]);
     assert_eq!(
         statements(&proposal(&project)),
-        ["import \"std:node@1\" as node"]
+        ["import \"std:node@2\" as node"]
     );
     assert_eq!(
         steps(&project),
@@ -173,7 +173,7 @@ fn node() {
         ]
     );
     assert!(
-        text.contains("not std:node@1, which also asks for `lint` and `build`"),
+        text.contains("not std:node@2, which also asks for `lint` and `build`"),
         "{text}"
     );
     assert!(
@@ -197,7 +197,7 @@ fn node() {
     ]);
     let text = proposal(&project);
     assert!(
-        text.contains("import \"std:node@1\" as node") && text.contains("run npm run verify"),
+        text.contains("import \"std:node@2\" as node") && text.contains("run npm run verify"),
         "{text}"
     );
     assert_eq!(steps(&project).len(), 5);
@@ -231,10 +231,10 @@ fn packages_of_a_monorepo() {
     let text = proposal(&project);
     let statements = statements(&text);
     for import in [
-        "import \"std:rust@2\" as x at \"3d/[x]\"",
-        "import \"std:go@1\" as api at \"services/api\"",
-        "import \"std:node@1\" as packages-web at \"packages/web\"",
-        "import \"std:python@2\" as report at \"tools/report\"",
+        "import \"std:rust@3\" as x at \"3d/[x]\"",
+        "import \"std:go@2\" as api at \"services/api\"",
+        "import \"std:node@2\" as packages-web at \"packages/web\"",
+        "import \"std:python@3\" as report at \"tools/report\"",
     ] {
         assert!(statements.contains(&import), "{import}\n{text}");
     }
@@ -287,7 +287,7 @@ fn packages_that_depend_on_each_other() {
     ]);
     let text = proposal(&project);
     assert!(
-        text.contains("import \"std:node@1\" as core at \"packages/core\""),
+        text.contains("import \"std:node@2\" as core at \"packages/core\""),
         "{text}"
     );
     let web = "whenChangedAny \"apps/web/**\" \"packages/core/**\" \"packages/ui/**\" \"!**/*.md\" \"package-lock.json\" {";
@@ -341,7 +341,7 @@ fn python_go_make_and_prose() {
         checks,
         [
             "check test {",
-            "import \"std:python@2\" as python",
+            "import \"std:python@3\" as python",
             "  check mypy {",
             "import \"std:docs@1\" as docs",
         ]
@@ -358,13 +358,13 @@ fn python_go_make_and_prose() {
     ]);
     assert_eq!(
         statements(&proposal(&project)),
-        ["import \"std:go@1\" as go"]
+        ["import \"std:go@2\" as go"]
     );
     let all = "lint:\n\ttrue\nall:\n\ttrue\ncheck:\n\ttrue\ntest:\n\ttrue\n";
     let project = Project::git_with(&[("Makefile", all)]);
     assert_eq!(
         statements(&proposal(&project)),
-        ["import \"std:make@1\" as make"]
+        ["import \"std:make@2\" as make"]
     );
     project.run(&["run", "--all"]).exits(0);
 }

@@ -12,12 +12,13 @@ const NAMES: [&str; 7] = ["docs", "formats", "go", "make", "node", "python", "ru
 /// Those that hold checks: all but the formats, which `tests/formats.rs` holds against output.
 const OF_CHECKS: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
 
-/// Those of which there is a second version.
-const TWICE: [&str; 2] = ["python", "rust"];
-
 /// The newest version of a std contract.
 fn version(name: &str) -> u32 {
-    if TWICE.contains(&name) { 2 } else { 1 }
+    match name {
+        "python" | "rust" => 3,
+        "go" | "make" | "node" => 2,
+        _ => 1,
+    }
 }
 
 /// Its text.
@@ -177,14 +178,29 @@ fn published_versions_never_change() {
             "sha256:b5022818fa006f937f2547c288612f8ad13004f9b84c88d95db814ded4c0f4a4",
         ),
         (
+            "go",
+            2,
+            "sha256:b62abbafa9c12f878ae8af7b591eeab5eac993e21aabe1afd63356534a9f096d",
+        ),
+        (
             "make",
             1,
             "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a",
         ),
         (
+            "make",
+            2,
+            "sha256:4380e7f9388777977cd7166271442cbddc50caf5b3502154651de744b21ad549",
+        ),
+        (
             "node",
             1,
             "sha256:be811471697ca2c98400d8bfd87a3d9289c167d7db27999d5b9f52af834fb902",
+        ),
+        (
+            "node",
+            2,
+            "sha256:d2a11e98093ec62700f21db25564eb95cf6cfa09379ae0f0d0a131b5a7214e0a",
         ),
         (
             "python",
@@ -197,6 +213,11 @@ fn published_versions_never_change() {
             "sha256:193d7b7beef3d5c26cf41ece381a2f0a1b4a68f339dea1ff677cd4c32caa854e",
         ),
         (
+            "python",
+            3,
+            "sha256:9c64bc52bfea5306b8ec195d36adee1362cc2689f9b424498641773954be8ab6",
+        ),
+        (
             "rust",
             1,
             "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc",
@@ -205,6 +226,11 @@ fn published_versions_never_change() {
             "rust",
             2,
             "sha256:99864cee455a9e45c07560df25da4fb8640f27944ad552cfb366457a1dc3269c",
+        ),
+        (
+            "rust",
+            3,
+            "sha256:53aaec8ff7ad1ba71c9338947f40e443079605c85e1b3ddec50bc7c374777621",
         ),
     ];
     let project = Project::git_empty();
@@ -301,7 +327,8 @@ fn they_are_listed_and_printed() {
     let project = Project::git_empty();
     let listed = project.run(&["std"]);
     listed.exits(0);
-    assert_eq!(listed.out().lines().count(), NAMES.len() + TWICE.len());
+    let versions = NAMES.iter().map(|name| version(name) as usize);
+    assert_eq!(listed.out().lines().count(), versions.sum::<usize>());
     for name in NAMES {
         for version in 1..=version(name) {
             listed.says(&format!("std:{name}@{version}"));
@@ -427,6 +454,56 @@ fn imported_for_a_package_and_run() {
     fails(&run(&project, &[]), 42, "tools/test");
 }
 
+/// What is no source by its name is read too: a README whose examples are tests, a prompt.
+#[test]
+fn every_file_may_be_read() {
+    for (name, test) in [
+        ("go", "test"),
+        ("make", "test"),
+        ("node", "test"),
+        ("python", "test"),
+        ("rust", "test"),
+    ] {
+        let project = tree(name);
+        for file in ["README.md", "prompts/review.md", ".github/workflows/ci.yml"] {
+            project.write(file, "as it was\n").commit(file);
+            project.remove(file);
+            let planned = commands(&project, &[]);
+            let is_planned = planned
+                .iter()
+                .any(|step| step.starts_with(&format!("{test}: ")));
+            assert!(is_planned, "{name} {file}: {planned:?}");
+            project.git(&["reset", "-q", "--hard"]);
+        }
+    }
+    // How CI verifies has a wide effect.
+    let project = tree("rust");
+    project.write(".github/workflows/ci.yml", "on: push\n");
+    let planned = commands(&project, &[]);
+    assert!(
+        planned.iter().any(|step| step.starts_with("doc: ")),
+        "{planned:?}"
+    );
+}
+
+#[test]
+fn a_readme_that_is_included_plans_the_tests() {
+    if !have(&["cargo"]) {
+        return;
+    }
+    let project = tree("rust");
+    let source = project.read("src/lib.rs");
+    project
+        .write("README.md", "# Sums\n\n```\nassert_eq!(1 + 1, 2);\n```\n")
+        .write(
+            "src/lib.rs",
+            format!("#![doc = include_str!(\"../README.md\")]\n{source}"),
+        )
+        .commit("readme");
+    project.git(&["rm", "-q", "README.md"]);
+    fails(&run(&project, &[]), 41, "check");
+}
+
 #[test]
 fn rust() {
     if !have(&["cargo", "rustfmt", "cargo-clippy"]) {
@@ -441,7 +518,7 @@ fn rust() {
         commands(&project, &["--changed", "rustfmt.toml"]),
         ["fmt: cargo fmt --all --check"]
     );
-    assert_eq!(commands(&project, &["--changed", "README.md"]), [""; 0]);
+    assert_eq!(commands(&project, &["--changed", "docs/guide.md"]), [""; 0]);
     assert_eq!(
         commands(&project, &["--changed", "Cargo.lock"]).len(),
         4,
@@ -685,7 +762,7 @@ fn make() {
         &run(&project, &["--all"]),
         &["lint", "all", "check", "test"],
     );
-    assert_eq!(commands(&project, &["--changed", "README.md"]), [""; 0]);
+    assert_eq!(commands(&project, &["--changed", "docs/guide.md"]), [""; 0]);
     project.write("src/greet.sh", "echo bye\n");
     fails(&run(&project, &[]), 42, "test");
     project.write("src/greet.sh", "if\n");

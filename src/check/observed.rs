@@ -49,8 +49,41 @@ pub struct Uses {
     /// It was looked for, and was not there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
-    /// The programs that did it, by the names of their files; at most [`PROGRAMS`].
+    /// The programs that did it, by the names of their files; at most [`PROGRAMS`]. Of a file that was
+    /// read or written those that did that, and not those that looked for it.
     pub programs: BTreeSet<Word>,
+}
+
+impl Uses {
+    /// Adds what else was done with the file.
+    pub fn add(&mut self, other: Self) {
+        let (own, others) = (self.weight(), other.weight());
+        if others > own {
+            self.programs.clear();
+        }
+        if others >= own {
+            let free = PROGRAMS.saturating_sub(self.programs.len());
+            let new = other.programs.into_iter();
+            let new = new.filter(|program| !self.programs.contains(program));
+            let new: Vec<Word> = new.take(free).collect();
+            self.programs.extend(new);
+        }
+        self.read |= other.read;
+        self.written |= other.written;
+        self.listed |= other.listed;
+        self.found |= other.found;
+        self.missing |= other.missing;
+    }
+
+    /// How much was done: nothing, looked for, listed, its content read or changed.
+    fn weight(&self) -> u8 {
+        match self {
+            uses if uses.read || uses.written => 3,
+            uses if uses.listed => 2,
+            uses if uses.found || uses.missing => 1,
+            _ => 0,
+        }
+    }
 }
 
 /// The most programs that are kept of one file.
@@ -135,13 +168,7 @@ impl Observed {
     /// Adds what another try of the same step was seen to do.
     pub fn add(&mut self, other: Self) {
         for (place, uses) in other.files {
-            let own = self.files.entry(place).or_default();
-            own.read |= uses.read;
-            own.written |= uses.written;
-            own.listed |= uses.listed;
-            own.found |= uses.found;
-            own.missing |= uses.missing;
-            own.programs.extend(uses.programs);
+            self.files.entry(place).or_default().add(uses);
         }
         for (peer, programs) in other.peers {
             self.peers.entry(peer).or_default().extend(programs);
@@ -290,6 +317,30 @@ mod tests {
             let text = written(&observed);
             prop_assert_eq!(Observed::read(&text[..cut.index(text.len())]), None);
         }
+    }
+
+    #[test]
+    fn the_programs_are_those_that_did_most() {
+        let by = |program: &str, edit: fn(&mut Uses)| {
+            let mut uses = Uses::default();
+            edit(&mut uses);
+            uses.programs.insert(program.into());
+            uses
+        };
+        let mut uses = Uses::default();
+        for (more, want) in [
+            (by("stat", |uses| uses.found = true), &["stat"][..]),
+            (by("ls", |uses| uses.listed = true), &["ls"]),
+            (by("cat", |uses| uses.read = true), &["cat"]),
+            (by("test", |uses| uses.missing = true), &["cat"]),
+            (by("cc", |uses| uses.written = true), &["cat", "cc"]),
+        ] {
+            uses.add(more);
+            let programs: Vec<Word> = uses.programs.iter().cloned().collect();
+            let want: Vec<Word> = want.iter().map(|name| Word::from(*name)).collect();
+            assert_eq!(programs, want);
+        }
+        assert!(uses.read && uses.written && uses.listed && uses.found && uses.missing);
     }
 
     #[test]

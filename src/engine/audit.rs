@@ -8,24 +8,27 @@ use super::place::Engine;
 use super::request::VerifyRequest;
 use super::tree_status::unreadable;
 use super::verify::{Caller, Verified, verify};
+use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::source::Source;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
 use crate::check::observed::Observed;
-use crate::contract::Contract;
+use crate::contract::condition::holds;
+use crate::contract::{Check, Condition, Contract, Sought};
 use crate::effect::git::{Git, environment};
 use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::files::rewrite::Editable;
 use crate::effect::os::process::program::Root;
 use crate::effect::repo::changes::ChangeSource;
+use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
 use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
 use crate::plan::diff::Class;
 use crate::plan::diff::contracts::{Side, compare};
-use crate::plan::facts::Facts;
+use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Selector;
 use crate::plan::{Note, Plan};
 use crate::reuse::decide::Use;
@@ -89,7 +92,7 @@ impl Engine<'_> {
         };
         let verified = match asked.from_records {
             true => None,
-            false => Some(verify(self, &observing(asked, contract)?, caller)?),
+            false => Some(verify(self, &observing(asked, contract, &site), caller)?),
         };
         let history = History::open(&site.home, asked.verify.records.as_deref());
         let history = history.map_err(|e| unreadable(&e))?;
@@ -317,7 +320,7 @@ fn usable_git(site: &Site) -> Result<&Git, Failure> {
 }
 
 /// Returns the verification that observes the checks that are asked for.
-fn observing(asked: &AuditRequest, contract: &Contract) -> Result<VerifyRequest, Failure> {
+fn observing(asked: &AuditRequest, contract: &Contract, site: &Site) -> VerifyRequest {
     let mut request = asked.verify.clone();
     request.observe = true;
     request.reuse = Use::Keep;
@@ -327,11 +330,44 @@ fn observing(asked: &AuditRequest, contract: &Contract) -> Result<VerifyRequest,
     request.plan.min_tier = EVERY_TIER;
     request.plan.names.clone_from(&asked.names);
     if request.plan.names.is_empty() {
+        let facts = sought(contract, site);
         let commands = contract.checks.iter().filter(|check| check.named);
+        let commands = commands.filter(|check| has_its_files(contract, check, &facts));
         let names = commands.map(|check| Selector::Name(check.id.clone()));
         request.plan.names = names.collect();
     }
-    Ok(request)
+    request
+}
+
+/// Returns what is there of that which conditions ask for.
+fn sought(contract: &Contract, site: &Site) -> Facts {
+    let questions = contract.sought().into_iter().map(Question::exists);
+    let ground = Ground {
+        root: &site.root,
+        git: site.usable_git(),
+        base: None,
+        changes: &ChangeSet::default(),
+    };
+    facts::answer(&questions.collect(), &ground).unwrap_or_default()
+}
+
+/// Whether what the conditions around a check ask to be there, or not, is so in one of its places.
+/// What is not known leaves nothing out.
+fn has_its_files(contract: &Contract, check: &Check, facts: &Facts) -> bool {
+    let answer = |sought: &Sought| match facts.get(&Question::exists(sought)) {
+        Some(FactAnswer::Word(word)) => *word,
+        _ => Certainty::Unknown,
+    };
+    let is_met = |condition: &Condition| {
+        let Some(all) = condition.test.sought() else {
+            return true;
+        };
+        let is_there = |sought: &Sought| answer(sought) == Certainty::Yes;
+        all.iter().any(|one| answer(one) == Certainty::Unknown)
+            || holds(&condition.test, "", &ChangeSet::default(), is_there)
+    };
+    let mut places = check.placements.iter();
+    places.any(|place| contract.around(place).all(is_met))
 }
 
 fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {

@@ -34,12 +34,17 @@ shipped! {
     "docs" 1
     "formats" 1
     "go" 1
+    "go" 2
     "make" 1
+    "make" 2
     "node" 1
+    "node" 2
     "python" 1
     "python" 2
+    "python" 3
     "rust" 1
     "rust" 2
+    "rust" 3
 }
 
 impl Shipped {

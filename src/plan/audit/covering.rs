@@ -1,6 +1,7 @@
 //! The fewest globs that select some files, and hardly any that was not read.
 
-use crate::base::glob::escape;
+use crate::base::glob::automaton::{Limits, Region, atoms};
+use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
 use crate::base::path::RepoPath;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,40 @@ pub fn cover(
     globs.sort();
     globs.dedup();
     globs
+}
+
+/// Returns the globs without those that select nothing that another one does not select, sorted.
+pub(super) fn fewest(mut globs: Vec<String>) -> Vec<String> {
+    globs.sort();
+    globs.dedup();
+    let is_superfluous = |glob: &&String| {
+        let mut others = globs.iter().filter(|other| other != glob);
+        others.any(|other| selects_all_of(other, glob))
+    };
+    let kept = globs.iter().filter(|glob| !is_superfluous(glob));
+    kept.cloned().collect()
+}
+
+/// Whether one glob selects all that another one does, and more.
+fn selects_all_of(one: &str, other: &str) -> bool {
+    let plain = one.split(['*', '?', '[', '{', '\\']).next();
+    if plain.is_none_or(|plain| plain.len() == one.len() || !other.starts_with(plain)) {
+        return false;
+    }
+    let selection = |text: &str| {
+        let what = ItemContent::Glob(Glob::parse(text).ok()?);
+        let items = vec![Item { not: false, what }];
+        Some(Selection { items })
+    };
+    let (Some(one), Some(other)) = (selection(one), selection(other)) else {
+        return false;
+    };
+    let regions = [Region::Selected(&one), Region::Selected(&other)];
+    let atoms = atoms(&regions, &Limits::default());
+    atoms.is_some_and(|atoms| {
+        let are = |inside: [bool; 2]| atoms.iter().any(|atom| atom.inside == inside);
+        are([true, false]) && !are([false, true])
+    })
 }
 
 /// Whether a glob that selects these numbers of tracked files, and of files that were read, selects

@@ -2,7 +2,7 @@
 //! listed.
 
 use super::amendment::Amendment;
-use super::covering::{cover, ending, in_folder, is_narrow};
+use super::covering::{cover, ending, fewest, in_folder, is_narrow};
 use super::observed::{ObservedCheck, Used};
 use super::{Context, Deeds, Finding, FindingKind};
 use crate::base::glob::{Glob, Selection, escape};
@@ -18,8 +18,9 @@ const NEW_FILE: &str = "vplan-looks-for-new-files";
 /// Finds what the `inputs` of a check lack.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let inputs = seen.step.inputs.as_ref()?;
+    let listed = seen.listed();
     let lacking = seen.files.iter();
-    let lacking = lacking.filter(|(path, used)| lacks(context, seen, path, used));
+    let lacking = lacking.filter(|(path, used)| lacks(context, seen, &listed, path, used));
     let files: Vec<&RepoPath> = lacking.map(|(path, _)| *path).collect();
     let listings = listings(context, seen, inputs);
     if files.is_empty() && listings.is_empty() {
@@ -76,15 +77,15 @@ fn globs(
             globs.push(glob.clone());
         }
     }
-    globs.sort();
-    globs.dedup();
-    globs
+    fewest(globs)
 }
 
-/// Whether a check depends on a file, and does not say so.
+/// Whether a check depends on a file, and does not say so. Of a file that was looked for where its
+/// folder was listed, that says it.
 fn lacks(
     context: &Context<'_>,
     seen: &ObservedCheck<'_>,
+    listed: &BTreeSet<&RepoPath>,
     path: &RepoPath,
     used: &Used<'_>,
 ) -> bool {
@@ -92,7 +93,8 @@ fn lacks(
         return false;
     }
     if context.is_tracked(path) {
-        return used.read || used.found || used.missing;
+        let is_sought = used.found && !listed.contains(&path.folder());
+        return used.read || is_sought || used.missing;
     }
     // A folder that is there says nothing that the files in it do not say.
     let is_asked = used.read || used.missing;
@@ -108,20 +110,12 @@ fn listings<'a>(
     inputs: &Selection,
 ) -> Vec<Listing<'a>> {
     let listed = seen.listed();
-    let mut read: BTreeMap<RepoPath, BTreeMap<&str, usize>> = BTreeMap::new();
-    for path in &seen.tracked {
-        if let Some(ending) = ending(path) {
-            *read
-                .entry(path.folder())
-                .or_default()
-                .entry(ending)
-                .or_default() += 1;
-        }
-    }
-    let elsewhere: BTreeSet<&str> = read
+    let read = ReadFiles::of(seen);
+    let elsewhere: BTreeSet<Kind<'_>> = read
+        .by_folder
         .iter()
         .filter(|(dir, _)| !dir.is_root() && listed.contains(dir))
-        .flat_map(|(_, endings)| endings.keys().copied())
+        .flat_map(|(_, files)| read.kinds(files).into_keys())
         .collect();
     let mut found = Vec::new();
     for dir in listed {
@@ -129,26 +123,19 @@ fn listings<'a>(
         if is_exempt {
             continue;
         }
-        let globs: Vec<String> = match read.get(dir) {
-            Some(endings) => {
-                let narrow = endings.iter().filter(|(ending, read)| {
-                    is_narrow(
-                        context.tracked().directly_in(dir, Some(ending)),
-                        **read,
-                        true,
-                    )
-                });
-                narrow
-                    .filter_map(|(ending, _)| of_ending(dir, ending))
+        let globs: Vec<String> = match read.by_folder.get(dir) {
+            Some(files) => {
+                let kinds = read.kinds(files).into_iter();
+                kinds
+                    .filter(|(kind, read)| kind.is_narrow(context, dir, *read))
+                    .filter_map(|(kind, _)| kind.glob(dir))
                     .collect()
             }
             None if inputs.may_hold(dir) => Vec::new(),
             None if elsewhere.is_empty() => in_folder(dir, "*").into_iter().collect(),
             None => {
-                let narrow = elsewhere
-                    .iter()
-                    .filter(|ending| context.tracked().directly_in(dir, Some(ending)) == 0);
-                narrow.filter_map(|ending| of_ending(dir, ending)).collect()
+                let new = elsewhere.iter().filter(|kind| kind.is_new(context, dir));
+                new.filter_map(|kind| kind.glob(dir)).collect()
             }
         };
         let is_lacking =
@@ -158,8 +145,82 @@ fn listings<'a>(
     found
 }
 
-fn of_ending(dir: &RepoPath, ending: &str) -> Option<String> {
-    in_folder(dir, &format!("*.{}", escape(ending)))
+/// What the files of a folder that a check read have in common.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind<'a> {
+    /// Their ending.
+    Ending(&'a str),
+    /// Their name: files of this name are read in several folders, and no others of its ending here.
+    Name(&'a str),
+}
+
+impl Kind<'_> {
+    /// Returns the glob for the files of this kind in a folder.
+    fn glob(self, dir: &RepoPath) -> Option<String> {
+        match self {
+            Kind::Ending(ending) => in_folder(dir, &format!("*.{}", escape(ending))),
+            Kind::Name(name) => in_folder(dir, &escape(name)),
+        }
+    }
+
+    /// Whether its glob selects few enough files of a folder that were not read.
+    fn is_narrow(self, context: &Context<'_>, dir: &RepoPath, read: usize) -> bool {
+        match self {
+            Kind::Ending(ending) => {
+                let tracked = context.tracked().directly_in(dir, Some(ending));
+                is_narrow(tracked, read, true)
+            }
+            Kind::Name(_) => true,
+        }
+    }
+
+    /// Whether a folder has no tracked file of this kind.
+    fn is_new(self, context: &Context<'_>, dir: &RepoPath) -> bool {
+        match self {
+            Kind::Ending(ending) => context.tracked().directly_in(dir, Some(ending)) == 0,
+            Kind::Name(name) => {
+                let path = [dir.as_bytes(), b"/", name.as_bytes()].concat();
+                RepoPath::from_exact(&path).is_some_and(|path| !context.is_tracked(&path))
+            }
+        }
+    }
+}
+
+/// The tracked files with an ending that a check read.
+struct ReadFiles<'a> {
+    by_folder: BTreeMap<RepoPath, Vec<&'a RepoPath>>,
+    /// In how many folders a file of a name was read.
+    folders: BTreeMap<&'a [u8], usize>,
+}
+
+impl<'a> ReadFiles<'a> {
+    fn of(seen: &ObservedCheck<'a>) -> Self {
+        let mut by_folder: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
+        let mut folders = BTreeMap::new();
+        for path in seen.tracked.iter().filter(|path| ending(path).is_some()) {
+            by_folder.entry(path.folder()).or_default().push(*path);
+            *folders.entry(path.name()).or_default() += 1;
+        }
+        Self { by_folder, folders }
+    }
+
+    /// Returns the kinds of some files of one folder, with the number of each.
+    fn kinds(&self, files: &[&'a RepoPath]) -> BTreeMap<Kind<'a>, usize> {
+        let mut by_ending: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
+        for path in files {
+            if let Some(ending) = ending(path) {
+                by_ending.entry(ending).or_default().push(path);
+            }
+        }
+        let kind = |(ending, files): (&'a str, Vec<&'a RepoPath>)| {
+            let count = files.len();
+            let only = files.first().filter(|_| count == 1);
+            let named = only.filter(|path| self.folders.get(path.name()).is_some_and(|n| *n > 1));
+            let name = named.and_then(|path| std::str::from_utf8(path.name()).ok());
+            (name.map_or(Kind::Ending(ending), Kind::Name), count)
+        };
+        by_ending.into_iter().map(kind).collect()
+    }
 }
 
 /// Returns a path that no repository has, and that a glob that ends with `*` or `*.ENDING` selects.

@@ -59,6 +59,27 @@ pub(super) fn is_reserved(path: &RepoPath) -> bool {
     path.segments().any(|segment| segment == b".git") || path.segments().next() == Some(b".vplan")
 }
 
+/// The program that reads the work tree to bring its index up to date.
+const GIT: &[u8] = b"git";
+
+/// Whether git was asked by another program what has changed: it then reads every file whose times its
+/// index does not know, and looks through all folders.
+fn has_written_index(observed: &Observed) -> bool {
+    observed.files.iter().any(|(place, uses)| match place {
+        Place::Repository(path) => path.as_bytes() == b".git/index.lock" && is_of_git(uses),
+        Place::Elsewhere(_) => false,
+    })
+}
+
+/// Whether only git did something with a file.
+fn is_of_git(uses: &Uses) -> bool {
+    let mut programs = uses.programs.iter();
+    programs
+        .next()
+        .is_some_and(|program| program.as_bytes() == GIT)
+        && programs.next().is_none()
+}
+
 /// Gathers what was seen of each check that the contract has, in its order.
 pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
     let checks = subject.contract.checks.numbered();
@@ -110,9 +131,18 @@ impl<'a> ObservedCheck<'a> {
 
     fn add(&mut self, observed: &'a Observed, tree: &'a str) {
         self.is_observed = true;
+        let is_git = self
+            .step
+            .argv
+            .iter()
+            .flatten()
+            .next()
+            .is_some_and(|word| word.as_bytes() == GIT);
+        let asks_status = !is_git && has_written_index(observed);
         for (place, uses) in &observed.files {
             match place {
                 Place::Repository(path) if is_reserved(path) => {}
+                Place::Repository(_) if asks_status && is_of_git(uses) => {}
                 Place::Repository(path) => self.files.entry(path).or_default().add(uses),
                 Place::Elsewhere(path) if uses.read => {
                     self.elsewhere

@@ -120,7 +120,9 @@ fn users<'a>(
         }
     }
     for (check, observed) in &observed {
-        for (place, uses) in observed.files.iter().filter(|(_, uses)| uses.read) {
+        // What was looked for before it was there is read the next time.
+        let asked = observed.files.iter();
+        for (place, uses) in asked.filter(|(_, uses)| uses.read || uses.missing) {
             if let Place::Repository(path) = place
                 && let Some(users) = users.get_mut(path)
             {

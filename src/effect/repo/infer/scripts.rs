@@ -96,7 +96,7 @@ impl Proposer {
                 && wanted.iter().any(|s| runs_packages(declared.get(s)));
             let note = if twice { TWICE } else { "" };
             self.import(
-                "std:node@1",
+                "std:node@2",
                 "node",
                 dir,
                 format!("`{file}` declares {}{with}{note}", list(&wanted)),
@@ -115,15 +115,15 @@ impl Proposer {
                     (missing.is_empty(), theirs == manager, local.first())
                 {
                     format!(
-                        "not std:node@1, which would not see a change of `{one}`, on which this depends"
+                        "not std:node@2, which would not see a change of `{one}`, on which this depends"
                     )
                 } else if missing.is_empty() {
                     format!(
-                        "std:node@1 would take {theirs} in this directory, but {manager} is its package manager"
+                        "std:node@2 would take {theirs} in this directory, but {manager} is its package manager"
                     )
                 } else {
                     format!(
-                        "not std:node@1, which also asks for {}: `{file}` does not declare that",
+                        "not std:node@2, which also asks for {}: `{file}` does not declare that",
                         list(&missing)
                     )
                 },

@@ -41,11 +41,11 @@ impl Proposer {
             let why = format!(
                 "`{file}` makes it a Cargo package or workspace, and its Cargo.lock is checked in"
             );
-            self.import("std:rust@2", "rust", dir, why);
+            self.import("std:rust@3", "rust", dir, why);
             return;
         }
         let why = format!(
-            "`{file}` has no Cargo.lock beside it that is checked in, which std:rust@2 builds with (--locked)"
+            "`{file}` has no Cargo.lock beside it that is checked in, which std:rust@3 builds with (--locked)"
         );
         let mut checks = Vec::new();
         for (name, kind, command, what) in [
@@ -121,7 +121,7 @@ impl Proposer {
         };
         if let Some(file) = pytest {
             self.import(
-                "std:python@2",
+                "std:python@3",
                 "python",
                 dir,
                 format!("`{}` says that pytest is in use", shown(dir, file)),
@@ -196,7 +196,7 @@ impl Proposer {
         const FILE: &str = "go.mod";
         if self.has(dir, FILE) {
             self.import(
-                "std:go@1",
+                "std:go@2",
                 "go",
                 dir,
                 format!("`{}` makes it a Go module", shown(dir, FILE)),
@@ -227,7 +227,7 @@ impl Proposer {
         let asked = ["lint", "all", "check", "test"];
         if asked.into_iter().all(has) {
             let why = format!("`{file}` has the targets `lint`, `all`, `check` and `test`");
-            self.import("std:make@1", "make", &root, why);
+            self.import("std:make@2", "make", &root, why);
             return;
         }
         let other = self.out.parts.is_empty();

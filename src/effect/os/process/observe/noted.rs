@@ -100,11 +100,10 @@ impl Noted {
             self.gap(Gap::TooMuch);
             return;
         }
-        let uses = self.observed.files.entry(place).or_default();
-        with(uses);
-        if uses.programs.len() < PROGRAMS && !uses.programs.contains(program) {
-            uses.programs.insert(program.clone());
-        }
+        let mut uses = Uses::default();
+        with(&mut uses);
+        uses.programs.insert(program.clone());
+        self.observed.files.entry(place).or_default().add(uses);
     }
 
     pub(super) fn gap(&mut self, gap: Gap) {

@@ -1,4 +1,4 @@
-//! Tests of the audit: each finding, and what is none.
+//! Tests of the rules of the audit: each finding, and what is none.
 
 use std::collections::BTreeMap;
 use vplan::base::diagnostic::Diagnostics;
@@ -16,13 +16,16 @@ use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts};
 use vplan::plan::request::{Request, Selector};
 
-const TRACKED: [&str; 11] = [
+const TRACKED: [&str; 14] = [
     "Cargo.toml",
     "README.md",
     "data/a.json",
     "data/b.json",
     "docs/guide.md",
     "docs/notes.md",
+    "pkg/one/package.json",
+    "pkg/two/extra.json",
+    "pkg/two/package.json",
     "src/a.rs",
     "src/b.rs",
     "src/deep/c.rs",
@@ -70,11 +73,15 @@ fn plan(contract: &Contract, role: &str) -> Plan {
     panic!("no plan");
 }
 
-/// Reads `read src/a.rs` lines: what was done with a path, an absolute one elsewhere.
+/// Reads `read src/a.rs` lines: what was done with a path, an absolute one elsewhere; `git:read` where
+/// git did it.
 fn observed(lines: &[&str]) -> Observed {
     let mut observed = Observed::default();
     for line in lines {
         let (word, what) = line.split_once(' ').unwrap();
+        let by_git = word.strip_prefix("git:");
+        let program = by_git.map_or("prog", |_| "git");
+        let word = by_git.unwrap_or(word);
         match word {
             "connect" => {
                 let peer = Peer::Address(what.to_owned());
@@ -104,7 +111,7 @@ fn observed(lines: &[&str]) -> Observed {
             "miss" => uses.missing = true,
             other => panic!("{other}"),
         }
-        uses.programs.insert(Word::from("prog"));
+        uses.programs.insert(Word::from(program));
     }
     observed
 }
@@ -312,10 +319,87 @@ fn a_listing_is_an_input_where_new_files_would_not_be_selected() {
     );
     let all = "check unit {\n  test cargo test\n  inputs \"**/*.rs\"\n}\n";
     assert!(findings(all, &[("unit", &walked)]).is_empty());
+    // What is listed is looked for, too.
+    let looked = [
+        "read src/a.rs",
+        "list .",
+        "find README.md",
+        "find verify.vplan",
+    ];
+    assert!(findings(INPUTS, &[("unit", &looked)]).is_empty());
     assert_eq!(
-        findings(INPUTS, &[("unit", &["list docs"])]),
+        findings(INPUTS, &[("unit", &["list docs", "find docs/guide.md"])]),
         ["undeclared_input unit docs/* (1): inputs \"src/**\" \"Cargo.toml\" \"docs/*\""]
     );
+}
+
+#[test]
+fn a_name_that_is_read_in_several_folders_is_what_is_looked_for() {
+    let read = [
+        "read pkg/one/package.json",
+        "read pkg/two/package.json",
+        "list pkg/one",
+        "list pkg/two",
+        "list docs",
+    ];
+    let of = |inputs: &str| {
+        let text = format!("check unit {{\n  test npm test\n  inputs {inputs}\n}}\n");
+        findings(&text, &[("unit", &read)])
+    };
+    assert!(of("\"**/package.json\"").is_empty());
+    assert_eq!(
+        of("\"pkg/*/package.json\""),
+        [
+            "undeclared_input unit docs/package.json (1): inputs \"pkg/*/package.json\" \"docs/package.json\""
+        ]
+    );
+}
+
+#[test]
+fn a_glob_that_another_one_makes_superfluous_is_left_out() {
+    let read = ["read src/a.rs", "read data/a.json", "list data"];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &read)]),
+        ["undeclared_input unit data/a.json (1): inputs \"src/**\" \"Cargo.toml\" \"data/a.json\""]
+    );
+    let read = [
+        "read src/a.rs",
+        "read data/a.json",
+        "read data/b.json",
+        "list data",
+    ];
+    assert_eq!(
+        findings(INPUTS, &[("unit", &read)]),
+        ["undeclared_input unit data/*.json (3): inputs \"src/**\" \"Cargo.toml\" \"data/*.json\""]
+    );
+    // One file of its ending, in a folder that was listed.
+    let read = ["read src/a.rs", "read tests/t.rs", "list tests"];
+    let text = "check unit {\n  test cargo test\n  inputs \"src/**\"\n}\n";
+    assert_eq!(
+        findings(text, &[("unit", &read)]),
+        ["undeclared_input unit tests/*.rs (2): inputs \"src/**\" \"tests/*.rs\""]
+    );
+}
+
+#[test]
+fn what_git_reads_to_say_what_has_changed_is_no_input() {
+    let did = [
+        "read src/a.rs",
+        "git:read data/a.json",
+        "git:list docs",
+        "git:write .git/index.lock",
+    ];
+    assert!(findings(INPUTS, &[("unit", &did)]).is_empty());
+    // A check that is git itself, and one in which git looks for something.
+    let git = INPUTS.replace("cargo test", "git diff --exit-code");
+    assert_eq!(findings(&git, &[("unit", &did)]).len(), 1);
+    assert_eq!(findings(INPUTS, &[("unit", &did[..3])]).len(), 1);
+    let both = [
+        "read data/a.json",
+        "git:read data/a.json",
+        "git:write .git/index.lock",
+    ];
+    assert_eq!(findings(INPUTS, &[("unit", &both)]).len(), 1);
 }
 
 #[test]
@@ -347,6 +431,13 @@ fn what_checks_write_and_read_wants_an_order() {
     ];
     assert_eq!(
         findings(text, &both),
+        ["undeclared_order unit target/x (1): needs build"]
+    );
+    // Where the reader came first, it did not find it.
+    let early: [(&str, &[&str]); 2] =
+        [("build", &["write target/x"]), ("unit", &["miss target/x"])];
+    assert_eq!(
+        findings(text, &early),
         ["undeclared_order unit target/x (1): needs build"]
     );
     // The reader waits, whichever stands first.

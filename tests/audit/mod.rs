@@ -1,0 +1,4 @@
+//! Tests of the audit.
+
+mod rules;
+mod trees;

@@ -1,0 +1,1 @@
+echo "#define VERSION \"$(cat "$1")\""

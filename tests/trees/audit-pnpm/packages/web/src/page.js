@@ -1,0 +1,2 @@
+const { sum } = require("core");
+exports.page = (prices) => `total: ${prices.reduce(sum, 0)}`;
