@@ -10,6 +10,7 @@ use vplan::arbitrary::run::{
     play, side_by_side,
 };
 use vplan::base::index::Index as _;
+use vplan::base::jobs::Jobs;
 use vplan::base::vocabulary::Exit;
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
@@ -99,10 +100,10 @@ proptest! {
         let case = timeless(case);
         let calm = Incidents::default();
         let mut alone = case.clone();
-        alone.plan.policy.jobs = 1;
+        alone.plan.policy.jobs = Jobs::ONE;
         let expected = played(&alone, &calm, &picks);
         let mut other = case;
-        other.plan.policy.jobs = jobs;
+        other.plan.policy.jobs = jobs.into();
         // Real time is not the sum of durations: every end comes late by some delay.
         let (mut state, mut actions) = RunState::new(Arc::new(other.plan.clone()), BTreeMap::new(), 0);
         let mut queue: BTreeSet<(u64, StepIndex, u32)> = BTreeSet::new();
@@ -151,7 +152,7 @@ proptest! {
 
     #[test]
     fn one_after_another_is_a_loop(mut case in cases(), picks in picks()) {
-        case.plan.policy.jobs = 1;
+        case.plan.policy.jobs = Jobs::ONE;
         let played = played(&case, &Incidents::default(), &picks);
         // The loop knows nothing of output; that a pass by exit code alone is called so is tested elsewhere.
         let unread = |(status, cause): (Status, Option<Cause>)| (status, cause.filter(|c| (status, *c) != (Status::Passed, Cause::OutputUnread)));
@@ -171,7 +172,7 @@ proptest! {
         let played = played(&case, &incidents, &picks);
         prop_assert_eq!(played.records.len(), plan.steps.len());
         for running in side_by_side(&played.trace) {
-            prop_assert!(running.len() <= plan.policy.jobs as usize, "{:?} at once", running);
+            prop_assert!(running.len() <= plan.policy.jobs.most(1), "{:?} at once", running);
             let tiers: BTreeSet<u8> = running.iter().map(|i| plan.steps[*i].tier).collect();
             prop_assert!(tiers.len() == 1, "{:?} of different tiers", running);
             let names: Vec<&String> = running.iter().filter_map(|i| plan.steps[*i].exclusive.as_ref()).collect();

@@ -3,6 +3,7 @@
 
 mod planned;
 
+use super::beside::beside;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
 use super::regrown::Again;
@@ -296,6 +297,7 @@ fn execute(
         session: &session,
     };
     let again = |first: &Plan, wrote: &[RepoPath]| again.caveat(first, wrote);
+    let beside = |plan: &Plan| beside(&session, asked.records.as_deref(), plan);
     let run = runner::Run {
         root: &root,
         environment: &environment,
@@ -311,6 +313,7 @@ fn execute(
         judge: judge.as_ref(),
         tick: caller.tick,
         observe: asked.observe,
+        beside: &beside,
         tree: beginning.seen(),
         again: &again,
         vault: vault.as_ref(),

@@ -94,7 +94,10 @@ impl Amendment {
                     Some(Value::Selection(own)) => items(own),
                     _ => Vec::new(),
                 };
-                line(MAY_CHANGE.setting().word, own.into_iter().chain(quoted(globs)))
+                line(
+                    MAY_CHANGE.setting().word,
+                    own.into_iter().chain(quoted(globs)),
+                )
             }
         }
     }

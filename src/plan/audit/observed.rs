@@ -128,7 +128,9 @@ impl<'a> ObservedCheck<'a> {
     fn find_tracked(&mut self, tracked: &[RepoPath]) {
         let read = self.files.iter().filter(|(_, used)| used.read);
         let read = read.map(|(path, _)| *path);
-        self.tracked = read.filter(|path| tracked.binary_search(path).is_ok()).collect();
+        self.tracked = read
+            .filter(|path| tracked.binary_search(path).is_ok())
+            .collect();
     }
 
     /// The folders of the repository that it listed.
@@ -196,7 +198,7 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
 }
 
 /// Says for people why not all was seen.
-fn reason(gap: &Gap) -> String {
+pub(in crate::plan) fn reason(gap: &Gap) -> String {
     let by = |program: &Word| visible(program.as_bytes());
     match gap {
         Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why.as_bytes())),
