@@ -9,8 +9,7 @@ use crate::base::word::{and_more, visible};
 use crate::check::observed::{Observed, Place, Uses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How two steps meet, the gravest first. `this` is the step that is asked about, `that` the other
-/// one.
+/// How two steps meet, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     BothWrite,
@@ -21,7 +20,7 @@ enum Kind {
     Below(Writer),
 }
 
-/// Who writes.
+/// Who writes: the step that is asked about, or the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Writer {
     This,
@@ -42,8 +41,8 @@ impl Meeting {
     pub fn sentence(&self) -> String {
         let what = &self.what;
         let of = |writer: Writer| match writer {
-            Writer::This => ("this", "that"),
-            Writer::That => ("that", "this"),
+            Writer::This => ("it", "the other"),
+            Writer::That => ("the other", "it"),
         };
         match self.kind {
             Kind::BothWrite => format!("both write {what}"),

@@ -10,7 +10,7 @@ use crate::plan::contains::predecessors;
 use crate::plan::{Plan, Step, StepIndex};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most steps of which is said why another one does not run beside them.
 const EXPLAINED: usize = 16;
@@ -46,60 +46,86 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+impl StepBeside {
+    fn add(&mut self, reason: String, step: &str) {
+        let same = self.not_beside.iter_mut().find(|not| not.reason == reason);
+        match same {
+            Some(not) => not.steps.push(step.to_owned()),
+            None => self.not_beside.push(NotBeside {
+                reason,
+                steps: vec![step.to_owned()],
+            }),
+        }
+    }
+}
+
 /// Says it for each step, in plan order.
 #[must_use]
 pub fn outlook(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
     let effects = plan.steps.iter().map(|step| Effects::of(step, known));
     let effects: Dense<StepIndex, Effects<'_>> = effects.collect();
-    let beside = Beside::among(&effects);
-    let before = predecessors(plan);
-    let waits = |step: &Step, other: &Step| {
-        let before = before.get(step.id.as_str());
-        before.is_some_and(|before| before.contains(other.id.as_str()))
+    let outlook = Outlook {
+        plan,
+        beside: Beside::among(&effects),
+        before: predecessors(plan),
+        effects: &effects,
     };
-    let of_step = |(index, step): (StepIndex, &Step)| {
+    let steps = plan.numbered_steps();
+    steps.map(|(index, step)| outlook.of(index, step)).collect()
+}
+
+/// A plan, with what decides beside which steps others run.
+struct Outlook<'a> {
+    plan: &'a Plan,
+    effects: &'a Dense<StepIndex, Effects<'a>>,
+    beside: Beside,
+    before: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl Outlook<'_> {
+    fn of(&self, index: StepIndex, step: &Step) -> StepBeside {
         let mut said = StepBeside::default();
-        if let Seen::Unknown(why) = &effects[index].seen {
-            said.alone = Some(unknown(why, "it", step));
+        if let Seen::Unknown(why) = &self.effects[index].seen {
+            said.alone = Some(alone(why, step));
             return said;
         }
-        let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let others = plan.numbered_steps().filter(|(other, others)| {
-            *other != index
-                && others.tier == step.tier
-                && !waits(step, others)
-                && !waits(others, step)
-        });
         let mut explained = 0;
-        for (other, other_step) in others {
+        for (other, other_step) in self.plan.numbered_steps() {
+            if other == index || self.are_ordered(step, other_step) {
+                continue;
+            }
             let apart = kept_apart(step, other_step).map(by_contract);
-            if apart.is_none() && beside.may(index, other) {
+            if apart.is_none() && self.beside.may(index, other) {
                 said.beside.push(other_step.id.clone());
-                continue;
-            }
-            if explained == EXPLAINED {
+            } else if explained == EXPLAINED {
                 said.more += 1;
-                continue;
+            } else {
+                explained += 1;
+                let reason = apart.unwrap_or_else(|| self.why(index, other));
+                said.add(reason, &other_step.id);
             }
-            explained += 1;
-            let reason = apart.unwrap_or_else(|| match &effects[other].seen {
-                Seen::Unknown(why) => unknown(why, "that", other_step),
-                Seen::All(_) => meeting(&effects[index], &effects[other])
-                    .map(|meeting| meeting.sentence())
-                    .unwrap_or_default(),
-            });
-            reasons
-                .entry(reason)
-                .or_default()
-                .push(other_step.id.clone());
         }
-        let reasons = reasons.into_iter();
-        said.not_beside = reasons
-            .map(|(reason, steps)| NotBeside { reason, steps })
-            .collect();
         said
-    };
-    plan.numbered_steps().map(of_step).collect()
+    }
+
+    /// Whether one of two steps runs after the other, whatever they do.
+    fn are_ordered(&self, one: &Step, other: &Step) -> bool {
+        let waits = |one: &Step, other: &Step| {
+            let before = self.before.get(one.id.as_str());
+            before.is_some_and(|before| before.contains(other.id.as_str()))
+        };
+        one.tier != other.tier || waits(one, other) || waits(other, one)
+    }
+
+    /// Says why two steps that are apart by what they do are.
+    fn why(&self, index: StepIndex, other: StepIndex) -> String {
+        match &self.effects[other].seen {
+            Seen::Unknown(why) => unknown(why),
+            Seen::All(_) => meeting(&self.effects[index], &self.effects[other])
+                .map(|meeting| meeting.sentence())
+                .unwrap_or_default(),
+        }
+    }
 }
 
 fn by_contract(apart: Apart<'_>) -> String {
@@ -109,14 +135,20 @@ fn by_contract(apart: Apart<'_>) -> String {
     }
 }
 
-/// Says why not everything is known of a step.
-fn unknown(why: &Unknown, it: &str, step: &Step) -> String {
+/// Says why a step runs alone, and what would change that.
+fn alone(why: &Unknown, step: &Step) -> String {
+    let name = visible(step.check().as_bytes());
     match why {
-        Unknown::NeverObserved => {
-            let name = visible(step.check().as_bytes());
-            format!("{it} was never observed (vplan audit {name})")
-        }
-        Unknown::Gap(gap) => format!("not all of what {it} does was seen: {}", reason(gap)),
-        Unknown::Judge => format!("a judge answers {it}, which is not observed"),
+        Unknown::NeverObserved => format!("it was {} (vplan audit {name})", unknown(why)),
+        Unknown::Gap(_) | Unknown::Judge => unknown(why),
+    }
+}
+
+/// Says why not everything is known of a step.
+fn unknown(why: &Unknown) -> String {
+    match why {
+        Unknown::NeverObserved => "never observed".to_owned(),
+        Unknown::Gap(gap) => format!("not all was seen: {}", reason(gap)),
+        Unknown::Judge => "what a judge does is not observed".to_owned(),
     }
 }
