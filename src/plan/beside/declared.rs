@@ -2,7 +2,7 @@
 //! seen to use, and with what others are said to write or to want unchanged.
 
 use super::Effects;
-use super::known::Seen;
+use super::known::Knowledge;
 use super::paths::{Meets, UsedFiles};
 use crate::base::bits::Bits;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
@@ -12,7 +12,8 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Dense;
 use crate::base::matching::Matcher;
 use crate::base::path::RepoPath;
-use crate::plan::{Step, StepIndex};
+use crate::plan::field::FieldValue;
+use crate::plan::{MAY_CHANGE, Step, StepIndex};
 use std::collections::BTreeMap;
 
 /// What the contract says of the files of a step. Its `inputs` are no part of it: what it reads is
@@ -20,21 +21,23 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declared {
     /// The files that it writes.
-    pub writes: Vec<Selection>,
+    pub written: Vec<Selection>,
     /// The files that vplan looks at for it, before it and after it.
-    pub reads: Vec<Selection>,
+    pub wanted: Vec<Selection>,
 }
 
 /// Returns what the contract says of the files of a step.
 pub(super) fn declared(step: &Step) -> Declared {
     let report = step.report.iter().map(|report| &report.glob);
-    let writes = step.produces.iter().chain(&step.cleans).chain(report);
+    let products = step.produces.iter().chain(&step.cleans).chain(report);
     let mut declared = Declared {
-        writes: any_of(writes),
-        reads: any_of(step.requires.iter()),
+        written: any_of(products),
+        wanted: any_of(step.requires.iter()),
     };
-    declared.writes.extend(step.writes.clone());
-    declared.reads.extend(step.unchanged.clone());
+    if let FieldValue::Selection(may_change) = step.held(MAY_CHANGE) {
+        declared.written.push(may_change.clone());
+    }
+    declared.wanted.extend(step.unchanged.clone());
     declared
 }
 
@@ -61,7 +64,7 @@ struct Area<'a> {
 pub(super) fn meet(steps: &Dense<StepIndex, Effects<'_>>, used: &UsedFiles<'_>, meets: &mut Meets) {
     let known = steps
         .numbered()
-        .filter(|(_, step)| matches!(step.seen, Seen::All(_)));
+        .filter(|(_, step)| matches!(step.seen, Knowledge::All(_)));
     let areas: Vec<Area<'_>> = known.flat_map(|(index, step)| areas(index, step)).collect();
     meet_in_files(&areas, used, meets);
     meet_in_listings(&areas, used, meets);
@@ -76,9 +79,9 @@ fn areas<'a>(step: StepIndex, effects: &'a Effects<'_>) -> impl Iterator<Item = 
             selection,
         }
     };
-    let Declared { writes, reads } = &effects.declared;
-    let writes = writes.iter().map(area(true));
-    writes.chain(reads.iter().map(area(false)))
+    let Declared { written, wanted } = &effects.declared;
+    let written = written.iter().map(area(true));
+    written.chain(wanted.iter().map(area(false)))
 }
 
 /// A file that somebody uses, and that another one is said to write; or to want unchanged, where

@@ -42,7 +42,7 @@ pub fn identity(step: &Step) -> Option<Digest> {
 
 /// What is known of what a step does.
 #[derive(Clone, Debug)]
-pub(super) enum Seen<'a> {
+pub(super) enum Knowledge<'a> {
     /// All of it.
     All(Cow<'a, Observed>),
     /// Not all of it, or nothing.
@@ -105,20 +105,20 @@ impl KnownEffects {
     }
 
     /// Returns what is known of a step of the plan.
-    pub(super) fn of(&self, step: &Step) -> Seen<'_> {
+    pub(super) fn of(&self, step: &Step) -> Knowledge<'_> {
         if step.kind == Kind::Judge {
-            return Seen::Unknown(Unknown::Judge);
+            return Knowledge::Unknown(Unknown::Judge);
         }
         let Some(id) = identity(step) else {
-            return Seen::All(Cow::Owned(without_process(step)));
+            return Knowledge::All(Cow::Owned(without_process(step)));
         };
         let own = self.0.get(&id);
         let newest = own.and_then(|own| Some((own, own.newest_pass.as_ref()?)));
         match newest {
-            None => Seen::Unknown(Unknown::NeverObserved),
+            None => Knowledge::Unknown(Unknown::NeverObserved),
             Some((own, gaps)) => match gaps.first() {
-                Some(gap) => Seen::Unknown(Unknown::Gap(gap.clone())),
-                None => Seen::All(Cow::Borrowed(&own.observed)),
+                Some(gap) => Knowledge::Unknown(Unknown::Gap(gap.clone())),
+                None => Knowledge::All(Cow::Borrowed(&own.observed)),
             },
         }
     }

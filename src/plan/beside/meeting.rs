@@ -2,7 +2,7 @@
 
 use super::Effects;
 use super::declared::{first_glob, may_write_in, overlap};
-use super::known::Seen;
+use super::known::Knowledge;
 use super::paths::TreePath;
 use crate::base::glob::Selection;
 use crate::base::word::{and_more, visible};
@@ -68,9 +68,9 @@ impl Meeting {
 
 /// Where two steps meet, by kind: the places, and the globs.
 #[derive(Default)]
-struct Found<'a>(BTreeMap<Kind, (BTreeSet<TreePath<'a>>, BTreeSet<&'a str>)>);
+struct Places<'a>(BTreeMap<Kind, (BTreeSet<TreePath<'a>>, BTreeSet<&'a str>)>);
 
-impl<'a> Found<'a> {
+impl<'a> Places<'a> {
     fn place(&mut self, kind: Kind, place: &'a Place) {
         self.0
             .entry(kind)
@@ -87,7 +87,7 @@ impl<'a> Found<'a> {
 
 /// Returns where two steps meet of which all is known.
 pub(super) fn meeting(this: &Effects<'_>, that: &Effects<'_>) -> Option<Meeting> {
-    let mut found = Found::default();
+    let mut found = Places::default();
     add(&mut found, Writer::This, this, that);
     add(&mut found, Writer::That, that, this);
     let (kind, (places, globs)) = found.0.into_iter().next()?;
@@ -98,8 +98,8 @@ pub(super) fn meeting(this: &Effects<'_>, that: &Effects<'_>) -> Option<Meeting>
 }
 
 /// Adds where a step meets what another one writes.
-fn add<'a>(found: &mut Found<'a>, by: Writer, writer: &'a Effects<'_>, user: &'a Effects<'_>) {
-    let (Seen::All(wrote), Seen::All(used)) = (&writer.seen, &user.seen) else {
+fn add<'a>(found: &mut Places<'a>, by: Writer, writer: &'a Effects<'_>, user: &'a Effects<'_>) {
+    let (Knowledge::All(wrote), Knowledge::All(used)) = (&writer.seen, &user.seen) else {
         return;
     };
     seen_by_both(found, by, wrote, used);
@@ -108,7 +108,7 @@ fn add<'a>(found: &mut Found<'a>, by: Writer, writer: &'a Effects<'_>, user: &'a
         let Place::Repository(path) = place else {
             continue;
         };
-        for selection in &writer.writes {
+        for selection in &writer.written {
             if selection.selects(path) {
                 found.place(kind_of(by, uses), place);
             } else if uses.listed && may_write_in(selection, path) {
@@ -119,24 +119,24 @@ fn add<'a>(found: &mut Found<'a>, by: Writer, writer: &'a Effects<'_>, user: &'a
     let written = wrote.files.iter().filter(|(_, uses)| uses.written);
     for (place, _) in written {
         if let Place::Repository(path) = place
-            && user.reads.iter().any(|selection| selection.selects(path))
+            && user.wanted.iter().any(|selection| selection.selects(path))
         {
             found.place(Kind::Reads(by), place);
         }
     }
-    for selection in &writer.writes {
+    for selection in &writer.written {
         let mut meets = |kind, others: &[Selection]| {
             if others.iter().any(|other| overlap(selection, other)) {
                 found.glob(kind, selection);
             }
         };
-        meets(Kind::BothWrite, &user.writes);
-        meets(Kind::Reads(by), &user.reads);
+        meets(Kind::BothWrite, &user.written);
+        meets(Kind::Reads(by), &user.wanted);
     }
 }
 
 /// Adds where a step was seen to use what another one was seen to write.
-fn seen_by_both<'a>(found: &mut Found<'a>, by: Writer, wrote: &'a Observed, used: &'a Observed) {
+fn seen_by_both<'a>(found: &mut Places<'a>, by: Writer, wrote: &'a Observed, used: &'a Observed) {
     let mut all: Vec<(TreePath<'_>, &Uses)> = used
         .files
         .iter()

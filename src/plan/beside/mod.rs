@@ -15,14 +15,14 @@ use crate::base::bits::Bits;
 use crate::base::index::Dense;
 use crate::base::service::Service;
 use declared::{Declared, declared};
-use known::{KnownEffects, Seen};
+use known::{Knowledge, KnownEffects};
 pub use meeting::Meeting;
 pub use outlook::{NotBeside, StepBeside, outlook};
 
 /// What is known of a step's effects.
 #[derive(Clone, Debug)]
 pub(super) struct Effects<'a> {
-    seen: Seen<'a>,
+    seen: Knowledge<'a>,
     declared: Declared,
 }
 
@@ -83,7 +83,7 @@ impl Beside {
         for (step, met) in meets.clone().numbered() {
             met.iter().for_each(|other| meets[other].set(step));
         }
-        let is_unknown = |step: StepIndex| matches!(steps[step].seen, Seen::Unknown(_));
+        let is_unknown = |step: StepIndex| matches!(steps[step].seen, Knowledge::Unknown(_));
         Self {
             unknown: Bits::of(steps.len(), is_unknown),
             meets,

@@ -1,6 +1,6 @@
 //! Says beside which others each step of a plan may run, and why not beside the rest.
 
-use super::known::{KnownEffects, Seen, Unknown};
+use super::known::{Knowledge, KnownEffects, Unknown};
 use super::meeting::meeting;
 use super::{Apart, Beside, Effects, kept_apart};
 use crate::base::index::Dense;
@@ -85,7 +85,7 @@ struct Outlook<'a> {
 impl Outlook<'_> {
     fn of(&self, index: StepIndex, step: &Step) -> StepBeside {
         let mut said = StepBeside::default();
-        if let Seen::Unknown(why) = &self.effects[index].seen {
+        if let Knowledge::Unknown(why) = &self.effects[index].seen {
             said.alone = Some(alone(why, step));
             return said;
         }
@@ -120,8 +120,8 @@ impl Outlook<'_> {
     /// Says why two steps that are apart by what they do are.
     fn why(&self, index: StepIndex, other: StepIndex) -> String {
         match &self.effects[other].seen {
-            Seen::Unknown(why) => unknown(why),
-            Seen::All(_) => meeting(&self.effects[index], &self.effects[other])
+            Knowledge::Unknown(why) => unknown(why),
+            Knowledge::All(_) => meeting(&self.effects[index], &self.effects[other])
                 .map(|meeting| meeting.sentence())
                 .unwrap_or_default(),
         }

@@ -2,7 +2,7 @@
 //! steps, in the order of a tree.
 
 use super::Effects;
-use super::known::Seen;
+use super::known::Knowledge;
 use crate::base::bits::Bits;
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
@@ -131,7 +131,7 @@ pub(super) fn meet<'a>(
 ) -> UsedFiles<'a> {
     let mut all: Vec<(TreePath<'a>, &'a Place, StepIndex, &'a Uses)> = Vec::new();
     for (index, step) in steps.numbered() {
-        if let Seen::All(observed) = &step.seen {
+        if let Knowledge::All(observed) = &step.seen {
             let files = observed.files.iter();
             all.extend(files.map(|(place, uses)| (TreePath::of(place), place, index, uses)));
         }

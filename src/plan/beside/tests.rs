@@ -1,12 +1,14 @@
+//! Which steps meet, and what is said of it.
+
 use super::known::KnownEffects;
 use super::*;
+use crate::arbitrary::run::{plan, step};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Index as _;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Observed, Place, Uses};
 use crate::check::{Kind, Severity};
-use crate::recover::bare::plan_of_words;
 use proptest::prelude::*;
 
 /// Reads words such as `w:src/a`, `r:/tmp/x`, `l:.`: what was done with a path.
@@ -43,14 +45,8 @@ fn selection(globs: &str) -> Selection {
 
 /// A plan of independent steps, which were seen to do this.
 fn plan_of(steps: &[&str]) -> (Plan, KnownEffects) {
-    let names: Vec<String> = (0..steps.len()).map(|n| format!("s{n}")).collect();
-    let mut plan = plan_of_words(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    for (step, name) in plan.steps.iter_mut().zip(&names) {
-        step.id.clone_from(name);
-        step.after = Vec::new();
-        step.needs = Vec::new();
-        step.prepared_by = Vec::new();
-    }
+    let names = (0..steps.len()).map(|n| step(&format!("s{n}")));
+    let plan = plan(names.collect());
     let mut known = KnownEffects::new(&plan);
     for (step, seen) in plan.steps.iter().zip(steps) {
         known.add(step, true, observed(seen));
@@ -242,7 +238,7 @@ fn what_is_known_of_a_command() {
     let more = "it writes x, which the other reads";
     assert_eq!(said(&[(true, "r:a"), (true, "w:x")]), more);
     assert_eq!(said(&[(false, "w:x"), (true, "r:a")]), more);
-    let many = vec![(true, "r:a"); 8];
+    let many = [(true, "r:a"); 8];
     assert_eq!(said(&[&many[..], &[(true, "w:x")]].concat()), "", "too old");
 }
 
