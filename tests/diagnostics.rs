@@ -1630,6 +1630,10 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         &[("lang::bad_number", "0")],
     ),
     (
+        "limits {\n  jobs autos\n}\ncheck a: true\n",
+        &[("lang::bad_number", "autos")],
+    ),
+    (
         "limits {\n  bugdet 10m\n}\ncheck a: true\n",
         &[("lang::unknown_statement", "bugdet")],
     ),

@@ -378,6 +378,12 @@ fn what_loosens_and_what_tightens() {
         .exits(0)
         .says("limits: jobs 1 -> 4")
         .says("1 other");
+    project
+        .write("old.vplan", block("limits", &["jobs auto"]))
+        .run(&["diff", "old.vplan", "new.vplan"])
+        .exits(0)
+        .says("limits: jobs auto -> 4")
+        .says("1 other");
 }
 
 #[test]

@@ -173,6 +173,7 @@ fn every_word_of_the_grammar_is_known() {
             "\n  plan a\n}",
             &["milestone-end", "run-end"],
         ),
+        ("check a: x\nlimits {\n  jobs ", "\n}", &["auto"]),
     ];
     let project = Project::bare();
     for (before, after, words) in values {

@@ -46,6 +46,7 @@ mod init_trees;
 mod init_try;
 mod install;
 mod integrations;
+mod jobs_auto;
 mod judge;
 mod judged;
 mod language;

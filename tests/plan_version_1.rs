@@ -249,7 +249,7 @@ fn they_run_where_they_fit_and_keep_their_digests() {
         .exits(4)
         .warns("request.changed.src/c: (absent) -> \"added\"");
     project.remove("src/c");
-    for flags in [&["--jobs", "3"][..], &["--keep-going"]] {
+    for flags in [&["--jobs", "3"][..], &["--jobs", "auto"], &["--keep-going"]] {
         project
             .run(&[&["run", "--plan", base], flags].concat())
             .exits(2)

@@ -2,7 +2,7 @@
 //! `--network` add to them.
 
 use crate::support::{Project, Ran};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const CONTRACT: &str = "vplan 1\n\
     defaults {\n  sandbox guard\n}\n\

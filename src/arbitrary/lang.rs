@@ -616,6 +616,7 @@ fn top() -> impl Strategy<Value = Line> {
     ];
     let policy = prop_oneof![
         Just(("limits", vec!["budget 5m", "jobs 2"])),
+        Just(("limits", vec!["jobs auto"])),
         Just((
             "gate",
             vec!["confirmations 2", "retries 1", "propagate off"]

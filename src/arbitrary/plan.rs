@@ -6,6 +6,7 @@ use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason, to_text};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Index as _;
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::service::{Ready, ReadyCommand, Service};
 use crate::base::setting::{Row, Value};
@@ -349,7 +350,9 @@ pub fn contract() -> impl Strategy<Value = Contract> {
     let risks = prop::collection::vec((selection(), 0_u8..3), 0..3);
     let limits = (
         prop::option::of(1_u64..4),
-        prop::option::of(1_u32..4),
+        prop::option::of(
+            prop_oneof![5 => (1_u32..4).prop_map(Jobs::Number), 1 => Just(Jobs::Auto)],
+        ),
         any::<bool>(),
     );
     (checks, conditions, edges, sequences, risks, limits).prop_map(

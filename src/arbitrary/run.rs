@@ -534,7 +534,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
             let mut plan = plan(steps);
             plan.policy.budget_ms = budget_ms;
             plan.policy.fail_fast = fail_fast;
-            plan.policy.jobs = jobs;
+            plan.policy.jobs = jobs.into();
             Case { plan, script }
         },
     )

@@ -12,6 +12,7 @@ pub mod graph;
 pub mod hole;
 pub mod index;
 pub mod inert;
+pub mod jobs;
 pub mod markup;
 pub mod matching;
 pub mod name;

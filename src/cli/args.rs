@@ -2,6 +2,7 @@
 
 use super::terminal::When;
 use crate::base::canon::Digest;
+use crate::base::jobs::Jobs;
 use crate::base::vocabulary::Exit;
 use crate::check::confine::{NetworkUse, SandboxLevel};
 use crate::engine::Engine;
@@ -172,9 +173,10 @@ pub struct Request {
     /// The reason for the waiver: one for each `--skip`, or one for all.
     #[arg(long, value_name = "TEXT", requires = "skip")]
     pub reason: Vec<String>,
-    /// Steps side by side.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub jobs: Option<u32>,
+    /// Steps side by side; `auto`: as many as there are processors, where what they were seen to do
+    /// does not meet.
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<Jobs>,
     /// Time for the whole run, such as `10m`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub budget: Option<u64>,
@@ -757,6 +759,17 @@ fn allowed(text: &str) -> Result<Allowed, String> {
 
 fn shard(text: &str) -> Result<Shard, String> {
     text.parse()
+}
+
+/// Reads a number of steps side by side, or `auto`.
+pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
+    let number = text.parse().ok().filter(|n| (1..=Jobs::MOST).contains(n));
+    match text {
+        Jobs::AUTO => Ok(Jobs::Auto),
+        _ => number
+            .map(Jobs::Number)
+            .ok_or_else(|| format!("expected a number from 1 to {}, or `auto`", Jobs::MOST)),
+    }
 }
 
 pub(super) fn duration(text: &str) -> Result<u64, String> {

@@ -7,6 +7,7 @@ use super::args::Global;
 use super::command::{help, schema};
 use super::command_line::CommandLine;
 use super::history::{Records, ids, open};
+use crate::base::jobs::Jobs;
 use crate::contract::{BUILT_IN_ROLES, Contract};
 use crate::effect::os::completing::{Question, VARIABLE};
 use crate::effect::repo::load;
@@ -44,13 +45,15 @@ enum Source {
     Std,
     /// The documents that have a schema.
     Document,
+    /// The words for a number of steps side by side.
+    Jobs,
     /// Files.
     Path,
 }
 
 /// The arguments of commands whose values the repository or vplan knows: command with its
 /// subcommand (`*` is any), argument, source.
-const SOURCES: [(&str, &str, Source); 22] = [
+const SOURCES: [(&str, &str, Source); 23] = [
     ("run", "names", Source::Selector),
     ("loop", "names", Source::Selector),
     ("fix", "names", Source::Selector),
@@ -72,6 +75,7 @@ const SOURCES: [(&str, &str, Source); 22] = [
     ("*", "skip", Source::Check),
     ("*", "check", Source::Check),
     ("*", "role", Source::Role),
+    ("*", "jobs", Source::Jobs),
     ("*", "changed", Source::Path),
 ];
 
@@ -249,6 +253,7 @@ impl Place {
                 .map(|std| told(format!("{}@{}", std.name, std.version), std.description()))
                 .collect(),
             Source::Document => plain(schema::names()).collect(),
+            Source::Jobs => plain([Jobs::AUTO]).collect(),
             Source::Path => Vec::new(),
         };
         found

@@ -112,7 +112,7 @@ const HINTS: &[Hint] = &[
             "threads",
         ],
         commands: PLANNING,
-        advice: "`--jobs N` runs up to N steps side by side",
+        advice: "`--jobs N` runs up to N steps side by side, `--jobs auto` those that do not meet",
     },
     Hint {
         flags: &[

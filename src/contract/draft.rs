@@ -10,6 +10,7 @@ use crate::base::diagnostic::Diagnostics;
 use crate::base::folders::{FolderAnswers, FolderQuery};
 use crate::base::hole::Values;
 use crate::base::index::{Dense, Index as _, at};
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::span::{Place, SourceId};
@@ -591,8 +592,8 @@ pub enum Limit {
     Budget(u64),
     /// `max-checks N`
     MaxChecks(u64),
-    /// `jobs N`
-    Jobs(u32),
+    /// `jobs N`, `jobs auto`
+    Jobs(Jobs),
 }
 
 /// A line of `scope`.

@@ -27,6 +27,7 @@ use crate::base::folders::FolderAnswers;
 use crate::base::glob::Selection;
 use crate::base::hole::Values;
 use crate::base::index::Dense;
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::setting::Settings;
 use crate::base::span::{Place, SourceId};
@@ -370,7 +371,7 @@ pub struct Limits {
     /// Most explicit, inferred and proposed steps.
     pub max_checks: Option<u64>,
     /// Steps side by side.
-    pub jobs: Option<u32>,
+    pub jobs: Option<Jobs>,
 }
 
 /// `scope`: where a change may happen.

@@ -12,6 +12,7 @@ use super::settings::quoted_list;
 use super::{BUILT_IN_ROLES, Check, Gate, Limits, RecoverPolicy, Risk, Role, Scope};
 use crate::base::command::Command;
 use crate::base::diagnostic::Diagnostic;
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::vocabulary::RewriteRule;
@@ -106,7 +107,9 @@ impl Checker<'_> {
                 }
                 draft::Limit::Jobs(jobs) => {
                     self.once(&mut seen, "jobs", entry.place);
-                    self.at_least_one("jobs", jobs, entry.place);
+                    if let Jobs::Number(number) = jobs {
+                        self.at_least_one("jobs", number, entry.place);
+                    }
                     limits.jobs = Some(jobs);
                 }
             }

@@ -487,6 +487,7 @@ mod tests {
     use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb, Written};
     use super::*;
     use crate::base::command::{Command, Env, Piece};
+    use crate::base::jobs::Jobs;
     use crate::base::setting::Row;
     use crate::base::word::Word;
     use crate::check::Kind;
@@ -569,7 +570,10 @@ mod tests {
             ),
             (
                 Draft {
-                    limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))],
+                    limits: vec![
+                        at(Limit::Jobs(Jobs::Number(0))),
+                        at(Limit::MaxChecks(u64::MAX)),
+                    ],
                     ..with(vec![])
                 },
                 vec!["number", "number"],

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod base_contract;
 pub mod baseline;
 pub mod baseline_record;
+mod beside;
 pub mod cases;
 pub mod compared;
 pub mod convert;

@@ -1,9 +1,11 @@
 //! Tells what earlier runs say of a plan: which kept passes would replace its steps, what differs
 //! for the others, and how long these took before.
 
+use super::beside::known_effects;
 use super::open::Session;
 use super::place::Engine;
 use super::staged::agree;
+use crate::base::jobs::Jobs;
 use crate::effect::git::Git;
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::{Environment, Grants};
@@ -14,6 +16,7 @@ use crate::effect::store::reuse::preview::PassPreview;
 use crate::effect::store::reuse::results::Results;
 use crate::effect::store::reuse::scan::Snapshots;
 use crate::plan::Plan;
+use crate::plan::beside;
 use crate::plan::explain::outlook::{Outlook, StepOutlook};
 use crate::reuse::decide::Use;
 use crate::run::expected::ExpectedTimes;
@@ -26,9 +29,15 @@ impl Engine<'_> {
     #[must_use]
     pub fn outlook(&self, session: &Session, plan: &Plan) -> Option<Outlook> {
         let times = expected(session, plan);
+        let mut beside = match plan.policy.jobs {
+            Jobs::Auto => beside::outlook(plan, &known_effects(session, None, plan)),
+            Jobs::Number(_) => Vec::new(),
+        }
+        .into_iter();
         let mut previews = self.previews(session, plan).unwrap_or_default().into_iter();
         let steps = plan.steps.iter().map(|step| {
             let mut outlook = StepOutlook {
+                beside: beside.next(),
                 expected_ms: times.of(&step.id, &step.command),
                 id: step.id.clone(),
                 ..StepOutlook::default()

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use crate::base::canon::Digest;
 use crate::base::command::Command;
+use crate::base::jobs::Jobs;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
@@ -50,8 +51,8 @@ pub struct PlanRequest {
     pub only: Vec<Selector>,
     /// Checks that are waived.
     pub skip: Vec<Skip>,
-    /// Steps side by side; the contract's number otherwise.
-    pub jobs: Option<u32>,
+    /// Steps side by side; what the contract says otherwise.
+    pub jobs: Option<Jobs>,
     /// Time for the whole run, in milliseconds.
     pub budget_ms: Option<u64>,
     /// Go on after a failure.

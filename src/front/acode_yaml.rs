@@ -212,7 +212,7 @@ impl Verifier {
                 }
                 "parallel" => {
                     let jobs = number(builder, &what, node, 1, 256);
-                    let jobs = jobs.map(|n| At::new(Limit::Jobs(n), place));
+                    let jobs = jobs.map(|n| At::new(Limit::Jobs(n.into()), place));
                     builder.draft.limits.extend(jobs);
                 }
                 "max_cycles" => {

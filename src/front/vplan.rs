@@ -283,7 +283,7 @@ impl Lowering<'_> {
         let limit = match node.statement.keyword {
             Keyword::Budget => first.and_then(|a| values.duration(a)).map(Limit::Budget),
             Keyword::MaxChecks => number(values, 0, u64::MAX).map(Limit::MaxChecks),
-            Keyword::Jobs => small(values, 1).map(Limit::Jobs),
+            Keyword::Jobs => first.and_then(|a| values.jobs(a)).map(Limit::Jobs),
             _ => None,
         };
         let scope = match node.statement.keyword {

@@ -4,6 +4,7 @@ use super::each::{better_name, is_part_of_name};
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::hole::{Escape, Values as Holes, has_hole, holes};
+use crate::base::jobs::Jobs;
 use crate::base::name::{is_pattern, is_reference};
 use crate::base::nearest::nearest;
 use crate::base::setting::{Row, Takes};
@@ -199,8 +200,32 @@ impl Values<'_> {
         node.values().filter_map(|a| self.glob(node, a)).collect()
     }
 
+    /// Reads `auto`, or a number of steps.
+    pub(super) fn jobs(&mut self, arg: &Arg<'_>) -> Option<Jobs> {
+        let Value::Word(word) = arg.value else {
+            return None;
+        };
+        if word == Jobs::AUTO {
+            return Some(Jobs::Auto);
+        }
+        let help = nearest(word, [Jobs::AUTO]).map(|near| format!("did you mean `{near}`?"));
+        let number = self.number_or(arg, (1, u64::from(u32::MAX)), ", or `auto`", help)?;
+        u32::try_from(number).ok().map(Jobs::Number)
+    }
+
     /// Reads a whole number within bounds, never above the range that JSON readers keep exact.
     pub(super) fn number(&mut self, arg: &Arg<'_>, least: u64, most: u64) -> Option<u64> {
+        self.number_or(arg, (least, most), "", None)
+    }
+
+    /// Reads a whole number within bounds; a message says `or` what else it may be, and the help.
+    fn number_or(
+        &mut self,
+        arg: &Arg<'_>,
+        (least, most): (u64, u64),
+        or: &str,
+        help: Option<String>,
+    ) -> Option<u64> {
         let Value::Word(word) = arg.value else {
             return None;
         };
@@ -217,11 +242,11 @@ impl Values<'_> {
                 format!("{} is no whole number", shown(word))
             };
             let label = if most >= u64::from(u32::MAX) {
-                format!("a whole number, {least} or more, is expected")
+                format!("a whole number, {least} or more{or}, is expected")
             } else {
-                format!("a whole number from {least} to {most} is expected")
+                format!("a whole number from {least} to {most}{or} is expected")
             };
-            self.fault(error::BAD_NUMBER, arg, message, &label, None);
+            self.fault(error::BAD_NUMBER, arg, message, &label, help);
         }
         value
     }

@@ -321,7 +321,7 @@ statements! {
     RoleMaxChecks "max-checks" in ROLE, takes NUMBER, opens None, "max-checks N";
     Budget "budget" in LIMITS, takes DURATION, opens None, "budget 10m";
     MaxChecks "max-checks" in LIMITS, takes NUMBER, opens None, "max-checks N";
-    Jobs "jobs" in LIMITS, takes NUMBER, opens None, "jobs N";
+    Jobs "jobs" in LIMITS, takes &[Slot::One(Item::Word("a number or `auto`"))], opens None, "jobs N";
     Allow "allow" in SCOPE, takes SELS, opens None, "allow \"GLOB\" …";
     Deny "deny" in SCOPE, takes SELS, opens None, "deny \"GLOB\" …";
     RecoverOff "off" in RECOVER, takes FLAG, opens None, "off";

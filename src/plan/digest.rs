@@ -90,6 +90,7 @@ impl Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::jobs::Jobs;
     use crate::plan::canonical::without_annotations;
     use crate::plan::request::{ChangedFrom, ChangedIn};
     use crate::plan::{Omitted, Reason, Tier};
@@ -133,7 +134,7 @@ mod tests {
             triggers: vec![reason(line)],
         }];
         plan.request.changed_from = Some(ChangedFrom::Base(format!("b{line}")));
-        plan.policy.jobs = u32::try_from(line).unwrap() + 1;
+        plan.policy.jobs = Jobs::Number(u32::try_from(line).unwrap() + 1);
         plan.policy.fail_fast = line == 1;
         plan
     }
@@ -227,7 +228,7 @@ mod tests {
             ("how the base was found", |p| {
                 p.request.changed_from = Some(ChangedFrom::WorkTree)
             }),
-            ("jobs", |p| p.policy.jobs += 1),
+            ("jobs", |p| p.policy.jobs = Jobs::Auto),
             ("fail-fast", |p| p.policy.fail_fast = false),
             ("the version", |p| p.version = 2),
         ];

@@ -214,7 +214,7 @@ impl<'a> Input<'a> {
                     .jobs
                     .or(self.contract.limits.jobs)
                     .unwrap_or(Policy::JOBS)
-                    .max(1),
+                    .at_least_one(),
                 recover: if request.no_recover {
                     Vec::new()
                 } else {

@@ -5,6 +5,7 @@ mod changed;
 
 pub mod about;
 pub mod audit;
+pub mod beside;
 pub mod canonical;
 pub mod caveat;
 pub mod compared;
@@ -41,6 +42,7 @@ use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
 use crate::base::glob::{Glob, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::service::Service;
 use crate::base::setting::Row;
@@ -120,7 +122,7 @@ impl Plan {
             policy: Policy {
                 budget_ms: None,
                 fail_fast: true,
-                jobs: 1,
+                jobs: Policy::JOBS,
                 recover: Vec::new(),
                 recover_contract: false,
             },
@@ -218,9 +220,9 @@ pub struct Policy {
     /// Annotation: whether the first failure in plan order ends the run.
     #[serde(default = "fail_fast")]
     pub fail_fast: bool,
-    /// Annotation: steps side by side, at least 1.
+    /// Annotation: steps side by side, at least 1, or `auto`.
     #[serde(default = "jobs")]
-    pub jobs: u32,
+    pub jobs: Jobs,
     /// The rewrite rules that may be used, in the order in which they are tried.
     pub recover: Vec<Open<RewriteRule>>,
     /// Whether a contract's own checks may be dropped.
@@ -229,12 +231,12 @@ pub struct Policy {
 
 impl Policy {
     /// The default of `jobs`.
-    pub const JOBS: u32 = 1;
+    pub const JOBS: Jobs = Jobs::ONE;
     /// The default of `failFast`.
     pub const FAIL_FAST: bool = true;
 }
 
-fn jobs() -> u32 {
+fn jobs() -> Jobs {
     Policy::JOBS
 }
 

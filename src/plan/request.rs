@@ -4,6 +4,7 @@ use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use crate::base::folders::FolderAnswers;
+use crate::base::jobs::Jobs;
 use crate::base::name::{is_pattern, matches};
 use crate::base::path::RepoPath;
 use crate::check::confine::Confinement;
@@ -185,7 +186,7 @@ pub struct Request {
     /// `--skip`.
     pub skip: Vec<Skip>,
     /// `--jobs`; the contract's `limits jobs` without it, else 1.
-    pub jobs: Option<u32>,
+    pub jobs: Option<Jobs>,
     /// `--budget` in milliseconds; the lesser of it and the contract's counts.
     pub budget_ms: Option<u64>,
     /// `--keep-going`.

@@ -10,14 +10,13 @@ use super::request::ChangedIn;
 use super::{Plan, Step};
 use crate::base::command::{is_env_name, to_text};
 use crate::base::hole::service_holes;
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::unit::MAX_INTEGER;
 use crate::base::word::visible;
 use crate::check::Kind;
 
-/// The most steps side by side, as on the command line.
-const MOST_JOBS: u32 = 256;
 /// The most bytes of an id.
 const LONGEST_ID: usize = 1024;
 
@@ -75,11 +74,11 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
         );
     }
     let policy = &plan.policy;
-    if !(1..=MOST_JOBS).contains(&policy.jobs) {
-        return whole(
-            "policy",
-            format!("`jobs` is {}, not 1 to {MOST_JOBS}", policy.jobs),
-        );
+    if let Jobs::Number(jobs) = policy.jobs
+        && !(1..=Jobs::MOST).contains(&jobs)
+    {
+        let most = Jobs::MOST;
+        return whole("policy", format!("`jobs` is {jobs}, not 1 to {most}"));
     }
     if policy
         .budget_ms

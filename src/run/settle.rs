@@ -188,7 +188,7 @@ mod tests {
             plan.policy.jobs,
             plan.policy.budget_ms,
             plan.policy.fail_fast,
-        ) = (jobs, budget_ms, false);
+        ) = (jobs.into(), budget_ms, false);
         let behaviour = |(exit, duration_ms): &(i32, u64)| Behaviour {
             duration_ms: *duration_ms,
             finish: Finish::Exit(*exit),

@@ -23,11 +23,12 @@
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use crate::base::index::{Dense, Index as _, bug};
-use crate::base::service::Service;
+use crate::base::jobs::Jobs;
 use crate::check::baseline::{self, KnownFindings};
 use crate::check::decide::judge;
 use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
 use crate::check::{Kind, Severity};
+use crate::plan::beside::{Beside, kept_apart};
 use crate::plan::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,6 +65,10 @@ pub struct RunState {
     judge: bool,
     /// The findings that are known.
     known: Option<Arc<KnownFindings>>,
+    /// The most steps side by side.
+    most: usize,
+    /// The steps that may run beside each other, where not all that are ready may.
+    beside: Option<Beside>,
 }
 
 /// The end of a run, without its steps.
@@ -122,42 +127,57 @@ enum Stop {
     Forced,
 }
 
-/// Whether two steps never run side by side: both say the same `exclusive`, or want one service.
-fn keep_apart(one: &Step, other: &Step) -> bool {
-    let shares = |service: &Service| other.with.iter().any(|s| s.name == service.name);
-    one.exclusive.is_some() && one.exclusive == other.exclusive || one.with.iter().any(shares)
+/// What a run begins with, besides its plan.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// By step id, the evidence that still counts; such steps do not run.
+    pub kept: BTreeMap<String, StepRecord>,
+    /// The time, in milliseconds since the run's start: later than 0 after a rewrite; the budget
+    /// goes on.
+    pub now: u64,
+    /// Whether there is a judge for `judge` checks; without one they are skipped.
+    pub judge: bool,
+    /// For `jobs auto`: which steps may run beside each other. Without it each runs alone.
+    pub beside: Option<SideBySide>,
+}
+
+/// How many steps run side by side, and which, where the plan leaves that to the machine.
+#[derive(Clone, Debug)]
+pub struct SideBySide {
+    /// The number of processors.
+    pub processors: usize,
+    /// The steps that may run beside each other.
+    pub beside: Beside,
 }
 
 impl RunState {
-    /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a
-    /// rewrite; the budget goes on). `kept` has, by step id, the evidence that still counts; such
-    /// steps do not run.
+    /// Begins like [`RunState::begin`], without a judge, and without anything known of the steps.
     #[must_use]
     pub fn new(
         plan: Arc<Plan>,
         kept: BTreeMap<String, StepRecord>,
         now: u64,
     ) -> (Self, Vec<Action>) {
-        Self::begin(plan, kept, now, false)
+        let beginning = Beginning {
+            kept,
+            now,
+            ..Beginning::default()
+        };
+        Self::begin(plan, beginning)
     }
 
-    /// Begins like [`RunState::new`], with a judge for `judge` checks; without one they are
-    /// skipped.
+    /// Begins to execute a plan.
     #[must_use]
-    pub fn with_judge(
-        plan: Arc<Plan>,
-        kept: BTreeMap<String, StepRecord>,
-        now: u64,
-    ) -> (Self, Vec<Action>) {
-        Self::begin(plan, kept, now, true)
-    }
-
-    fn begin(
-        plan: Arc<Plan>,
-        mut kept: BTreeMap<String, StepRecord>,
-        now: u64,
-        judge: bool,
-    ) -> (Self, Vec<Action>) {
+    pub fn begin(plan: Arc<Plan>, beginning: Beginning) -> (Self, Vec<Action>) {
+        let Beginning {
+            mut kept,
+            now,
+            judge,
+            beside,
+        } = beginning;
+        let beside = beside.filter(|_| plan.policy.jobs == Jobs::Auto);
+        let processors = beside.as_ref().map_or(1, |beside| beside.processors);
+        let most = plan.policy.jobs.most(processors);
         let positions = plan.positions();
         if positions.len() != plan.steps.len() {
             bug("two steps of a plan have one id");
@@ -195,6 +215,8 @@ impl RunState {
             done: false,
             judge,
             known: None,
+            most,
+            beside: beside.map(|beside| beside.beside),
             plan,
         };
         for index in state.tracks.indices() {
@@ -399,9 +421,6 @@ impl RunState {
             self.tracks[index].denied = Some(self.ended_by(step));
             self.end(index, actions);
         }
-        let jobs = usize::try_from(plan.policy.jobs)
-            .unwrap_or(usize::MAX)
-            .max(1);
         self.pass_over();
         for (position, step) in plan.steps.iter().enumerate().skip(self.front) {
             if position < self.front {
@@ -409,7 +428,9 @@ impl RunState {
             }
             // A later tier starts when everything before it is done.
             let first_open = plan.steps.get(self.front);
-            if self.busy.len() >= jobs || first_open.is_some_and(|first| first.tier != step.tier) {
+            if self.busy.len() >= self.most
+                || first_open.is_some_and(|first| first.tier != step.tier)
+            {
                 break;
             }
             self.consider(StepIndex::new(position), step, actions);
@@ -440,11 +461,20 @@ impl RunState {
         if self
             .busy
             .iter()
-            .any(|i| keep_apart(self.plan.step(*i), step))
+            .all(|busy| self.may_run_beside(index, *busy))
         {
-            return;
+            self.spawn(index, step, actions);
         }
-        self.spawn(index, step, actions);
+    }
+
+    /// Whether a step may run beside one that runs, by what the contract says and by what is known.
+    fn may_run_beside(&self, index: StepIndex, busy: StepIndex) -> bool {
+        let (step, other) = (self.plan.step(index), self.plan.step(busy));
+        kept_apart(step, other).is_none()
+            && self
+                .beside
+                .as_ref()
+                .is_none_or(|beside| beside.may(index, busy))
     }
 
     fn spawn(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {

@@ -61,7 +61,14 @@ fn main() {
         b.iter(|| black_box(lay_out(&block)))
     });
     criterion.bench_function("fmt --check: the difference", |b| {
-        b.iter(|| black_box(unified("a", ugly.text(), formatted.text(), false)));
+        b.iter(|| {
+            black_box(unified(
+                "a",
+                ugly.text(),
+                (formatted.text(), "formatted"),
+                false,
+            ))
+        });
     });
     criterion.final_summary();
 }

@@ -1,6 +1,7 @@
 //! Laws, tested on generated values; at least 256 cases each.
 mod audit;
 mod baseline;
+mod beside;
 mod compile;
 pub mod convert;
 mod diff;

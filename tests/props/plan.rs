@@ -10,6 +10,7 @@ use vplan::arbitrary::plan::{Compilation, changes, compilation, condition, facts
 use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::index::Index as _;
+use vplan::base::jobs::Jobs;
 use vplan::base::word::is_unsafe_to_show;
 use vplan::check::Kind;
 use vplan::contract::condition::holds;
@@ -504,7 +505,7 @@ proptest! {
         let mut other = p.clone();
         other.digest = None;
         other.request.changed_from = Some(vplan::plan::request::ChangedFrom::Base(words.clone() + "x"));
-        (other.policy.jobs, other.policy.fail_fast) = (u32::try_from(line).unwrap(), !other.policy.fail_fast);
+        (other.policy.jobs, other.policy.fail_fast) = (Jobs::Number(u32::try_from(line).unwrap()), !other.policy.fail_fast);
         for step in &mut other.steps {
             step.describe = Some(words.clone());
             step.source = Some(StepSource { column: line, file: words.clone(), line });

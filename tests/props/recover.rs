@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use vplan::arbitrary::config;
 use vplan::arbitrary::recover as any_of;
 use vplan::base::index::Index as _;
+use vplan::base::jobs::Jobs;
 use vplan::base::path::RepoPath;
 use vplan::base::vocabulary::FailureCode;
 use vplan::base::vocabulary::RewriteRule;
@@ -136,7 +137,7 @@ fn the_laws_can_be_broken() {
         }),
         ("another setting", |p| p.steps[0].timeout_ms += 1),
         ("another order", |p| p.steps.swap(0, 1)),
-        ("another policy", |p| p.policy.jobs += 1),
+        ("another policy", |p| p.policy.jobs = Jobs::Auto),
         ("one more", |p| {
             p.steps.push(plan_of_words(&["make z"]).steps.remove(0))
         }),

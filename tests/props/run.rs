@@ -10,15 +10,18 @@ use vplan::arbitrary::run::{
     play, side_by_side,
 };
 use vplan::base::index::Index as _;
+use vplan::base::jobs::Jobs;
 use vplan::base::vocabulary::Exit;
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
+use vplan::plan::beside::Beside;
+use vplan::plan::beside::known::KnownEffects;
 use vplan::plan::{Coverage, StepIndex};
 use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, report};
-use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
+use vplan::run::state::{Beginning, CLEAN_UP_MS, Ending, RunState, SideBySide};
 use vplan::run::verdict::{Require, RunFacts, Verdict, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
@@ -50,13 +53,62 @@ fn ends(played: &Played) -> Vec<(Status, Option<Cause>)> {
 }
 
 /// The same case without anything that depends on time.
-fn timeless(mut case: Case) -> Case {
+pub fn timeless(mut case: Case) -> Case {
     case.plan.policy.budget_ms = None;
     case.plan
         .steps
         .iter_mut()
         .for_each(|s| s.timeout_ms = 1_000_000);
     case
+}
+
+/// Runs a case in which every end comes late by some delay: real time is not the sum of durations.
+/// Reports each step that starts, with those that run then.
+pub fn drive_late(
+    case: &Case,
+    beginning: Beginning,
+    delays: &[u64],
+    starts: &mut dyn FnMut(&BTreeSet<StepIndex>, StepIndex),
+) -> Result<RunState, TestCaseError> {
+    let (mut state, mut actions) = RunState::begin(Arc::new(case.plan.clone()), beginning);
+    let mut queue: BTreeSet<(u64, StepIndex, u32)> = BTreeSet::new();
+    let mut now = 0;
+    let mut delay = delays.iter().cycle();
+    while !state.is_done() {
+        let mut wake = None;
+        for action in actions.drain(..) {
+            match action {
+                Action::Spawn { step, attempt, .. } => {
+                    starts(&queue.iter().map(|(_, step, _)| *step).collect(), step);
+                    queue.insert((now + delay.next().unwrap(), step, attempt));
+                }
+                Action::WakeAt { at } => wake = Some(at),
+                _ => {}
+            }
+        }
+        let next = queue.first().copied();
+        let event = match (next, wake) {
+            (Some((at, step, attempt)), wake) if wake.is_none_or(|w| at <= w) => {
+                queue.pop_first();
+                now = now.max(at);
+                let behaviour = case.script[step.position()][attempt as usize - 1];
+                let evidence = Box::new(evidence(behaviour));
+                Event::Finished {
+                    step,
+                    attempt,
+                    at: now,
+                    evidence,
+                }
+            }
+            (_, Some(at)) => {
+                now = now.max(at);
+                Event::Time { at: now }
+            }
+            _ => return Err(TestCaseError::fail("the machine waits for nothing")),
+        };
+        actions = state.handle(event);
+    }
+    Ok(state)
 }
 
 proptest! {
@@ -94,48 +146,19 @@ proptest! {
     /// Without limits on time, not even the order of events that are far apart has a say, nor how many run at once.
     #[test]
     fn parallel_equals_serial_report(
-        case in cases(), delays in proptest::collection::vec(0..1000_u64, 24), picks in picks(), jobs in 1..6_u32
+        case in cases(), delays in proptest::collection::vec(0..1000_u64, 24), picks in picks(),
+        jobs in prop_oneof![5 => (1..6_u32).prop_map(Jobs::Number), 1 => Just(Jobs::Auto)]
     ) {
         let case = timeless(case);
         let calm = Incidents::default();
         let mut alone = case.clone();
-        alone.plan.policy.jobs = 1;
+        alone.plan.policy.jobs = Jobs::ONE;
         let expected = played(&alone, &calm, &picks);
         let mut other = case;
         other.plan.policy.jobs = jobs;
-        // Real time is not the sum of durations: every end comes late by some delay.
-        let (mut state, mut actions) = RunState::new(Arc::new(other.plan.clone()), BTreeMap::new(), 0);
-        let mut queue: BTreeSet<(u64, StepIndex, u32)> = BTreeSet::new();
-        let mut now = 0;
-        let mut delay = delays.iter().cycle();
-        while !state.is_done() {
-            let mut wake = None;
-            for action in actions.drain(..) {
-                match action {
-                    Action::Spawn { step, attempt, .. } => {
-                        queue.insert((now + delay.next().unwrap(), step, attempt));
-                    }
-                    Action::WakeAt { at } => wake = Some(at),
-                    _ => {}
-                }
-            }
-            let next = queue.first().copied();
-            let event = match (next, wake) {
-                (Some((at, step, attempt)), wake) if wake.is_none_or(|w| at <= w) => {
-                    queue.pop_first();
-                    now = now.max(at);
-                    let behaviour = other.script[step.position()][attempt as usize - 1];
-                    let evidence = Box::new(evidence(behaviour));
-                    Event::Finished { step, attempt, at: now, evidence }
-                }
-                (_, Some(at)) => {
-                    now = now.max(at);
-                    Event::Time { at: now }
-                }
-                _ => return Err(TestCaseError::fail("the machine waits for nothing")),
-            };
-            actions = state.handle(event);
-        }
+        let beside = Beside::of(&other.plan, &KnownEffects::new(&other.plan));
+        let beginning = Beginning { beside: Some(SideBySide { processors: 4, beside }), ..Beginning::default() };
+        let state = drive_late(&other, beginning, &delays, &mut |_, _| {})?;
         prop_assert_eq!(&state.records(), &expected.records);
         // Nor is anything else in the report another: digest, verdict, exit code, reason. How long it took is.
         let text = |plan: &vplan::plan::Plan, records: Vec<StepRecord>, ending: Ending| {
@@ -151,7 +174,7 @@ proptest! {
 
     #[test]
     fn one_after_another_is_a_loop(mut case in cases(), picks in picks()) {
-        case.plan.policy.jobs = 1;
+        case.plan.policy.jobs = Jobs::ONE;
         let played = played(&case, &Incidents::default(), &picks);
         // The loop knows nothing of output; that a pass by exit code alone is called so is tested elsewhere.
         let unread = |(status, cause): (Status, Option<Cause>)| (status, cause.filter(|c| (status, *c) != (Status::Passed, Cause::OutputUnread)));
@@ -171,7 +194,7 @@ proptest! {
         let played = played(&case, &incidents, &picks);
         prop_assert_eq!(played.records.len(), plan.steps.len());
         for running in side_by_side(&played.trace) {
-            prop_assert!(running.len() <= plan.policy.jobs as usize, "{:?} at once", running);
+            prop_assert!(running.len() <= plan.policy.jobs.most(1), "{:?} at once", running);
             let tiers: BTreeSet<u8> = running.iter().map(|i| plan.steps[*i].tier).collect();
             prop_assert!(tiers.len() == 1, "{:?} of different tiers", running);
             let names: Vec<&String> = running.iter().filter_map(|i| plan.steps[*i].exclusive.as_ref()).collect();

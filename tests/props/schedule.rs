@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn never_more_than_jobs_running(case in cases(), incidents in incidents(), picks in picks()) {
         let played = played(&case, &incidents, &picks);
-        prop_assert!(side_by_side(&played.trace).iter().all(|running| running.len() <= case.plan.policy.jobs as usize));
+        prop_assert!(side_by_side(&played.trace).iter().all(|running| running.len() <= case.plan.policy.jobs.most(1)));
     }
 
     #[test]

@@ -5,9 +5,10 @@ mod sarif;
 mod text;
 
 use super::format;
+use crate::base::jobs::Jobs;
 use crate::base::vocabulary::Exit;
 use crate::check::confine::SandboxLevel;
-use crate::cli::args::{Format, Global, Progress, levels};
+use crate::cli::args::{Format, Global, Progress, jobs, levels};
 use crate::cli::progress::View;
 use crate::cli::terminal::Terminal;
 use crate::effect::os::environment::Grants;
@@ -56,9 +57,9 @@ pub struct Audit {
     /// Audit for this role: checks that it has not are looked at for the first role that has them.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
-    /// Steps side by side; the contract's number otherwise.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub jobs: Option<u32>,
+    /// Steps side by side, or `auto`; what the contract says otherwise.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<Jobs>,
     /// Let this variable through to the checks that ask for it (repeatable).
     #[arg(long, value_name = "NAME")]
     pub grant_env: Vec<String>,

@@ -601,13 +601,13 @@ mod tests {
 
     #[test]
     fn what_a_confinement_guaranteed() {
-        use Guarantee::{NetworkOff, NoPrivileges, NoTampering, Writes};
-        let whole = confined_to(&[], &[NetworkOff, NoPrivileges, NoTampering, Writes]);
+        use Guarantee::{NetworkOff, NoPrivileges, NoTampering, OnlyDeclared};
+        let whole = confined_to(&[], &[NetworkOff, NoPrivileges, NoTampering, OnlyDeclared]);
         assert_eq!(
             confined(&whole),
             "sandbox guard, network off; held: network-off, no-privileges, no-tampering, writes"
         );
-        let nothing = confined_to(&[NoTampering, Writes], &[]);
+        let nothing = confined_to(&[NoTampering, OnlyDeclared], &[]);
         assert_eq!(
             confined(&nothing),
             "sandbox guard, network off; not held: no-tampering, writes"

@@ -37,11 +37,14 @@ pub(in crate::effect) fn both<A: Send, B>(
     }
 }
 
+/// Returns how many processors there are for vplan and what it starts.
+pub(in crate::effect) fn processors() -> usize {
+    available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Returns how many parts work should be split into.
 pub(in crate::effect) fn parts() -> usize {
-    available_parallelism()
-        .map_or(1, std::num::NonZero::get)
-        .min(8)
+    processors().min(8)
 }
 
 /// Runs work for each part, on as many threads as there are parts and can be started, this one

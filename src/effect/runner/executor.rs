@@ -10,6 +10,7 @@ mod attend;
 use crate::base::index::bug;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::effect::os::clock::Clock;
+use crate::effect::os::parallel::processors;
 use crate::effect::os::process::attempt::{Attempt, AttemptProgress, AttemptResult, Buffer};
 use crate::effect::os::process::capture::Live;
 use crate::effect::os::process::doorbell::Doorbell;
@@ -231,7 +232,7 @@ impl Executor for Driver {
         let Some(runtime) = self.runtime.take() else {
             bug("the executor was left within a plan");
         };
-        let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
+        let jobs = plan.policy.jobs.most(processors());
         self.pool.expect(jobs.min(plan.steps.len()));
         let result = std::thread::scope(|scope| {
             let background = BackgroundIo::new(self.outbox.clone());

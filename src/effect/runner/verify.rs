@@ -2,6 +2,7 @@
 //! until there is a verdict.
 
 use crate::base::index::bug;
+use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::Kind;
@@ -12,6 +13,7 @@ use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Identity, Reading};
 use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
+use crate::effect::os::parallel::processors;
 use crate::effect::os::process::program::{Program, Root};
 use crate::effect::runner::background::IoResult;
 use crate::effect::runner::executor::{DriveError, Driver, Executor, Message, Played, Running};
@@ -25,6 +27,7 @@ use crate::effect::runner::tree::{self, TreeChanges, blame};
 use crate::effect::store::records::RunRecord;
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::vault::Vault;
+use crate::plan::beside::Beside;
 use crate::plan::caveat::{Caveat, Code};
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Note, Plan, Refusal, Rewrite, Step, StepIndex};
@@ -35,7 +38,7 @@ use crate::run::journal::JournalEntry;
 use crate::run::known::known_findings;
 use crate::run::record::{ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
-use crate::run::state::{Ending, RunState};
+use crate::run::state::{Beginning, Ending, RunState, SideBySide};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -74,6 +77,8 @@ pub struct Run<'a> {
     pub observe: bool,
     /// What confines steps that are to be confined.
     pub sandbox: Option<&'a Sandbox>,
+    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
+    pub beside: &'a dyn Fn(&Plan) -> Beside,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
     /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
@@ -167,6 +172,7 @@ pub fn verify(
         tick,
         observe,
         sandbox,
+        beside,
         tree,
         again,
         vault,
@@ -217,13 +223,16 @@ pub fn verify(
         };
         let mut kept = BTreeMap::new();
         loop {
-            let begin = if judge.is_some() {
-                RunState::with_judge
-            } else {
-                RunState::new
+            let beginning = Beginning {
+                kept: std::mem::take(&mut kept),
+                now: executor.now(),
+                judge: judge.is_some(),
+                beside: (plan.policy.jobs == Jobs::Auto).then(|| SideBySide {
+                    processors: processors(),
+                    beside: beside(&plan),
+                }),
             };
-            let (mut state, actions) =
-                begin(Arc::clone(&plan), std::mem::take(&mut kept), executor.now());
+            let (mut state, actions) = RunState::begin(Arc::clone(&plan), beginning);
             state.know(known.clone());
             let mut table = Table {
                 plan: &plan,

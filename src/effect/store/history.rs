@@ -14,7 +14,7 @@ use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
 use crate::effect::store::records::{
-    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, observed_tries, service_log_name,
+    EVENTS, FOLDER, REPORT, RUNS, STARTS, is_reads_name, log_name, observed_tries, service_log_name,
 };
 use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
@@ -415,6 +415,12 @@ impl History {
             found.entry(step.to_owned()).or_default().add(read);
         }
         found
+    }
+
+    /// Whether steps of a run were observed.
+    #[must_use]
+    pub fn is_observed(&self, id: &str) -> bool {
+        self.logs(id).iter().any(|name| is_reads_name(name))
     }
 
     /// Returns the names of the files beside the logs of a run, none where they cannot be listed.

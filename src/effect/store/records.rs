@@ -564,6 +564,11 @@ pub(in crate::effect) fn reads_name(log: &str) -> String {
     format!("{}{READS}", log.strip_suffix(".log").unwrap_or(log))
 }
 
+/// Whether a file is that of what a try was seen to do.
+pub(in crate::effect) fn is_reads_name(name: &str) -> bool {
+    name.ends_with(READS)
+}
+
 /// Finds, among the names of files, those of what tries of these steps were seen to do.
 pub(in crate::effect) fn observed_tries<'i>(
     names: Vec<String>,

@@ -3,6 +3,7 @@
 
 mod planned;
 
+use super::beside::beside;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
 use super::regrown::Again;
@@ -306,6 +307,7 @@ fn execute(
         session: &session,
     };
     let again = |first: &Plan, wrote: &[RepoPath]| again.caveat(first, wrote);
+    let beside = |plan: &Plan| beside(&session, asked.records.as_deref(), plan);
     let run = runner::Run {
         root: &root,
         environment: &environment,
@@ -322,6 +324,7 @@ fn execute(
         tick: caller.tick,
         observe: asked.observe,
         sandbox,
+        beside: &beside,
         tree: beginning.seen(),
         again: &again,
         vault: vault.as_ref(),

@@ -26,6 +26,7 @@ use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question
 use crate::plan::prepared::Prepared;
 use amendment::Amendment;
 use covering::TrackedFiles;
+pub(super) use observed::reason;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cell::OnceCell;

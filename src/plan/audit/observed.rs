@@ -236,7 +236,7 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
 }
 
 /// Says for people why not all was seen.
-fn reason(gap: &Gap) -> String {
+pub(in crate::plan) fn reason(gap: &Gap) -> String {
     let by = |program: &Word| visible(program.as_bytes());
     match gap {
         Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why.as_bytes())),

@@ -256,6 +256,7 @@ pub(super) fn longest_ascending<T: Ord>(list: &[T]) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::arbitrary::plan::{plain_check, plain_contract};
+    use crate::base::jobs::Jobs;
     use crate::plan::compile::{Compiled, compile};
     use crate::plan::facts::Facts;
     use crate::plan::request::Request;
@@ -289,7 +290,7 @@ mod tests {
         new.steps[0].timeout_ms = 120_000;
         new.steps[0].describe = Some("an annotation".to_owned());
         new.steps[1].reasons[0].condition = "use".to_owned();
-        new.policy.jobs = 4;
+        new.policy.jobs = Jobs::Number(4);
         new.policy.budget_ms = Some(1);
         new.request.role = "tester".to_owned();
         let diff = compare(&old, &new);

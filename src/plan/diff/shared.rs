@@ -11,6 +11,7 @@ use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::RewriteRule;
 use crate::contract::{CheckIndex, Condition, Contract, Risk, Test};
+use crate::plan::Policy;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
@@ -374,8 +375,8 @@ impl Comparison<'_> {
             );
         }
         if old.jobs != new.jobs {
-            let word = |jobs: Option<u32>| jobs.map_or("1".to_owned(), |n| n.to_string());
-            let what = format!("jobs {} -> {}", word(old.jobs), word(new.jobs));
+            let [before, now] = [old, new].map(|limits| limits.jobs.unwrap_or(Policy::JOBS));
+            let what = format!("jobs {before} -> {now}");
             self.say(
                 "limits",
                 finding(Class::Changes, what, "steps side by side"),

@@ -2,6 +2,7 @@
 //! each machine, nothing where nothing ran before.
 
 use crate::check::difference::Difference;
+use crate::plan::beside::StepBeside;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,6 +24,9 @@ pub struct Outlook {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepOutlook {
+    /// Beside which other steps it may run; only with `jobs auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<StepBeside>,
     /// The first thing in which it differs from its last kept pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<Difference>,
@@ -44,7 +48,10 @@ impl Outlook {
     #[must_use]
     pub fn of(steps: Vec<StepOutlook>) -> Option<Self> {
         let says = |s: &StepOutlook| {
-            s.expected_ms.is_some() || s.not_reused.is_some() || s.replaced_by.is_some()
+            s.beside.is_some()
+                || s.expected_ms.is_some()
+                || s.not_reused.is_some()
+                || s.replaced_by.is_some()
         };
         if !steps.iter().any(says) {
             return None;

@@ -10,15 +10,16 @@ use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
 use crate::check::confine::Confinement;
+use crate::plan::beside::StepBeside;
 use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::field::FieldValue;
 use crate::plan::select::items_text;
-use crate::plan::{Coverage, Omitted, Origin, Plan, SandboxFrom, Step};
+use crate::plan::{Coverage, Omitted, Origin, Plan, Policy, SandboxFrom, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most predecessors that a step names.
-const AFTER_SHOWN: usize = 8;
+/// The most other steps that a step names on a line.
+const STEPS_SHOWN: usize = 8;
 /// The widest id that widens the column of reasons.
 const WIDEST_ID: usize = 28;
 
@@ -187,6 +188,13 @@ pub fn service_line(service: &Service) -> String {
     )
 }
 
+/// Names steps, the first of them.
+fn names(steps: &[String]) -> String {
+    let shown = steps.iter().take(STEPS_SHOWN);
+    let shown: Vec<String> = shown.map(|id| visible(id.as_bytes())).collect();
+    cut_list(&shown, steps.len().saturating_sub(STEPS_SHOWN) as u64)
+}
+
 struct Page<'a> {
     options: &'a Options<'a>,
     /// What the blocks of imports change, by the name of the check.
@@ -262,7 +270,7 @@ impl Page<'_> {
         if let Some(budget) = policy.budget_ms {
             how.push(format!("budget {}", show_duration(budget)));
         }
-        if policy.jobs > 1 {
+        if policy.jobs != Policy::JOBS {
             how.push(format!("{} jobs", policy.jobs));
         }
         if !policy.fail_fast {
@@ -332,6 +340,28 @@ impl Page<'_> {
         if let (None, Some(ms)) = (&outlook.replaced_by, outlook.expected_ms) {
             let text = format!("about {}", show_time(ms));
             self.labelled(indent, "time   ", Mark::Dim, &text);
+        }
+        if let Some(beside) = &outlook.beside {
+            self.beside(indent, beside);
+        }
+    }
+
+    /// Prints beside which steps another one may run.
+    fn beside(&mut self, indent: usize, beside: &StepBeside) {
+        if !beside.beside.is_empty() {
+            self.labelled(indent, "beside ", Mark::Dim, &names(&beside.beside));
+        }
+        if let Some(why) = &beside.alone {
+            let text = format!("anything: {why}");
+            self.labelled(indent, "not beside ", Mark::Warn, &text);
+        }
+        for not in &beside.not_beside {
+            let text = format!("{}: {}", names(&not.steps), not.reason);
+            self.labelled(indent, "not beside ", Mark::Dim, &text);
+        }
+        if beside.more > 0 {
+            let text = format!("{} more", beside.more);
+            self.labelled(indent, "not beside ", Mark::Dim, &text);
         }
     }
 
@@ -408,14 +438,7 @@ impl Page<'_> {
             self.labelled(indent, label, mark, &sentence(reason, self.options.files));
         }
         if !step.after.is_empty() {
-            let shown: Vec<String> = step
-                .after
-                .iter()
-                .take(AFTER_SHOWN)
-                .map(|id| visible(id.as_bytes()))
-                .collect();
-            let more = step.after.len().saturating_sub(AFTER_SHOWN) as u64;
-            self.labelled(indent, "after  ", Mark::Dim, &cut_list(&shown, more));
+            self.labelled(indent, "after  ", Mark::Dim, &names(&step.after));
         }
     }
 

@@ -32,7 +32,7 @@ fn spawn(step: usize, limit_ms: u64) -> Action {
 
 fn begin(jobs: u32, budget_ms: Option<u64>, names: &[&str]) -> (RunState, Vec<Action>) {
     let mut plan = plan(names.iter().map(|n| step(n)).collect());
-    plan.policy.jobs = jobs;
+    plan.policy.jobs = jobs.into();
     plan.policy.budget_ms = budget_ms;
     RunState::new(Arc::new(plan), BTreeMap::new(), 0)
 }

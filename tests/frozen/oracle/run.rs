@@ -11,6 +11,7 @@ use vplan::arbitrary::run::{
     Case, Incidents, Played, cases, chooser, incidents, journal_of, play, side_by_side,
 };
 use vplan::base::index::{Dense, Index as _};
+use vplan::base::jobs::Jobs;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
 use vplan::plan::StepIndex;
@@ -49,7 +50,7 @@ pub fn runner(bytes: &[u8]) {
         return;
     }
     if how % 4 == 1 {
-        case.plan.policy.jobs = 1;
+        case.plan.policy.jobs = Jobs::ONE;
     }
     let picks: Vec<usize> = choices
         .0
@@ -69,13 +70,13 @@ pub fn runner(bytes: &[u8]) {
     );
     for running in side_by_side(&one.trace) {
         assert!(
-            running.len() <= usize::try_from(case.plan.policy.jobs).unwrap(),
+            running.len() <= case.plan.policy.jobs.most(1),
             "{running:?} at once"
         );
         let tiers: BTreeSet<u8> = running.iter().map(|i| case.plan.steps[*i].tier).collect();
         assert!(tiers.len() <= 1, "{running:?} of different tiers");
     }
-    if case.plan.policy.jobs == 1 {
+    if case.plan.policy.jobs == Jobs::ONE {
         // The loop knows nothing of output.
         let unread = |(status, cause): (Status, Option<Cause>)| {
             (
@@ -176,7 +177,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                     );
                     running.insert(step, attempt);
                     assert!(
-                        running.len() <= usize::try_from(plan.policy.jobs).unwrap(),
+                        running.len() <= plan.policy.jobs.most(1),
                         "{running:?} at once"
                     );
                 }

@@ -32,7 +32,7 @@ pub(super) struct NameAt {
 
 /// What a trapped call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum CallArguments {
     /// To open a file, with these flags.
     Open(PathAt, u64),
     /// The same, with flags that are in memory (openat2(2)).
@@ -77,67 +77,72 @@ enum When {
 
 /// A row of the table: the numbers on x86-64 and on 64-bit ARM, which lacks the older calls; when
 /// the call is trapped, and what its arguments ask for.
-type Row = (Option<u32>, Option<u32>, When, fn([u64; 6]) -> Asked);
+type Row = (
+    Option<u32>,
+    Option<u32>,
+    When,
+    fn([u64; 6]) -> CallArguments,
+);
 
 /// The calls. Those that only have to do with times, modes, owners and attributes are left out.
 #[rustfmt::skip]
 const CALLS: &[Row] = &[
     // openat, newfstatat, statx: most of all that is trapped.
-    (Some(257), Some(56), When::Always, |a| Asked::Open(at(a[0], a[1]), a[2])),
-    (Some(262), Some(79), When::NotOfFd(3), |a| Asked::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
-    (Some(332), Some(291), When::NotOfFd(2), |a| Asked::Exists(at_or_fd(a[0], a[1], a[2]), a[2] & NOFOLLOW == 0)),
+    (Some(257), Some(56), When::Always, |a| CallArguments::Open(at(a[0], a[1]), a[2])),
+    (Some(262), Some(79), When::NotOfFd(3), |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
+    (Some(332), Some(291), When::NotOfFd(2), |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[2]), a[2] & NOFOLLOW == 0)),
     // open, stat, lstat, access, faccessat, faccessat2, chdir, statfs
-    (Some(2), None, When::Always, |a| Asked::Open(here(a[0]), a[1])),
-    (Some(4), None, When::Always, |a| Asked::Exists(here(a[0]), true)),
-    (Some(6), None, When::Always, |a| Asked::Exists(here(a[0]), false)),
-    (Some(21), None, When::Always, |a| Asked::Exists(here(a[0]), true)),
-    (Some(269), Some(48), When::Always, |a| Asked::Exists(at(a[0], a[1]), true)),
-    (Some(439), Some(439), When::Always, |a| Asked::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
-    (Some(80), Some(49), When::Always, |a| Asked::Exists(here(a[0]), true)),
-    (Some(137), Some(43), When::Always, |a| Asked::Exists(here(a[0]), true)),
+    (Some(2), None, When::Always, |a| CallArguments::Open(here(a[0]), a[1])),
+    (Some(4), None, When::Always, |a| CallArguments::Exists(here(a[0]), true)),
+    (Some(6), None, When::Always, |a| CallArguments::Exists(here(a[0]), false)),
+    (Some(21), None, When::Always, |a| CallArguments::Exists(here(a[0]), true)),
+    (Some(269), Some(48), When::Always, |a| CallArguments::Exists(at(a[0], a[1]), true)),
+    (Some(439), Some(439), When::Always, |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
+    (Some(80), Some(49), When::Always, |a| CallArguments::Exists(here(a[0]), true)),
+    (Some(137), Some(43), When::Always, |a| CallArguments::Exists(here(a[0]), true)),
     // readlink, readlinkat
-    (Some(89), None, When::Always, |a| Asked::ReadLink(here(a[0]))),
-    (Some(267), Some(78), When::Always, |a| Asked::ReadLink(at(a[0], a[1]))),
+    (Some(89), None, When::Always, |a| CallArguments::ReadLink(here(a[0]))),
+    (Some(267), Some(78), When::Always, |a| CallArguments::ReadLink(at(a[0], a[1]))),
     // execve, execveat
-    (Some(59), Some(221), When::Always, |a| Asked::Execute(here(a[0]))),
-    (Some(322), Some(281), When::Always, |a| Asked::Execute(at_or_fd(a[0], a[1], a[4]))),
+    (Some(59), Some(221), When::Always, |a| CallArguments::Execute(here(a[0]))),
+    (Some(322), Some(281), When::Always, |a| CallArguments::Execute(at_or_fd(a[0], a[1], a[4]))),
     // creat, openat2
-    (Some(85), None, When::Always, |a| Asked::Open(here(a[0]), CREAT)),
-    (Some(437), Some(437), When::Always, |a| Asked::OpenHow(at(a[0], a[1]), a[2])),
+    (Some(85), None, When::Always, |a| CallArguments::Open(here(a[0]), CREAT)),
+    (Some(437), Some(437), When::Always, |a| CallArguments::OpenHow(at(a[0], a[1]), a[2])),
     // rename, renameat, renameat2, link, linkat
-    (Some(82), None, When::Always, |a| Asked::Rename(here(a[0]), here(a[1]))),
-    (Some(264), Some(38), When::Always, |a| Asked::Rename(at(a[0], a[1]), at(a[2], a[3]))),
-    (Some(316), Some(276), When::Always, |a| Asked::Rename(at(a[0], a[1]), at(a[2], a[3]))),
-    (Some(86), None, When::Always, |a| Asked::Link(here(a[0]), false, here(a[1]))),
-    (Some(265), Some(37), When::Always, |a| Asked::Link(at_or_fd(a[0], a[1], a[4]), a[4] & FOLLOW != 0, at(a[2], a[3]))),
+    (Some(82), None, When::Always, |a| CallArguments::Rename(here(a[0]), here(a[1]))),
+    (Some(264), Some(38), When::Always, |a| CallArguments::Rename(at(a[0], a[1]), at(a[2], a[3]))),
+    (Some(316), Some(276), When::Always, |a| CallArguments::Rename(at(a[0], a[1]), at(a[2], a[3]))),
+    (Some(86), None, When::Always, |a| CallArguments::Link(here(a[0]), false, here(a[1]))),
+    (Some(265), Some(37), When::Always, |a| CallArguments::Link(at_or_fd(a[0], a[1], a[4]), a[4] & FOLLOW != 0, at(a[2], a[3]))),
     // unlink, rmdir, unlinkat
-    (Some(87), None, When::Always, |a| Asked::Remove(here(a[0]))),
-    (Some(84), None, When::Always, |a| Asked::Remove(here(a[0]))),
-    (Some(263), Some(35), When::Always, |a| Asked::Remove(at(a[0], a[1]))),
+    (Some(87), None, When::Always, |a| CallArguments::Remove(here(a[0]))),
+    (Some(84), None, When::Always, |a| CallArguments::Remove(here(a[0]))),
+    (Some(263), Some(35), When::Always, |a| CallArguments::Remove(at(a[0], a[1]))),
     // mkdir, mkdirat, symlink, symlinkat, mknod, mknodat, truncate
-    (Some(83), None, When::Always, |a| Asked::MakeFolder(here(a[0]))),
-    (Some(258), Some(34), When::Always, |a| Asked::MakeFolder(at(a[0], a[1]))),
-    (Some(88), None, When::Always, |a| Asked::Make(here(a[1]))),
-    (Some(266), Some(36), When::Always, |a| Asked::Make(at(a[1], a[2]))),
-    (Some(133), None, When::Always, |a| Asked::Make(here(a[0]))),
-    (Some(259), Some(33), When::Always, |a| Asked::Make(at(a[0], a[1]))),
-    (Some(76), Some(45), When::Always, |a| Asked::Truncate(here(a[0]))),
+    (Some(83), None, When::Always, |a| CallArguments::MakeFolder(here(a[0]))),
+    (Some(258), Some(34), When::Always, |a| CallArguments::MakeFolder(at(a[0], a[1]))),
+    (Some(88), None, When::Always, |a| CallArguments::Make(here(a[1]))),
+    (Some(266), Some(36), When::Always, |a| CallArguments::Make(at(a[1], a[2]))),
+    (Some(133), None, When::Always, |a| CallArguments::Make(here(a[0]))),
+    (Some(259), Some(33), When::Always, |a| CallArguments::Make(at(a[0], a[1]))),
+    (Some(76), Some(45), When::Always, |a| CallArguments::Truncate(here(a[0]))),
     // connect, bind, sendto, sendmsg, sendmmsg
-    (Some(42), Some(203), When::Always, |a| Asked::Connect(NameAt { address: a[1], length: a[2] })),
-    (Some(49), Some(200), When::Always, |a| Asked::Bind(NameAt { address: a[1], length: a[2] })),
-    (Some(44), Some(206), When::With(4), |a| Asked::Connect(NameAt { address: a[4], length: a[5] })),
-    (Some(46), Some(211), When::Always, |a| Asked::Send(a[1], 1)),
-    (Some(307), Some(269), When::Always, |a| Asked::Send(a[1], a[2])),
+    (Some(42), Some(203), When::Always, |a| CallArguments::Connect(NameAt { address: a[1], length: a[2] })),
+    (Some(49), Some(200), When::Always, |a| CallArguments::Bind(NameAt { address: a[1], length: a[2] })),
+    (Some(44), Some(206), When::With(4), |a| CallArguments::Connect(NameAt { address: a[4], length: a[5] })),
+    (Some(46), Some(211), When::Always, |a| CallArguments::Send(a[1], 1)),
+    (Some(307), Some(269), When::Always, |a| CallArguments::Send(a[1], a[2])),
     // io_uring_setup
-    (Some(425), Some(425), When::Always, |_| Asked::Ring),
+    (Some(425), Some(425), When::Always, |_| CallArguments::Ring),
     // chroot, pivot_root, mount, unshare, setns
-    (Some(161), Some(51), When::Always, |_| Asked::Root),
-    (Some(155), Some(41), When::Always, |_| Asked::Root),
-    (Some(165), Some(40), When::Always, |_| Asked::Root),
-    (Some(272), Some(97), When::Always, |_| Asked::Root),
-    (Some(308), Some(268), When::Always, |_| Asked::Root),
+    (Some(161), Some(51), When::Always, |_| CallArguments::Root),
+    (Some(155), Some(41), When::Always, |_| CallArguments::Root),
+    (Some(165), Some(40), When::Always, |_| CallArguments::Root),
+    (Some(272), Some(97), When::Always, |_| CallArguments::Root),
+    (Some(308), Some(268), When::Always, |_| CallArguments::Root),
     // open_by_handle_at
-    (Some(304), Some(265), When::Always, |_| Asked::Other),
+    (Some(304), Some(265), When::Always, |_| CallArguments::Other),
 ];
 
 fn number((x86, arm, ..): &Row) -> Option<u32> {
@@ -174,12 +179,12 @@ fn at_or_fd(folder: u64, address: u64, flags: u64) -> PathAt {
 }
 
 /// Returns what a trapped call asks for.
-pub(super) fn asked(trapped: &Trapped) -> Asked {
+pub(super) fn asked(trapped: &Trapped) -> CallArguments {
     if Some(trapped.architecture) != ARCHITECTURE {
-        return Asked::Other;
+        return CallArguments::Other;
     }
     let row = CALLS.iter().find(|row| number(row) == Some(trapped.number));
-    row.map_or(Asked::Other, |(.., ask)| ask(trapped.arguments))
+    row.map_or(CallArguments::Other, |(.., ask)| ask(trapped.arguments))
 }
 
 /// Returns the filter: the calls of the table are trapped, and all of another kind; the others go

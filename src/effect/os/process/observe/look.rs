@@ -19,12 +19,12 @@ pub(super) struct Looked {
     pub path: Vec<u8>,
     /// The links that were followed, by their own paths without links.
     pub links: Vec<Vec<u8>>,
-    pub found: Found,
+    pub found: FileKind,
 }
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FileKind {
     Folder,
     Link,
     File,
@@ -34,7 +34,7 @@ pub(super) enum Found {
     NoFolder,
 }
 
-impl Found {
+impl FileKind {
     pub(super) fn is_there(self) -> bool {
         !matches!(self, Self::Nothing | Self::NoFolder)
     }
@@ -46,12 +46,12 @@ pub(super) fn look(path: &[u8], follow: bool) -> Option<Looked> {
     looked(path, follow, kind)
 }
 
-/// Does the same where it does not matter what is there: [`Found::File`] is anything.
+/// Does the same where it does not matter what is there: [`FileKind::File`] is anything.
 pub(super) fn exists(path: &[u8], follow: bool) -> Option<Looked> {
-    looked(path, follow, |_| Found::File)
+    looked(path, follow, |_| FileKind::File)
 }
 
-fn looked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> Found) -> Option<Looked> {
+fn looked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> FileKind) -> Option<Looked> {
     let straight = |path, found| {
         Some(Looked {
             path,
@@ -66,9 +66,9 @@ fn looked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> Found) -> Option<Look
             let path = normal(path);
             let is_in_folder = is_there(parent(&path));
             let found = if is_in_folder {
-                Found::Nothing
+                FileKind::Nothing
             } else {
-                Found::NoFolder
+                FileKind::NoFolder
             };
             straight(path, found)
         }
@@ -80,23 +80,23 @@ fn is_there(path: &[u8]) -> bool {
     statat(CWD, OsStr::from_bytes(path), AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-fn kind(fd: &OwnedFd) -> Found {
+fn kind(fd: &OwnedFd) -> FileKind {
     match fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-        Ok(FileType::Directory) => Found::Folder,
-        Ok(FileType::Symlink) => Found::Link,
-        _ => Found::File,
+        Ok(FileType::Directory) => FileKind::Folder,
+        Ok(FileType::Symlink) => FileKind::Link,
+        _ => FileKind::File,
     }
 }
 
 /// Looks at a path that leads over links, or to nothing.
-fn linked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> Found) -> Option<Looked> {
+fn linked(path: &[u8], follow: bool, kind: fn(&OwnedFd) -> FileKind) -> Option<Looked> {
     let walked = walk(path, follow);
     let (path, found) = match open(path, follow, ResolveFlags::empty()) {
         Ok(fd) => (name_of(&fd)?, kind(&fd)),
         // It may be there or not.
-        Err(Errno::ACCESS) => (walked.path, Found::File),
-        Err(_) if walked.found == Found::NoFolder => (walked.path, Found::NoFolder),
-        Err(_) => (walked.path, Found::Nothing),
+        Err(Errno::ACCESS) => (walked.path, FileKind::File),
+        Err(_) if walked.found == FileKind::NoFolder => (walked.path, FileKind::NoFolder),
+        Err(_) => (walked.path, FileKind::Nothing),
     };
     Some(Looked {
         path,
@@ -168,7 +168,7 @@ fn walk(path: &[u8], follow: bool) -> Looked {
     let mut looked = Looked {
         path: vec![b'/'],
         links: Vec::new(),
-        found: Found::Folder,
+        found: FileKind::Folder,
     };
     while let Some(segment) = todo.pop() {
         match &segment[..] {
@@ -184,7 +184,7 @@ fn walk(path: &[u8], follow: bool) -> Looked {
         }
         match link(&looked.path) {
             Ok(_) if looked.links.len() == LINKS => {
-                looked.found = Found::NoFolder;
+                looked.found = FileKind::NoFolder;
                 return looked;
             }
             Ok(target) => {
@@ -201,9 +201,9 @@ fn walk(path: &[u8], follow: bool) -> Looked {
             Err(Errno::INVAL) => {}
             Err(_) => {
                 looked.found = if todo.is_empty() {
-                    Found::Nothing
+                    FileKind::Nothing
                 } else {
-                    Found::NoFolder
+                    FileKind::NoFolder
                 };
                 todo.iter()
                     .rev()
@@ -249,41 +249,59 @@ mod tests {
         symlink("link/none", root.join("dangling")).unwrap();
         symlink("round", root.join("round")).unwrap();
         for (path, follow, real, links, found) in [
-            ("real/in/file", true, "real/in/file", &[][..], Found::File),
-            ("real//./in/", true, "real/in", &[], Found::Folder),
-            ("real/in/../in/file", true, "real/in/file", &[], Found::File),
-            ("link", true, "real", &["link"], Found::Folder),
-            ("link", false, "link", &[], Found::Link),
-            ("link/in", false, "real/in", &["link"], Found::Folder),
+            (
+                "real/in/file",
+                true,
+                "real/in/file",
+                &[][..],
+                FileKind::File,
+            ),
+            ("real//./in/", true, "real/in", &[], FileKind::Folder),
+            (
+                "real/in/../in/file",
+                true,
+                "real/in/file",
+                &[],
+                FileKind::File,
+            ),
+            ("link", true, "real", &["link"], FileKind::Folder),
+            ("link", false, "link", &[], FileKind::Link),
+            ("link/in", false, "real/in", &["link"], FileKind::Folder),
             (
                 "third",
                 true,
                 "real/in/file",
                 &["third", "second", "link"],
-                Found::File,
+                FileKind::File,
             ),
-            ("third", false, "third", &[], Found::Link),
-            ("none", true, "none", &[], Found::Nothing),
-            ("none/", true, "none", &[], Found::Nothing),
-            ("none/x", true, "none/x", &[], Found::NoFolder),
-            ("link/none", true, "real/none", &["link"], Found::Nothing),
+            ("third", false, "third", &[], FileKind::Link),
+            ("none", true, "none", &[], FileKind::Nothing),
+            ("none/", true, "none", &[], FileKind::Nothing),
+            ("none/x", true, "none/x", &[], FileKind::NoFolder),
+            ("link/none", true, "real/none", &["link"], FileKind::Nothing),
             (
                 "dangling",
                 true,
                 "real/none",
                 &["dangling", "link"],
-                Found::Nothing,
+                FileKind::Nothing,
             ),
-            ("dangling", false, "dangling", &[], Found::Link),
+            ("dangling", false, "dangling", &[], FileKind::Link),
             (
                 "real/in/file/x",
                 true,
                 "real/in/file/x",
                 &[],
-                Found::Nothing,
+                FileKind::Nothing,
             ),
-            ("real/in/file/", true, "real/in/file", &[], Found::Nothing),
-            ("../none/../x", true, "", &[], Found::NoFolder),
+            (
+                "real/in/file/",
+                true,
+                "real/in/file",
+                &[],
+                FileKind::Nothing,
+            ),
+            ("../none/../x", true, "", &[], FileKind::NoFolder),
         ] {
             let looked = look(&at(path), follow).unwrap();
             let links: Vec<Vec<u8>> = links.iter().map(|link| at(link)).collect();
@@ -294,7 +312,10 @@ mod tests {
             }
         }
         let round = look(&at("round"), true).unwrap();
-        assert_eq!((round.found, round.links.len()), (Found::NoFolder, LINKS));
+        assert_eq!(
+            (round.found, round.links.len()),
+            (FileKind::NoFolder, LINKS)
+        );
     }
 
     #[test]

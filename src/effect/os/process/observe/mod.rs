@@ -23,7 +23,7 @@ use super::filter::ARCHITECTURE;
 use super::sys::{self, Trapped};
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Peer};
-use calls::{Asked, NameAt, PathAt, asked};
+use calls::{CallArguments, NameAt, PathAt, asked};
 use look::{Looked, exists, link, look};
 use noted::Noted;
 use peer::Name;
@@ -79,7 +79,7 @@ fn root_of(process: &str) -> Option<RootOf> {
 }
 
 /// What a trapped call was seen to ask for.
-enum Seen {
+enum SeenCall {
     Nothing,
     Gap(fn(Word) -> Gap),
     Opened(Looked, OFlags),
@@ -248,7 +248,7 @@ impl Observer {
         let asked = asked(&trapped);
         let program = self.program(trapped.pid);
         let seen = self.see(&trapped, asked);
-        let error = (asked == Asked::Ring).then_some(NO_SUCH_CALL);
+        let error = (asked == CallArguments::Ring).then_some(NO_SUCH_CALL);
         let Some(listener) = &self.listener else {
             return;
         };
@@ -256,7 +256,7 @@ impl Observer {
         if !sys::answer_trapped(listener, trapped.id, error) {
             return;
         }
-        if matches!(asked, Asked::Execute(_)) {
+        if matches!(asked, CallArguments::Execute(_)) {
             self.programs.remove(&trapped.pid);
         }
         self.note(seen, &program);
@@ -284,76 +284,78 @@ impl Observer {
         name
     }
 
-    fn see(&mut self, trapped: &Trapped, asked: Asked) -> Seen {
+    fn see(&mut self, trapped: &Trapped, asked: CallArguments) -> SeenCall {
         let pid = trapped.pid;
         if self.starter == Some(pid) {
-            return Seen::Nothing;
+            return SeenCall::Nothing;
         }
-        let is_start = matches!(asked, Asked::Execute(_));
+        let is_start = matches!(asked, CallArguments::Execute(_));
         if self.first.is_some() {
             let first = if is_start { self.first.take() } else { None };
-            return first.map_or(Seen::Nothing, |path| Seen::Executed(executed(path, b"/")));
+            return first.map_or(SeenCall::Nothing, |path| {
+                SeenCall::Executed(executed(path, b"/"))
+            });
         }
-        self.is_wary |= asked == Asked::Root;
+        self.is_wary |= asked == CallArguments::Root;
         if self.is_wary || is_start {
             let root = root_of(&pid.to_string());
             if root.is_none() {
-                return Seen::Gap(Gap::Unreadable);
+                return SeenCall::Gap(Gap::Unreadable);
             }
             if root != self.own_root {
                 self.is_wary = true;
-                return Seen::Gap(Gap::OtherRoot);
+                return SeenCall::Gap(Gap::OtherRoot);
             }
         }
         match seen(pid, asked) {
             Ok(seen) => seen,
-            Err(Unseen::Nothing) => Seen::Nothing,
-            Err(Unseen::Gap(gap)) => Seen::Gap(gap),
+            Err(Unseen::Nothing) => SeenCall::Nothing,
+            Err(Unseen::Gap(gap)) => SeenCall::Gap(gap),
         }
     }
 
-    fn note(&mut self, seen: Seen, program: &Word) {
+    fn note(&mut self, seen: SeenCall, program: &Word) {
         let noted = &mut self.noted;
         match seen {
-            Seen::Nothing => {}
-            Seen::Gap(gap) => noted.gap(gap(program.clone())),
-            Seen::Opened(looked, flags) => {
+            SeenCall::Nothing => {}
+            SeenCall::Gap(gap) => noted.gap(gap(program.clone())),
+            SeenCall::Opened(looked, flags) => {
                 noted.links(&looked, program);
                 noted.opened(&looked, flags, program);
             }
-            Seen::Executed(all) => {
+            SeenCall::Executed(all) => {
                 for looked in &all {
                     noted.links(looked, program);
                     noted.opened(looked, OFlags::RDONLY, program);
                 }
             }
-            Seen::Sought(looked) => {
+            SeenCall::Sought(looked) => {
                 noted.links(&looked, program);
                 noted.sought(&looked, program);
             }
-            Seen::LinkRead(looked) => {
+            SeenCall::LinkRead(looked) => {
                 noted.links(&looked, program);
                 noted.link_read(&looked, program);
             }
-            Seen::Made(looked, is_folder) => {
+            SeenCall::Made(looked, is_folder) => {
                 noted.links(&looked, program);
                 noted.made(&looked, is_folder, program);
             }
-            Seen::Changed(looked) => {
+            SeenCall::Changed(looked) => {
                 noted.links(&looked, program);
                 noted.changed(&looked, program);
             }
-            Seen::Named(from, to, stays) => {
+            SeenCall::Named(from, to, stays) => {
                 noted.links(&from, program);
                 noted.links(&to, program);
                 noted.named(&from, &to, stays, program);
             }
-            Seen::Connected(peers) => {
+            SeenCall::Connected(peers) => {
                 for (peer, is_there) in peers {
                     noted.connected(peer, is_there, program);
                 }
             }
-            Seen::Bound(name) => noted.bound(&name),
+            SeenCall::Bound(name) => noted.bound(&name),
         }
     }
 
@@ -374,67 +376,71 @@ fn base_name(path: &[u8]) -> Word {
 }
 
 /// Looks into a call.
-fn seen(pid: u32, asked: Asked) -> Result<Seen, Unseen> {
+fn seen(pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
     let file = |at: PathAt, follow: bool| {
         let path = path(pid, at)?;
         // An empty path means the descriptor, whose name is a link.
         look(&path, follow || at.may_be_empty).ok_or(Unseen::Nothing)
     };
     Ok(match asked {
-        Asked::Open(at, flags) => opened(pid, at, flags)?,
-        Asked::OpenHow(at, how) => {
+        CallArguments::Open(at, flags) => opened(pid, at, flags)?,
+        CallArguments::OpenHow(at, how) => {
             let mut flags = [0; 8];
             read_exact(pid, how, &mut flags)?;
             opened(pid, at, u64::from_ne_bytes(flags))?
         }
-        Asked::Execute(at) => {
+        CallArguments::Execute(at) => {
             let cwd = link(format!("/proc/{pid}/cwd").as_bytes())?;
-            Seen::Executed(executed(path(pid, at)?, &cwd))
+            SeenCall::Executed(executed(path(pid, at)?, &cwd))
         }
-        Asked::Exists(at, follow) => {
+        CallArguments::Exists(at, follow) => {
             let path = path(pid, at)?;
             let looked = exists(&path, follow || at.may_be_empty);
-            Seen::Sought(looked.ok_or(Unseen::Nothing)?)
+            SeenCall::Sought(looked.ok_or(Unseen::Nothing)?)
         }
-        Asked::ReadLink(at) => Seen::LinkRead(file(at, false)?),
-        Asked::MakeFolder(at) => Seen::Made(file(at, false)?, true),
-        Asked::Make(at) => Seen::Made(file(at, false)?, false),
-        Asked::Remove(at) => Seen::Changed(file(at, false)?),
-        Asked::Truncate(at) => Seen::Changed(file(at, true)?),
-        Asked::Rename(from, to) => Seen::Named(file(from, false)?, file(to, false)?, false),
-        Asked::Link(from, follow, to) => Seen::Named(file(from, follow)?, file(to, false)?, true),
-        Asked::Connect(at) => Seen::Connected(
+        CallArguments::ReadLink(at) => SeenCall::LinkRead(file(at, false)?),
+        CallArguments::MakeFolder(at) => SeenCall::Made(file(at, false)?, true),
+        CallArguments::Make(at) => SeenCall::Made(file(at, false)?, false),
+        CallArguments::Remove(at) => SeenCall::Changed(file(at, false)?),
+        CallArguments::Truncate(at) => SeenCall::Changed(file(at, true)?),
+        CallArguments::Rename(from, to) => {
+            SeenCall::Named(file(from, false)?, file(to, false)?, false)
+        }
+        CallArguments::Link(from, follow, to) => {
+            SeenCall::Named(file(from, follow)?, file(to, false)?, true)
+        }
+        CallArguments::Connect(at) => SeenCall::Connected(
             name(pid, at)?
                 .map(|n| peer(pid, n))
                 .into_iter()
                 .flatten()
                 .collect(),
         ),
-        Asked::Bind(at) => match name(pid, at)? {
+        CallArguments::Bind(at) => match name(pid, at)? {
             Some(Name::Path(path)) => {
                 let looked = look(&absolute(pid, None, &path)?, false).ok_or(Unseen::Nothing)?;
-                Seen::Made(looked, false)
+                SeenCall::Made(looked, false)
             }
-            Some(Name::Abstract(name)) => Seen::Bound(name),
-            Some(Name::Address(_)) | None => Seen::Nothing,
+            Some(Name::Abstract(name)) => SeenCall::Bound(name),
+            Some(Name::Address(_)) | None => SeenCall::Nothing,
         },
-        Asked::Send(address, count) => Seen::Connected(receivers(pid, address, count)?),
-        Asked::Ring => Seen::Gap(Gap::IoUring),
-        Asked::Root => Seen::Nothing,
-        Asked::Other => Seen::Gap(Gap::OtherCalls),
+        CallArguments::Send(address, count) => SeenCall::Connected(receivers(pid, address, count)?),
+        CallArguments::Ring => SeenCall::Gap(Gap::IoUring),
+        CallArguments::Root => SeenCall::Nothing,
+        CallArguments::Other => SeenCall::Gap(Gap::OtherCalls),
     })
 }
 
-fn opened(pid: u32, at: PathAt, flags: u64) -> Result<Seen, Unseen> {
+fn opened(pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Unseen> {
     let low = u32::try_from(flags & u64::from(u32::MAX)).unwrap_or(0);
     let flags = OFlags::from_bits_retain(low);
     let stays = OFlags::CREATE.union(OFlags::EXCL);
     let follow = !flags.contains(OFlags::NOFOLLOW) && !flags.contains(stays);
     let looked = look(&path(pid, at)?, follow).ok_or(Unseen::Nothing)?;
     Ok(if flags.contains(OFlags::TMPFILE) {
-        Seen::Sought(looked)
+        SeenCall::Sought(looked)
     } else {
-        Seen::Opened(looked, flags)
+        SeenCall::Opened(looked, flags)
     })
 }
 
@@ -520,7 +526,7 @@ fn text(pid: u32, address: u64) -> Result<Vec<u8>, Unseen> {
         let at = address.wrapping_add(text.len() as u64);
         let length = read(pid, at, &mut part)?;
         let part = part.get(..length).unwrap_or_default();
-        if let Some(end) = memchr::memchr(0, part) {
+        if let Some(end) = part.iter().position(|byte| *byte == 0) {
             text.extend(part.get(..end).unwrap_or_default());
             return Ok(text);
         }

@@ -1,6 +1,6 @@
 //! Keeps what a step was seen to do, by place.
 
-use super::look::{Found, Looked};
+use super::look::{FileKind, Looked};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Observed, PROGRAMS, Peer, Place, Uses};
@@ -141,7 +141,7 @@ impl Noted {
 
     /// Notes that a link was read for its target.
     pub(super) fn link_read(&mut self, looked: &Looked, program: &Word) {
-        if looked.found == Found::Link {
+        if looked.found == FileKind::Link {
             self.read(&looked.path, program);
         } else {
             self.sought(looked, program);
@@ -154,18 +154,18 @@ impl Noted {
         let mode = flags & OFlags::RWMODE;
         let makes = flags.contains(OFlags::CREATE);
         match looked.found {
-            Found::Nothing if makes => self.written(path, program),
-            Found::Nothing | Found::NoFolder | Found::Link => self.sought(looked, program),
+            FileKind::Nothing if makes => self.written(path, program),
+            FileKind::Nothing | FileKind::NoFolder | FileKind::Link => self.sought(looked, program),
             _ if flags.contains(OFlags::PATH) || (makes && flags.contains(OFlags::EXCL)) => {
                 self.sought(looked, program);
             }
-            Found::Folder if mode == OFlags::RDONLY => {
+            FileKind::Folder if mode == OFlags::RDONLY => {
                 if !self.is_own(path) {
                     self.use_of(path, program, |uses| uses.listed = true);
                 }
             }
-            Found::Folder => self.sought(looked, program),
-            Found::File => {
+            FileKind::Folder => self.sought(looked, program),
+            FileKind::File => {
                 let empties = flags.contains(OFlags::TRUNC);
                 if mode != OFlags::WRONLY && !empties {
                     self.read(path, program);
@@ -179,7 +179,7 @@ impl Noted {
 
     /// Notes that a folder was to be made, or anything else; it is not if something is there.
     pub(super) fn made(&mut self, looked: &Looked, is_folder: bool, program: &Word) {
-        if looked.found != Found::Nothing {
+        if looked.found != FileKind::Nothing {
             return self.sought(looked, program);
         }
         self.written(&looked.path, program);
@@ -200,11 +200,11 @@ impl Noted {
     /// Notes that a file got another name, or a second one where it `stays`. Its content can be read
     /// there, so that it counts as read.
     pub(super) fn named(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
-        if !from.found.is_there() || to.found == Found::NoFolder {
+        if !from.found.is_there() || to.found == FileKind::NoFolder {
             self.sought(from, program);
             return self.sought(to, program);
         }
-        if from.found != Found::Folder {
+        if from.found != FileKind::Folder {
             self.read(&from.path, program);
         } else if self.is_own(&from.path) && self.made.len() < PLACES {
             self.made.insert(to.path.clone());
@@ -252,7 +252,7 @@ impl Noted {
 mod tests {
     use super::*;
 
-    fn looked(path: &str, found: Found) -> Looked {
+    fn looked(path: &str, found: FileKind) -> Looked {
         Looked {
             path: path.into(),
             links: Vec::new(),
@@ -300,20 +300,20 @@ mod tests {
         let (create, read, write) = (OFlags::CREATE, OFlags::RDONLY, OFlags::WRONLY);
         let (both, empty) = (OFlags::RDWR, OFlags::TRUNC);
         for (found, flags, want) in [
-            (Found::File, read, "r"),
-            (Found::File, read | create, "r"),
-            (Found::File, write, "w"),
-            (Found::File, both, "rw"),
-            (Found::File, both | empty, "w"),
-            (Found::File, OFlags::PATH, "f"),
-            (Found::File, write | create | OFlags::EXCL, "f"),
-            (Found::Folder, read, "l"),
-            (Found::Folder, OFlags::PATH, "f"),
-            (Found::Folder, write, "f"),
-            (Found::Link, read, "f"),
-            (Found::Nothing, read, "m"),
-            (Found::Nothing, both | create, "w"),
-            (Found::NoFolder, both | create, "m"),
+            (FileKind::File, read, "r"),
+            (FileKind::File, read | create, "r"),
+            (FileKind::File, write, "w"),
+            (FileKind::File, both, "rw"),
+            (FileKind::File, both | empty, "w"),
+            (FileKind::File, OFlags::PATH, "f"),
+            (FileKind::File, write | create | OFlags::EXCL, "f"),
+            (FileKind::Folder, read, "l"),
+            (FileKind::Folder, OFlags::PATH, "f"),
+            (FileKind::Folder, write, "f"),
+            (FileKind::Link, read, "f"),
+            (FileKind::Nothing, read, "m"),
+            (FileKind::Nothing, both | create, "w"),
+            (FileKind::NoFolder, both | create, "m"),
         ] {
             let mut noted = noted();
             noted.opened(&looked("/r/x", found), flags, &"p".into());
@@ -334,12 +334,12 @@ mod tests {
     fn own_products_are_no_inputs() {
         let mut noted = noted();
         let program = "p".into();
-        noted.made(&looked("/r/d", Found::Nothing), true, &program);
+        noted.made(&looked("/r/d", FileKind::Nothing), true, &program);
         noted.read(b"/r/d/x", &program);
-        noted.opened(&looked("/r/d", Found::Folder), OFlags::RDONLY, &program);
-        noted.sought(&looked("/r/d/none", Found::Nothing), &program);
-        let from = looked("/r/d", Found::Folder);
-        noted.named(&from, &looked("/r/e", Found::Nothing), false, &program);
+        noted.opened(&looked("/r/d", FileKind::Folder), OFlags::RDONLY, &program);
+        noted.sought(&looked("/r/d/none", FileKind::Nothing), &program);
+        let from = looked("/r/d", FileKind::Folder);
+        noted.named(&from, &looked("/r/e", FileKind::Nothing), false, &program);
         noted.read(b"/r/e/x", &program);
         assert_eq!(noted.observed.files.len(), 2, "{:?}", noted.observed);
         assert!(
@@ -350,7 +350,7 @@ mod tests {
                 .all(|uses| uses.written && !uses.listed)
         );
         // A folder that was there before is none.
-        noted.made(&looked("/r/old", Found::Folder), true, &program);
+        noted.made(&looked("/r/old", FileKind::Folder), true, &program);
         noted.read(b"/r/old/x", &program);
         assert!(uses(&noted, "/r/old/x").is_some_and(|uses| uses.read));
     }
@@ -359,7 +359,7 @@ mod tests {
     fn daemons() {
         let program: Word = "p".into();
         let mut noted = noted();
-        noted.made(&looked("/r/own", Found::Nothing), false, &program);
+        noted.made(&looked("/r/own", FileKind::Nothing), false, &program);
         noted.bound(b"x");
         let socket = |path: &str| Peer::Socket(path.into());
         for (peer, is_there, is_daemon) in [

@@ -1,0 +1,141 @@
+//! What earlier runs of a plan's commands were seen to do.
+
+use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
+use crate::base::service::Service;
+use crate::check::Kind;
+use crate::check::observed::{Gap, Observed, Place, Uses};
+use crate::plan::{Plan, Step};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most observations of a command that count, the newest ones.
+const OBSERVATIONS: usize = 8;
+
+/// Returns what tells the processes of a step from those of others: what they are given. `None` for
+/// a step that starts none.
+///
+/// The words count as they are, with the changed files in them: for other files the same linter
+/// reads and writes other files. The values of variables from outside count by their names only,
+/// because records do not keep them. What the contract says of the step besides (its inputs, its
+/// time limit, its order) does not change what its processes do.
+#[must_use]
+pub fn identity(step: &Step) -> Option<Digest> {
+    let argv = step.argv.as_ref()?;
+    let services: Vec<Service> = (step.with.iter())
+        .map(|service| Service {
+            file: None,
+            line: None,
+            ..service.clone()
+        })
+        .collect();
+    let given = (
+        argv,
+        &step.dir,
+        &step.env,
+        &step.pass_env,
+        &step.tool_path,
+        services,
+    );
+    Some(Digest::of_value(&given))
+}
+
+/// What is known of what a step does.
+#[derive(Clone, Debug)]
+pub(super) enum Knowledge<'a> {
+    /// All of it.
+    All(Cow<'a, Observed>),
+    /// Not all of it, or nothing.
+    Unknown(Unknown),
+}
+
+/// Why not everything is known of what a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// It was never observed while it passed.
+    NeverObserved,
+    /// It was observed, and this may have hidden something.
+    Gap(Gap),
+    /// A judge answers, which is not observed.
+    Judge,
+}
+
+/// What earlier runs were seen to do, by the identities of a plan's commands.
+#[derive(Clone, Debug, Default)]
+pub struct KnownEffects(BTreeMap<Digest, Command>);
+
+/// What was seen of a command.
+#[derive(Clone, Debug, Default)]
+struct Command {
+    observations: usize,
+    /// What may have been hidden in the newest observation of a pass, once there is one. A run that
+    /// failed may have ended before it did what it does.
+    newest_pass: Option<BTreeSet<Gap>>,
+    /// What all observations together saw.
+    observed: Observed,
+}
+
+impl KnownEffects {
+    /// Makes it for a plan; nothing is known of its steps yet.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let wanted = plan.steps.iter().filter_map(identity);
+        Self(wanted.map(|id| (id, Command::default())).collect())
+    }
+
+    /// Whether a recorded step has the same command as one of the plan of which more observations
+    /// count.
+    #[must_use]
+    pub fn wants(&self, step: &Step) -> bool {
+        let own = identity(step).and_then(|id| self.0.get(&id));
+        own.is_some_and(|own| own.observations < OBSERVATIONS)
+    }
+
+    /// Adds what a recorded step was seen to do. Runs come newest first.
+    pub fn add(&mut self, step: &Step, passed: bool, observed: Observed) {
+        let own = identity(step).and_then(|id| self.0.get_mut(&id));
+        let Some(own) = own.filter(|own| own.observations < OBSERVATIONS) else {
+            return;
+        };
+        own.observations += 1;
+        if passed && own.newest_pass.is_none() {
+            own.newest_pass = Some(observed.gaps.clone());
+        }
+        own.observed.add(observed);
+    }
+
+    /// Returns what is known of a step of the plan.
+    pub(super) fn of(&self, step: &Step) -> Knowledge<'_> {
+        if step.kind == Kind::Judge {
+            return Knowledge::Unknown(Unknown::Judge);
+        }
+        let Some(id) = identity(step) else {
+            return Knowledge::All(Cow::Owned(without_process(step)));
+        };
+        let own = self.0.get(&id);
+        let newest = own.and_then(|own| Some((own, own.newest_pass.as_ref()?)));
+        match newest {
+            None => Knowledge::Unknown(Unknown::NeverObserved),
+            Some((own, gaps)) => match gaps.first() {
+                Some(gap) => Knowledge::Unknown(Unknown::Gap(gap.clone())),
+                None => Knowledge::All(Cow::Borrowed(&own.observed)),
+            },
+        }
+    }
+}
+
+/// Returns what vplan itself does for a step that starts no process: it looks at the path of a
+/// `file` check.
+fn without_process(step: &Step) -> Observed {
+    let uses = Uses {
+        read: true,
+        listed: true,
+        missing: true,
+        ..Uses::default()
+    };
+    let look = |path: &RepoPath| (Place::Repository(path.clone()), uses.clone());
+    Observed {
+        files: step.path.iter().map(look).collect(),
+        ..Observed::default()
+    }
+}
