@@ -210,7 +210,8 @@ impl<T> Holed<T> {
             text.push_str(&String::from_utf8_lossy(hole_text));
             behind = hole.range.end;
         }
-        if behind == 0 && matches!(of, HoledWord::Piece(_)) {
+        let is_plain = !quoted || bytes.is_empty();
+        if behind == 0 && is_plain && matches!(of, HoledWord::Piece(_)) {
             return quote(word);
         }
         add(&mut text, behind, bytes.len());

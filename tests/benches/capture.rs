@@ -52,6 +52,7 @@ fn kept(
         formats: None,
         limit_ms: u64::MAX,
         observe: false,
+        confine: None,
     };
     let start = Instant::now();
     let mut attempt = Attempt::begin(pool, &what).unwrap_or_else(|tried| panic!("{tried:?}"));

@@ -89,6 +89,7 @@ impl Bench {
             grants: Vec::new(),
             gentle: true,
             observe: false,
+            confine: None,
         };
         Self { dir, mark, job }
     }

@@ -34,6 +34,15 @@ fn digest_of(text: &str) -> Result<Digest, TestCaseError> {
     Ok(digest(&ast))
 }
 
+/// `\A=` is a program of this name, and no variable, also where another word has a hole.
+#[test]
+fn a_program_whose_name_reads_as_a_variable() {
+    for command in ["\\A= {port}", "\\A=b {port}", "'' {port}", "\"A='\" {port}"] {
+        let text = format!("vplan 1\nservice s: {command}\n");
+        oracle::contract(text.as_bytes()).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(config(256))]
 
