@@ -233,7 +233,7 @@ fn what_is_no_number_of_steps() {
         ("autos", "did you mean `auto`?"),
         ("many", "a whole number, 1 or more, or `auto`, is expected"),
         ("0", "out of range"),
-        ("\"auto\"", "write `auto` without quotes"),
+        ("\"auto\"", "write `jobs auto`"),
     ] {
         let limits = format!("limits {{\n  jobs {jobs}\n}}\n");
         project.write("contracts/verify.vplan", contract.clone() + &limits);

@@ -1,6 +1,6 @@
 //! How long does it take to hold 100,000 observed paths against 1,000 conditions? Once with a check
 //! that read all of them, once with a thousand checks that read a hundred each, of which some are
-//! blind spots; and the matching alone.
+//! blind spots; and the matching alone. And how long does it take to find the steps that meet?
 //!
 //! `cargo bench --bench audit`
 
@@ -21,12 +21,15 @@ use vplan::base::glob::Selection;
 use vplan::base::matching::group_files;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
+use vplan::base::word::Word;
 use vplan::check::observed::{Observed, Place, Uses};
 use vplan::contract::Contract;
 use vplan::contract::validate::validate;
 use vplan::front::lower;
 use vplan::plan::Plan;
 use vplan::plan::audit::{ObservedRun, Subject, audit};
+use vplan::plan::beside::Beside;
+use vplan::plan::beside::known::KnownEffects;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::Facts;
 use vplan::plan::request::{Request, Selector};
@@ -71,6 +74,25 @@ fn main() {
         let time = middle(rounds, || audit(&subject));
         println!("audit of {files} files read by {what:<10} {time:>9.2?}");
     }
+    let mut known = KnownEffects::new(&plan);
+    for (n, (step, observed)) in plan.steps.iter().zip(by_all.values()).enumerate() {
+        known.add(step, true, with_output(observed, n));
+    }
+    let time = middle(rounds, || Beside::of(&plan, &known));
+    println!("which of {checks} steps meet in {files} files {time:>9.2?}");
+}
+
+/// Adds a file that another step may write, too, and one that is read by all.
+fn with_output(observed: &Observed, number: usize) -> Observed {
+    let file = |path: String| Place::Elsewhere(Word::from(&*path));
+    let (mut written, mut read) = (Uses::default(), Uses::default());
+    (written.written, read.read) = (true, true);
+    let mut observed = observed.clone();
+    observed.files.extend([
+        (file(format!("/tmp/{}", number / 2)), written),
+        (file("/usr/lib/libc.so".to_owned()), read),
+    ]);
+    observed
 }
 
 /// Returns the middle of the times of some rounds.

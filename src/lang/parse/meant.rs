@@ -348,7 +348,8 @@ fn one(item: Item, bits: &mut Bits) -> Option<String> {
             }
             let counts = what.contains("number") || what.contains("tier");
             let digits = word.bytes().all(|b| b.is_ascii_digit());
-            (!word.is_empty() && (digits || !counts) && !word.contains(' ')).then_some(word)?
+            let fits = digits || !counts || what.contains(&format!("`{word}`"));
+            (!word.is_empty() && fits && !word.contains(' ')).then_some(word)?
         }
         _ => return None,
     })
