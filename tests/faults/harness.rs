@@ -89,7 +89,6 @@ impl Bench {
             grants: Vec::new(),
             gentle: true,
             observe: false,
-            confine: None,
         };
         Self { dir, mark, job }
     }
