@@ -1447,7 +1447,7 @@ fn the_list_of_shipped_contracts() {
         .is_quiet();
     let text = project.run(&["std", "rust"]).out();
     assert!(text.starts_with("vplan 1\n"));
-    for name in ["rust@2", "std:rust", "std:rust@2"] {
+    for name in ["rust@3", "std:rust", "std:rust@3"] {
         assert_eq!(project.run(&["std", name]).exits(0).out(), text);
     }
     let list = project.run(&["std", "--format", "json"]).json()["contracts"].clone();
@@ -1455,12 +1455,12 @@ fn the_list_of_shipped_contracts() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|e| e["name"] == "rust" && e["version"] == 2)
+        .find(|e| e["name"] == "rust" && e["version"] == 3)
         .unwrap()
         .clone();
     assert_eq!(
         (&rust["import"], &rust["version"], rust.get("text")),
-        (&json!("std:rust@2"), &json!(2), None)
+        (&json!("std:rust@3"), &json!(3), None)
     );
     assert_eq!(
         project.run(&["std", "rust", "--format", "json"]).json()["contracts"][0]["text"],

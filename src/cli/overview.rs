@@ -43,7 +43,11 @@ pub const MOST: usize = 41;
 
 /// The arguments that `-h` shows of a command, by their ids; of all other commands it shows all
 /// arguments. The global ones are [`GLOBAL`].
-const USUAL: [(&str, &[&str]); 9] = [
+const USUAL: [(&str, &[&str]); 10] = [
+    (
+        "audit",
+        &["names", "from_records", "write", "deny", "machine", "role"],
+    ),
     (
         "explain",
         &["name", "only", "changed", "base", "staged", "all", "role"],
