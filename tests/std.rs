@@ -177,19 +177,31 @@ fn published_versions_never_change() {
             1,
             "sha256:b5022818fa006f937f2547c288612f8ad13004f9b84c88d95db814ded4c0f4a4",
         ),
-        ("go", 2, "sha256:b62abbafa9c12f878ae8af7b591eeab5eac993e21aabe1afd63356534a9f096d"),
+        (
+            "go",
+            2,
+            "sha256:b62abbafa9c12f878ae8af7b591eeab5eac993e21aabe1afd63356534a9f096d",
+        ),
         (
             "make",
             1,
             "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a",
         ),
-        ("make", 2, "sha256:4380e7f9388777977cd7166271442cbddc50caf5b3502154651de744b21ad549"),
+        (
+            "make",
+            2,
+            "sha256:4380e7f9388777977cd7166271442cbddc50caf5b3502154651de744b21ad549",
+        ),
         (
             "node",
             1,
             "sha256:be811471697ca2c98400d8bfd87a3d9289c167d7db27999d5b9f52af834fb902",
         ),
-        ("node", 2, "sha256:d2a11e98093ec62700f21db25564eb95cf6cfa09379ae0f0d0a131b5a7214e0a"),
+        (
+            "node",
+            2,
+            "sha256:d2a11e98093ec62700f21db25564eb95cf6cfa09379ae0f0d0a131b5a7214e0a",
+        ),
         (
             "python",
             1,
@@ -200,7 +212,11 @@ fn published_versions_never_change() {
             2,
             "sha256:193d7b7beef3d5c26cf41ece381a2f0a1b4a68f339dea1ff677cd4c32caa854e",
         ),
-        ("python", 3, "sha256:9c64bc52bfea5306b8ec195d36adee1362cc2689f9b424498641773954be8ab6"),
+        (
+            "python",
+            3,
+            "sha256:9c64bc52bfea5306b8ec195d36adee1362cc2689f9b424498641773954be8ab6",
+        ),
         (
             "rust",
             1,
@@ -211,7 +227,11 @@ fn published_versions_never_change() {
             2,
             "sha256:99864cee455a9e45c07560df25da4fb8640f27944ad552cfb366457a1dc3269c",
         ),
-        ("rust", 3, "sha256:53aaec8ff7ad1ba71c9338947f40e443079605c85e1b3ddec50bc7c374777621"),
+        (
+            "rust",
+            3,
+            "sha256:53aaec8ff7ad1ba71c9338947f40e443079605c85e1b3ddec50bc7c374777621",
+        ),
     ];
     let project = Project::git_empty();
     let mut wrong = Vec::new();
