@@ -230,7 +230,7 @@ impl Noted {
                 let is_harmless = |known: &&[u8]| {
                     path == *known || (known.ends_with(b"/") && path.starts_with(known))
                 };
-                !self.is_own(path) && !HARMLESS.iter().any(|known| is_harmless(&known))
+                !self.is_own(path) && !HARMLESS.iter().any(is_harmless)
             }
             Peer::Abstract(name) => !self.bound.contains(name.as_bytes()),
             Peer::Address(_) => false,
