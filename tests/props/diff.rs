@@ -188,6 +188,9 @@ proptest! {
         let index = CheckIndex::new(at.index(contract.checks.len()));
         let (weak, strong) = (confined(&contract, index, a), confined(&contract, index, a.and(b)));
         let (there, back) = (diff(&weak, &strong), diff(&strong, &weak));
+        // Which of equal commands without a name counts depends on the request.
+        let nameless = |check: &&vplan::contract::Check| !check.named;
+        prop_assume!(contract.checks[index].named || contract.checks.iter().filter(nameless).count() == 1);
         prop_assert_eq!(there.count(Class::Weakens) + there.count(Class::Undecided), 0, "{:?}", there);
         prop_assert_eq!(back.count(Class::Undecided), 0, "{:?}", back);
         // A check whose failure does not count may ask for less.
