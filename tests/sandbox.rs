@@ -84,7 +84,7 @@ act("socket-with-a-name", abstract)
 act("io-uring", lambda: call(425, 1, ctypes.create_string_buffer(256)))
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
 print("act no-new-privileges", status["NoNewPrivs"].strip())
-print("act capabilities", int(status["CapEff"], 16) & ~0xdb == 0 and int(status["CapBnd"], 16) & ~0xdb == 0 or status["CapEff"])
+print("act capabilities", (int(status["CapEff"], 16) | int(status["CapPrm"], 16)) & ~0xdb == 0 or status["CapEff"])
 "#;
 
 fn project(settings: &str, name: &str) -> Project {

@@ -413,14 +413,13 @@ fn merged_reports_keep_each_step_s_own() {
     assert_eq!(found, 3);
     // Who reads it as text is told of what is missing, and of nothing else.
     let ran = project.run(&[&["merge"], names.as_slice()].concat());
-    ran.exits(0)
-        .says("sandbox guard; not held: no-tampering, writes");
+    ran.exits(0).says("not held: no-tampering, writes");
     let lacks = |step: &&Value| {
         let missing = step["sandbox"]["missing"].as_array();
         missing.is_some_and(|missing| !missing.is_empty())
     };
     assert_eq!(
-        ran.out().matches("not held").count(),
+        ran.out().matches("not held:").count(),
         steps.iter().filter(lacks).count()
     );
 }

@@ -173,8 +173,7 @@ pub struct Request {
     /// The reason for the waiver: one for each `--skip`, or one for all.
     #[arg(long, value_name = "TEXT", requires = "skip")]
     pub reason: Vec<String>,
-    /// Steps side by side; `auto`: as many as there are processors, where what they were seen to do
-    /// does not meet.
+    /// Steps side by side; `auto`: those that do not meet.
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<Jobs>,
     /// Time for the whole run, such as `10m`.
