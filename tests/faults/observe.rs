@@ -72,10 +72,13 @@ fn openat() -> String {
     )
 }
 
+/// A command, and what is seen of it: paths with the letters of their uses.
+type Case<'c> = (&'c [&'c str], &'c [(&'c str, &'c str)]);
+
 #[test]
 fn files_are_seen_as_they_are_used() {
     let openat = openat();
-    let cases: &[(&[&str], &[(&str, &str)])] = &[
+    let cases: &[Case<'_>] = &[
         (&["cat", "src/a"], &[("src/a", "r")]),
         (&["test", "-e", "none"], &[("none", "m")]),
         (&["test", "-e", "src/a"], &[("src/a", "f")]),
