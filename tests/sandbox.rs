@@ -530,6 +530,70 @@ fn a_fixer_that_is_guarded_changes_the_work_and_nothing_that_decides() {
 }
 
 #[test]
+fn a_fixer_that_turns_git_elsewhere_ends_the_loop() {
+    let contract = "vplan 1\ncheck good: grep -q good src/a\n";
+    for (name, command) in [
+        ("commondir", "mkdir evil && echo ../evil > .git/commondir"),
+        ("config.worktree", "echo '[core]' > .git/config.worktree"),
+    ] {
+        let project = Project::contract(contract);
+        project
+            .write(".gitignore", ".vplan/\n")
+            .write("src/a", "bad\n");
+        project.script(
+            "../fix.sh",
+            &format!("#!/bin/sh\n{command}\necho good > src/a\n"),
+        );
+        project.commit("begin");
+        if !guards(&project) {
+            return;
+        }
+        project
+            .run(&[
+                "loop",
+                "--all",
+                "--fix",
+                "../fix.sh",
+                "--fix-sandbox",
+                "guard",
+            ])
+            .exits(22)
+            .warns("vplan::sandbox::made")
+            .warns(name);
+        assert!(!project.exists(&format!(".git/{name}")));
+        project.git(&["status"]);
+    }
+    // In a linked work tree `.git` is a file that says where git's directory is.
+    let project = Project::contract(contract);
+    project.write(".gitignore", ".vplan/\nlinked/\n");
+    project.write("src/a", "bad\n");
+    project.script(
+        "../fix.sh",
+        "#!/bin/sh\necho 'gitdir: /nowhere' > .git || echo good > src/a\ngit -c user.name=a -c user.email=a@b commit -qam mended\n",
+    );
+    project.commit("begin");
+    project.git(&["worktree", "add", "-q", "linked", "-b", "other"]);
+    let linked = project.read("linked/.git");
+    project
+        .vplan(&[
+            "loop",
+            "--all",
+            "--fix",
+            "../../fix.sh",
+            "--fix-sandbox",
+            "guard",
+        ])
+        .within("linked")
+        .run()
+        .exits(0);
+    assert_eq!(project.read("linked/.git"), linked);
+    assert_eq!(
+        project.git_in("linked", &["log", "-1", "--format=%s"]),
+        "mended"
+    );
+}
+
+#[test]
 fn a_fixer_that_cannot_be_guarded_is_not_started() {
     let project = Project::contract("vplan 1\ncheck good: grep -q good src/a\n");
     project

@@ -16,11 +16,22 @@ use crate::effect::runner::sandbox::{Sandbox, missing};
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// What in a git directory decides what git does, runs and ignores.
-const DECIDING: [&str; 5] = ["hooks", "config", "config.worktree", "info", "modules"];
+/// What in a git directory decides what git does, runs and ignores, and which directory that is.
+const DECIDING: [&str; 7] = [
+    "hooks",
+    "config",
+    "config.worktree",
+    "info",
+    "modules",
+    "commondir",
+    "gitdir",
+];
+/// Files among them that most git directories lack. What is not there cannot be kept as it is: one that
+/// a fixer makes is removed.
+const LACKING: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
@@ -94,6 +105,42 @@ pub(super) struct HeldFixer {
     pub held: HeldFiles,
     /// Its temporary folder.
     pub folder: TempDir,
+    /// Files that are not there, and that it may not make.
+    absent: Vec<PathBuf>,
+}
+
+impl HeldFixer {
+    /// Removes what it made and may not.
+    ///
+    /// # Errors
+    /// There was something: the loop goes no further.
+    pub(super) fn release(&self) -> Result<(), Failure> {
+        let made = self.absent.iter();
+        let made: Vec<&PathBuf> = made
+            .filter(|path| path.symlink_metadata().is_ok())
+            .collect();
+        if made.is_empty() {
+            return Ok(());
+        }
+        let gone = made.iter().all(|path| {
+            std::fs::remove_file(path).is_ok() || std::fs::remove_dir_all(path).is_ok()
+        });
+        let names = made
+            .iter()
+            .map(|path| format!("`{}`", visible(path.as_os_str().as_bytes())));
+        let names = first_of(names, NAMED);
+        let what = if gone {
+            "was removed"
+        } else {
+            "cannot be removed"
+        };
+        let message = format!("the fixer made {names}, which decides what git does; it {what}");
+        Err(Failure::new(
+            Exit::Escalated,
+            "vplan::sandbox::made",
+            message,
+        ))
+    }
 }
 
 /// Returns what confines a fixer; `None` where nothing is asked for. `records`: where the loop is recorded.
@@ -123,7 +170,10 @@ pub(super) fn held(
         .iter()
         .map(|path| root.join(path.to_os()))
         .collect();
+    // In a linked work tree `.git` is a file, which says where its directory is.
+    let linked = root.join(".git");
     kept.extend([root.join(".vplan"), records.to_owned()]);
+    kept.extend(linked.is_file().then_some(linked));
     kept.extend(asked.records.clone());
     kept.extend(
         dirs.iter()
@@ -141,13 +191,22 @@ pub(super) fn held(
     let elsewhere = [engine.state_base().ok(), std::env::current_exe().ok()];
     kept.extend(elsewhere.into_iter().flatten());
     kept.retain(|path| writable.iter().any(|folder| path.starts_with(folder)));
+    let lacking = dirs
+        .iter()
+        .flat_map(|dir| LACKING.map(|name| dir.join(name)));
+    let absent = lacking.filter(|path| path.symlink_metadata().is_err());
+    let absent = absent.collect();
     let held = HeldFiles { writable, kept };
     held.attempt().map_err(|why| {
         let message = format!("the fixer cannot be confined as asked: {why}");
         Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message)
             .help("without `--fix-sandbox` it runs as you do")
     })?;
-    Ok(Some(HeldFixer { held, folder }))
+    Ok(Some(HeldFixer {
+        held,
+        folder,
+        absent,
+    }))
 }
 
 fn broken(error: &std::io::Error) -> Failure {

@@ -14,7 +14,7 @@ use crate::engine::failure::Failure;
 use crate::engine::fix::{Mended, mend};
 use crate::engine::request::MAX_OUTPUT;
 use crate::engine::round::Keeper;
-use crate::engine::sandbox::held;
+use crate::engine::sandbox::{HeldFixer, held};
 use crate::engine::subject::Subject;
 use crate::engine::verify::Verified;
 use crate::ledger::round::{Change, RoundResult};
@@ -285,6 +285,8 @@ impl Task<'_, '_> {
             held: held.as_ref().map(|held| &held.held),
         })
         .map_err(|e| failed("the fixer could not be run", &e))?;
+        // Before anything asks git again.
+        held.as_ref().map_or(Ok(()), HeldFixer::release)?;
         // If files cannot be listed any more, that is a change; the next verification finds out
         // what it means.
         let no_change = self.contents(verified).is_ok_and(|after| after == before);
