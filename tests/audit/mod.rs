@@ -1,4 +1,4 @@
 //! Tests of the audit.
 
-mod rules;
+pub mod rules;
 mod trees;

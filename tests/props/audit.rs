@@ -1,6 +1,7 @@
 //! Laws of the audit: globs select what was read and little more; a mended contract has no errors,
 //! and asks for no less; the order of the runs makes no difference.
 
+use crate::audit::rules::planned;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
@@ -14,14 +15,11 @@ use vplan::contract::Contract;
 use vplan::contract::validate::validate;
 use vplan::engine::amend::amend;
 use vplan::front::lower;
-use vplan::plan::Plan;
 use vplan::plan::audit::covering::{TrackedFiles, cover};
 use vplan::plan::audit::{Audited, FindingKind, ObservedRun, Subject, audit};
-use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::Class;
 use vplan::plan::diff::contracts::{Side, compare};
-use vplan::plan::facts::{Certainty, FactAnswer, Facts};
-use vplan::plan::request::{Request, Selector};
+use vplan::plan::facts::Facts;
 
 /// Tracked files, sorted.
 const TRACKED: [&str; 16] = [
@@ -144,30 +142,6 @@ fn read(text: &str) -> Option<Contract> {
     let draft = lower(&sources, id, &mut sink);
     let contract = validate(&draft, &sources, &mut sink);
     contract.filter(|_| !sink.has_errors())
-}
-
-fn planned(contract: &Contract, role: &str) -> Plan {
-    let names = contract
-        .checks
-        .iter()
-        .map(|check| Selector::Name(check.id.clone()));
-    let request = Request {
-        names: names.collect(),
-        role: Some(role.to_owned()),
-        min_tier: 2,
-        ..Request::default()
-    };
-    let mut facts = Facts::default();
-    loop {
-        match compile(Some(contract), &request, &facts).unwrap() {
-            Compiled::Plan(plan) => return *plan,
-            Compiled::Needs(questions) => {
-                questions
-                    .into_iter()
-                    .for_each(|q| facts.add(q, FactAnswer::Word(Certainty::Unknown)));
-            }
-        }
-    }
 }
 
 /// What a step did with a file: read, written, looked for, listed.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount_bind_recursive, mount_remount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -116,17 +116,9 @@ impl HeldFiles {
                 path.display()
             )))?;
         }
-        let writable: Result<Vec<Writable>, Errno> = self
-            .writable
-            .iter()
-            .map(|path| {
-                opened(path).map(|place| Writable {
-                    place,
-                    is_folder: true,
-                })
-            })
-            .chain(devices().into_iter().map(Ok))
-            .collect();
+        let writable = self.writable.iter().map(|path| Writable::open(path));
+        let writable: Result<Vec<Writable>, Errno> =
+            writable.chain(devices().into_iter().map(Ok)).collect();
         let writable = writable
             .map_err(io::Error::from)
             .map_err(refused("what it may change cannot be opened"))?;
@@ -176,15 +168,11 @@ fn read_only(path: &Path) -> io::Result<()> {
     Ok(mount_remount(path, flags, c"")?)
 }
 
-fn opened(path: &Path) -> Result<rustix::fd::OwnedFd, Errno> {
-    openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-}
-
 /// Whether a file, or the entries of a folder, cannot be changed.
 fn is_kept(path: &Path) -> bool {
     let flags = OFlags::CLOEXEC | OFlags::WRONLY;
     let tried = if path.is_dir() {
-        let name = path.join(OsStr::from_bytes(b".vplan-tries"));
+        let name = path.join(".vplan-tries");
         let flags = flags | OFlags::CREATE | OFlags::EXCL;
         openat(CWD, &name, flags, Mode::RUSR).inspect(|_| drop(std::fs::remove_file(&name)))
     } else {

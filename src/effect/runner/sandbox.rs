@@ -12,7 +12,7 @@ use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
 use crate::plan::Step;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat};
+use rustix::fs::{Mode, OFlags, mkdirat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -78,11 +78,9 @@ impl Sandbox {
             }
             let folder = scratch::temporary()
                 .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
-            writable.push(Writable {
-                place: opened(CWD, folder.path(), OFlags::PATH)
-                    .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?,
-                is_folder: true,
-            });
+            let place = Writable::open(folder.path())
+                .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
+            writable.push(place);
             writable.extend(devices());
             temporary = Some(folder);
         }

@@ -8,13 +8,12 @@
 use crate::base::canon::Digest;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
-use crate::check::observed::{Gap, Observed};
 use crate::effect::os::files::read_bounded;
 use crate::effect::os::parallel;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::retry_eintr::{flock, openat, read_dir};
 use crate::effect::store::records::{
-    EVENTS, FOLDER, REPORT, RUNS, STARTS, is_reads_name, log_name, observed_tries, service_log_name,
+    EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, service_log_name,
 };
 use crate::plan::{Plan, document};
 use crate::run::expected::ExpectedTimes;
@@ -27,7 +26,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -205,7 +204,7 @@ impl History {
         Ok(names)
     }
 
-    fn folder(&self, id: &str) -> Result<OwnedFd, String> {
+    pub(super) fn folder(&self, id: &str) -> Result<OwnedFd, String> {
         let Some(runs) = &self.runs else {
             return Err("there is no such run".to_owned());
         };
@@ -396,43 +395,6 @@ impl History {
             }
         }
         found
-    }
-
-    /// Returns what these steps of a run were seen to do, in all their tries, by their ids; empty for
-    /// a run that was not observed.
-    #[must_use]
-    pub fn observed<'s>(
-        &self,
-        id: &str,
-        steps: impl Iterator<Item = &'s str>,
-    ) -> BTreeMap<String, Observed> {
-        let mut found: BTreeMap<String, Observed> = BTreeMap::new();
-        for (step, name) in observed_tries(self.logs(id), steps) {
-            let read = self.log(id, &format!("logs/{name}")).ok();
-            let read = read.and_then(|file| read_bounded(&file, MAX_FILE).ok());
-            let read = read.and_then(|text| Observed::read(&text));
-            let read = read.unwrap_or_else(|| Observed::nothing(Gap::Lost));
-            found.entry(step.to_owned()).or_default().add(read);
-        }
-        found
-    }
-
-    /// Whether steps of a run were observed.
-    #[must_use]
-    pub fn is_observed(&self, id: &str) -> bool {
-        self.logs(id).iter().any(|name| is_reads_name(name))
-    }
-
-    /// Returns the names of the files beside the logs of a run, none where they cannot be listed.
-    fn logs(&self, id: &str) -> Vec<String> {
-        let folder = self.folder(id).ok();
-        let folder = folder.and_then(|folder| enter(folder.as_fd(), "logs").ok().flatten());
-        let entries = folder.and_then(|folder| read_dir(&folder).ok());
-        let names = entries.into_iter().flatten().filter_map(Result::ok);
-        let names = names.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
     }
 
     /// Counts checks over runs, which come newest first, on all processors.
@@ -635,7 +597,7 @@ fn cannot(error: io::Error) -> String {
 }
 
 /// Opens a folder in a folder; `None` when it is not there.
-fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(parent, name, flags, Mode::empty()) {
         Ok(folder) => Ok(Some(folder)),

@@ -4,6 +4,7 @@ pub mod earlier;
 pub mod history;
 pub mod import_cache;
 pub mod ledger;
+mod observed;
 pub mod records;
 pub mod report_files;
 pub mod reuse;

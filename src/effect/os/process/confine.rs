@@ -11,6 +11,7 @@ use crate::check::confine::Guarantee;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat};
+use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
     set_capabilities, set_no_new_privs,
@@ -52,18 +53,25 @@ const DEVICES: [&str; 9] = [
     "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm",
 ];
 
-/// Opens the devices that every step may write to.
+/// Opens the devices that every step may write to, as far as they are there.
 pub(in crate::effect) fn devices() -> Vec<Writable> {
-    let open = |name: &&str| {
-        let path = Path::new("/dev").join(name);
-        let place = openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let kind = fstat(&place).ok()?.st_mode;
-        Some(Writable {
-            place,
-            is_folder: FileType::from_raw_mode(kind) == FileType::Directory,
-        })
-    };
+    let open = |name: &&str| Writable::open(&Path::new("/dev").join(name)).ok();
     DEVICES.iter().filter_map(open).collect()
+}
+
+impl Writable {
+    /// Opens a file, or a folder.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn open(path: &Path) -> Result<Self, Errno> {
+        let place = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let kind = FileType::from_raw_mode(fstat(&place)?.st_mode);
+        Ok(Self {
+            place,
+            is_folder: kind == FileType::Directory,
+        })
+    }
 }
 
 /// How a step is confined.
