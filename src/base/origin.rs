@@ -191,7 +191,12 @@ fn ls_remote(url: &str) -> String {
     format!("`git ls-remote {url} NAME` shows the object id of a branch or tag")
 }
 
-fn check_url(url: &str) -> Result<(), OriginError> {
+/// Whether a URL can be that of a git import.
+///
+/// # Errors
+/// Why not, at its offset in the URL: another protocol, no host or path, a password, a character
+/// that no URL has.
+pub fn check_url(url: &str) -> Result<(), OriginError> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(no_protocol(url));
     };

@@ -2,7 +2,7 @@
 //! another repository.
 
 use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::origin::{GitOrigin, GitRef, is_ref_name};
+use crate::base::origin::{GitOrigin, GitRef, check_url, is_ref_name};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::Place;
 use crate::base::word::{is_unsafe_to_show, visible};
@@ -94,8 +94,6 @@ impl ImportFault {
     }
 }
 
-/// The protocols that a git import may use.
-const PROTOCOLS: [&str; 3] = ["https://", "ssh://", "file://"];
 /// The syntax of a git import.
 const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`, or with `?ref=BRANCH`";
 /// The syntax of an import of a shipped contract.
@@ -242,34 +240,11 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
     }
     let (locator, path) = rest.split_once('#').unwrap_or((rest, ""));
     let (url, query) = locator.split_once('?').unwrap_or((locator, ""));
-    if !PROTOCOLS.iter().any(|p| url.starts_with(p)) {
-        return Err(wrong(
-            format!("`{shown}` has no protocol that is allowed"),
-            "`https`, `ssh` or `file` is expected",
-        ));
-    }
-    let (protocol, place) = url.split_once("://").unwrap_or_default();
-    let host = place.split('/').next().unwrap_or_default();
-    let address = host.rsplit('@').next().unwrap_or_default();
-    if (protocol == "file") != host.is_empty()
-        || address.starts_with('-')
-        || !place.contains('/')
-        || place == "/"
-    {
-        return Err(wrong(
-            format!("`{shown}` names no repository"),
-            "no host, or no path on it",
-        ));
-    }
-    if host
-        .split_once('@')
-        .is_some_and(|(user, _)| user.contains(':'))
-    {
-        return Err(wrong(
-            format!("`git+{protocol}://…` holds a password"),
-            "whoever reads the contract reads it",
-        )
-        .help("leave it out; git asks its credential helper"));
+    // The lock reads it again by the same rules. What may be a password is not repeated.
+    if let Err(error) = check_url(url) {
+        let help = error.help.unwrap_or_else(|| GIT_USAGE.to_owned());
+        let message = "this import names no repository that can be fetched";
+        return Err(unreadable(message.to_owned(), &error.message).help(help));
     }
     if let Some(name) = query
         .strip_prefix("ref=")
@@ -498,20 +473,32 @@ mod tests {
             ),
             (
                 "git+http://h/r".to_owned(),
-                "`https`, `ssh` or `file` is expected",
+                "`http` is no protocol that vplan fetches by",
             ),
             ("git+ext::sh -c x".to_owned(), "no URL has any"),
-            ("git+https://h".to_owned(), "no host, or no path on it"),
-            ("git+https:///r".to_owned(), "no host, or no path on it"),
-            ("git+file://h/r".to_owned(), "no host, or no path on it"),
+            ("git+https://h".to_owned(), "the URL names no repository"),
+            ("git+https:///r".to_owned(), "this is no name of a host"),
+            ("git+file://h/r".to_owned(), "a `file://` URL has no host"),
             (
                 "git+ssh://-oProxyCommand=x/r".to_owned(),
-                "no host, or no path on it",
+                "this is no name of a host",
             ),
-            ("git+ssh://u@-o/r".to_owned(), "no host, or no path on it"),
+            ("git+ssh://u@-o/r".to_owned(), "this is no name of a host"),
             (
                 "git+https://u:secret@h/r?rev=x".to_owned(),
-                "whoever reads the contract reads it",
+                "a URL in a checked-in file cannot hold a user name or a password",
+            ),
+            (
+                "git+ssh://u:secret@h/r?ref=x#a".to_owned(),
+                "a URL in a checked-in file cannot hold a password",
+            ),
+            (
+                "git+https://;h/r?ref=x#a".to_owned(),
+                "this is no name of a host",
+            ),
+            (
+                format!("git+https://h:99999/r?rev={REV}#a"),
+                "this is no port",
             ),
             (origin(""), "no `?rev=OBJECTID`"),
             (origin("?rev="), "no `?rev=OBJECTID`"),

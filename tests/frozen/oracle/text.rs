@@ -126,11 +126,14 @@ pub fn words(bytes: &[u8]) {
                 "{text:?}"
             )
         }
-        Ok(Named::Source(source)) => assert_eq!(
-            Source::parse(&source.to_string(), &importer).ok(),
-            Some(Named::Source(source)),
-            "{text:?}"
-        ),
+        Ok(Named::Source(source)) => {
+            let written = source.to_string();
+            if let Source::Git(origin) = &source {
+                assert_eq!(GitOrigin::parse(&written).as_ref(), Ok(origin), "{text:?}");
+            }
+            let again = Source::parse(&written, &importer).ok();
+            assert_eq!(again, Some(Named::Source(source)), "{text:?}");
+        }
         Ok(Named::Moving { at, path }) => {
             assert_eq!(GitRef::parse(&at.to_string()).as_ref(), Ok(&at), "{text:?}");
             let again = format!("{at}#{path}");
