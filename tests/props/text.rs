@@ -260,8 +260,9 @@ proptest! {
             lines[*i].ends_with(" {") && (!whole || lines[*i].trim_start().starts_with("check ")) && indent(lines[i + 1]) > indent(lines[*i])
         };
         let heads: Vec<usize> = (0..lines.len() - 1).filter(is_head).collect();
-        // Outside a check, `tier 1` is read as the head of a block.
-        let is_ambiguous = whole && lines.iter().any(|l| l.trim_start().starts_with("tier ") && !l.ends_with('{'));
+        // Outside a check, `tier 1` and `format tap` are read as the heads of blocks.
+        let is_word_of_both = |l: &str| ["tier ", "format "].iter().any(|word| l.starts_with(word));
+        let is_ambiguous = whole && lines.iter().any(|l| is_word_of_both(l.trim_start()) && !l.ends_with('{'));
         prop_assume!(!heads.is_empty() && !is_ambiguous);
         let head = *at.get(&heads);
         let mut broken = lines.clone();

@@ -5,7 +5,7 @@
 )]
 
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
-use rustix::ioctl::{IntegerSetter, Updater, ioctl};
+use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_ulong, c_void};
@@ -297,9 +297,9 @@ const SECCOMP: c_long = 277;
 const SET_MODE_FILTER: c_long = 1;
 const NEW_LISTENER: c_long = 1 << 3;
 const WAIT_KILLABLE_RECV: c_long = 1 << 5;
-const RECEIVE: u32 = 0xc050_2100;
-const SEND: u32 = 0xc018_2101;
-const SET_FLAGS: u32 = 0x4008_2104;
+const RECEIVE: Opcode = 0xc050_2100;
+const SEND: Opcode = 0xc018_2101;
+const SET_FLAGS: Opcode = 0x4008_2104;
 const SYNC_WAKE_UP: usize = 1;
 const CONTINUE: u32 = 1;
 
