@@ -11,6 +11,7 @@ use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::Keyword;
 use crate::plan::audit::amendment::{Amendment, head};
+use crate::plan::audit::covering::fewest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
@@ -33,7 +34,9 @@ pub fn amend(
     let mut edits = Edits::default();
     let changes = Changes::of(contract, amendments);
     for (place, globs) in &changes.conditions {
-        edits.insert(place.end, words(globs));
+        // Of two checks below it one may have read a file of a folder of which the other read all.
+        let globs = fewest(globs.iter().map(|glob| (*glob).clone()).collect());
+        edits.insert(place.end, words(&globs.iter().collect()));
     }
     for (index, change) in &changes.checks {
         let place = contract.checks[*index].place.span;

@@ -186,12 +186,10 @@ impl Engine<'_> {
             let mut around = path.ancestors().into_iter().chain([path.clone()]);
             around.any(|path| ignored.binary_search(&path).is_ok())
         };
-        // What is gone again is no change of the repository.
-        let is_gone = |path: &RepoPath| {
+        let is_absent = |path: &RepoPath| {
             let there = site.root.join(path.to_os()).symlink_metadata();
             there.is_err()
         };
-        let is_ignored = |path: &RepoPath| is_hidden(path) || is_gone(path);
         let home = environment("HOME").map(|home| word(Path::new(&home)));
         let toolchain = toolchain(site, home.as_ref())?;
         let runs: Vec<ObservedRun<'_>> = recorded
@@ -206,7 +204,8 @@ impl Engine<'_> {
             contract,
             facts: &Facts::default(),
             tracked: &tracked,
-            is_ignored: &is_ignored,
+            is_ignored: &is_hidden,
+            is_absent: &is_absent,
             home: home.as_ref(),
             toolchain: &toolchain,
             runs: &runs,

@@ -9,6 +9,7 @@ use vplan::check::observed::Observed;
 use vplan::check::observed::{Gap, Peer, Place, Uses};
 use vplan::contract::Contract;
 use vplan::contract::validate::validate;
+use vplan::engine::amend::amend;
 use vplan::front::lower;
 use vplan::plan::Plan;
 use vplan::plan::audit::{Audited, Finding, ObservedRun, Subject, audit};
@@ -145,6 +146,7 @@ fn audited_over(text: &str, runs: &[&[(&str, &[&str])]]) -> Audited {
         facts: &Facts::default(),
         tracked: &tracked,
         is_ignored: &ignored,
+        is_absent: &|path| path.name() == b"absent",
         home: Some(&Word::from("/home/me")),
         toolchain: &[Word::from("/opt/tool")],
         runs: &runs,
@@ -272,6 +274,7 @@ fn what_inputs_do_not_select_is_undeclared() {
         ("miss src/lib.rs", None),
         ("find docs", None),
         ("miss target/x", None),
+        ("read absent", None),
         ("read .git/HEAD", None),
         ("list .", None),
     ] {
@@ -295,6 +298,19 @@ fn what_inputs_do_not_select_is_undeclared() {
         .is_empty()
     );
     assert!(plain_reading_a().is_empty());
+}
+
+#[test]
+fn what_was_looked_for_in_vain_is_a_warning() {
+    let found = audited_over(INPUTS, &[&[("unit", &["read src/a.rs", "miss absent"])]]);
+    assert_eq!(lines(&found), ["undeclared_input unit absent (1): -"]);
+    assert!(!found.has_errors());
+    for did in ["read absent", "write absent", "miss src/absent"] {
+        let found = findings(INPUTS, &[("unit", &["read src/a.rs", "miss absent", did])]);
+        assert_eq!(found.is_empty(), did != "miss src/absent", "{did}");
+    }
+    let none = "check unit: cargo test\n";
+    assert!(findings(none, &[("unit", &["miss absent"])]).is_empty());
 }
 
 #[test]
@@ -574,4 +590,22 @@ fn the_form_is_the_documented_one() {
         })
     );
     assert!(audited.has_errors());
+}
+
+#[test]
+fn two_checks_below_one_condition_get_no_glob_twice() {
+    let text = "whenChangedAny \"src/**\" {\n  check a: cargo test a\n  check b: cargo test b\n}\n";
+    let read = contract(text);
+    let a: &[&str] = &["read data/a.json"];
+    let b: &[&str] = &["read data/a.json", "read data/b.json", "list data"];
+    let found = audited_over(text, &[&[("a", a), ("b", b)]]);
+    let findings = found.findings.iter();
+    let wanted: Vec<_> = findings.filter_map(|f| f.amendment.as_ref()).collect();
+    assert_eq!(wanted.len(), 2);
+    let source = Source::new("verify.vplan", &format!("vplan 1\n{text}"));
+    let mended = amend(&source, &read, &wanted).unwrap();
+    assert!(
+        mended.contains("whenChangedAny \"src/**\" \"data/*.json\" {"),
+        "{mended}"
+    );
 }

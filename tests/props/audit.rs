@@ -218,6 +218,7 @@ fn audited(contract: &Contract, runs: &[(bool, Steps)]) -> Audited {
         facts: &Facts::default(),
         tracked: &tracked(),
         is_ignored: &is_ignored,
+        is_absent: &|_| false,
         home: None,
         toolchain: &[],
         runs: &runs,
@@ -278,7 +279,9 @@ proptest! {
         is_listed in prop::collection::vec(any::<bool>(), 30),
     ) {
         let tracked: BTreeSet<RepoPath> = tracked.iter().map(|text| path(text)).collect();
-        let tracked: Vec<RepoPath> = tracked.into_iter().collect();
+        // No file is a folder.
+        let is_file = |path: &&RepoPath| !tracked.iter().any(|other| other.below(path).is_some());
+        let tracked: Vec<RepoPath> = tracked.iter().filter(is_file).cloned().collect();
         let all = tracked.iter().zip(&is_read).zip(&is_wanted).zip(&is_listed);
         let read: Vec<&RepoPath> = all.clone().filter(|(((_, read), _), _)| **read).map(|(((path, _), _), _)| path).collect();
         let absent: Vec<RepoPath> = absent.iter().map(|text| path(text)).collect();

@@ -76,7 +76,7 @@ pub fn cover(
 }
 
 /// Returns the globs without those that select nothing that another one does not select, sorted.
-pub(super) fn fewest(mut globs: Vec<String>) -> Vec<String> {
+pub fn fewest(mut globs: Vec<String>) -> Vec<String> {
     globs.sort();
     globs.dedup();
     let is_superfluous = |glob: &&String| {

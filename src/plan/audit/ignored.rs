@@ -11,7 +11,8 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     let read = seen.files.iter().filter(|(_, used)| used.read);
     let files: Vec<&RepoPath> = read
         .map(|(path, _)| *path)
-        .filter(|path| context.is_ignored(path) && !seen.is_declared(path))
+        .filter(|path| !context.is_tracked(path) && (context.subject.is_ignored)(path))
+        .filter(|path| !seen.is_declared(path))
         .filter(|path| !context.is_product(path, seen.check))
         .collect();
     if files.is_empty() {

@@ -4,7 +4,7 @@
 use super::amendment::Amendment;
 use super::covering::{cover, ending, fewest, in_folder, is_narrow};
 use super::observed::{ObservedCheck, Used};
-use super::{Context, Deeds, Finding, FindingKind};
+use super::{Context, Deeds, Finding, FindingKind, Severity};
 use crate::base::glob::{Glob, Selection, escape};
 use crate::base::path::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +49,42 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     let did: Deeds<'_> = seen.deeds(&did);
     let finding = context.finding(FindingKind::UndeclaredInput, seen.check, globs, &did);
     Some(finding.mended_by(context.contract, amendment))
+}
+
+/// Finds what a check looked for in vain, and what would not be an input of it if it came. Most tools
+/// look in many places, so it is no error.
+pub(super) fn absent(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
+    seen.step.inputs.as_ref()?;
+    let subject = context.subject;
+    let is_absent = |path: &RepoPath, used: &Used<'_>| {
+        used.missing
+            && !(used.read || used.written)
+            && !seen.is_declared(path)
+            && !context.is_tracked(path)
+            && !(subject.is_ignored)(path)
+            && (subject.is_absent)(path)
+    };
+    let files = seen
+        .files
+        .iter()
+        .filter(|(path, used)| is_absent(path, used));
+    let files: Vec<&RepoPath> = files.map(|(path, _)| *path).collect();
+    if files.is_empty() {
+        return None;
+    }
+    let names = files.iter();
+    let names = names.filter_map(|path| std::str::from_utf8(path.as_bytes()).ok());
+    let globs = names.map(escape).collect();
+    let finding = context.finding(
+        FindingKind::UndeclaredInput,
+        seen.check,
+        globs,
+        &seen.deeds(&files),
+    );
+    Some(Finding {
+        severity: Severity::Warning,
+        ..finding
+    })
 }
 
 /// Returns globs for files and for the new files of folders, sorted.

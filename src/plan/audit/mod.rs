@@ -47,6 +47,8 @@ pub struct Subject<'a> {
     pub tracked: &'a [RepoPath],
     /// Whether git ignores a path that it does not track.
     pub is_ignored: &'a dyn Fn(&RepoPath) -> bool,
+    /// Whether nothing has a path.
+    pub is_absent: &'a dyn Fn(&RepoPath) -> bool,
     /// The user's folder, an absolute path.
     pub home: Option<&'a Word>,
     /// Folders of the toolchain besides the usual ones, absolute: those of the programs on PATH.
@@ -224,6 +226,7 @@ pub fn audit(subject: &Subject<'_>) -> Audited {
     let mut findings = blind::find(&context, &seen);
     for one in &seen {
         findings.extend(inputs::find(&context, one));
+        findings.extend(inputs::absent(&context, one));
         findings.extend(written::find(&context, one));
         findings.extend(outside::find(&context, one));
         findings.extend(ignored::find(&context, one));
@@ -231,7 +234,7 @@ pub fn audit(subject: &Subject<'_>) -> Audited {
     findings.extend(order::find(&context));
     findings.extend(idle::find(&context, &seen));
     findings.sort_by(|a, b| {
-        let key = |f: &Finding| (f.kind, f.check.clone(), f.globs.clone());
+        let key = |f: &Finding| (f.kind, f.severity, f.check.clone(), f.globs.clone());
         key(a).cmp(&key(b))
     });
     Audited {
@@ -289,9 +292,10 @@ impl<'a> Context<'a> {
         self.subject.tracked.binary_search(path).is_ok()
     }
 
-    /// Whether git neither tracks a path nor shows it.
+    /// Whether git neither tracks a path nor shows it. What is gone again is no change either.
     fn is_ignored(&self, path: &RepoPath) -> bool {
-        !self.is_tracked(path) && (self.subject.is_ignored)(path)
+        let is_shown = || !(self.subject.is_ignored)(path) && !(self.subject.is_absent)(path);
+        !self.is_tracked(path) && !is_shown()
     }
 
     fn source(&self, check: &Check) -> StepSource {
@@ -351,6 +355,17 @@ impl Finding {
         }
     }
 
+    /// Says what it means.
+    #[must_use]
+    pub fn meaning(&self) -> &'static str {
+        match (self.kind, self.severity) {
+            (FindingKind::UndeclaredInput, Severity::Warning) => {
+                "the check looked for it in vain, and its `inputs` would not select it"
+            }
+            (kind, _) => kind.meaning(),
+        }
+    }
+
     /// Says it in one sentence, for people.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -362,7 +377,7 @@ impl Finding {
             "{}: {}{program}: {}{line}",
             visible(self.check.as_bytes()),
             self.what(),
-            self.kind.meaning(),
+            self.meaning(),
         )
     }
 

@@ -17,8 +17,9 @@ pub(super) fn print(
     let mut out = String::new();
     let mut last = None;
     for finding in &found.audited.findings {
-        if last.replace(finding.kind) != Some(finding.kind) {
-            let head = format!("{}: {}", finding.kind.word(), finding.kind.meaning());
+        let class = (finding.kind, finding.severity);
+        if last.replace(class) != Some(class) {
+            let head = format!("{}: {}", finding.kind.word(), finding.meaning());
             out.push_str(&paint(terminal.color, tone(finding.severity), &head));
             out.push('\n');
         }
