@@ -423,3 +423,43 @@ fn merged_reports_keep_each_step_s_own() {
         steps.iter().filter(lacks).count()
     );
 }
+
+#[test]
+fn a_report_is_held_against_the_confinement_that_the_plan_asks_for() {
+    let project = Project::contract("vplan 1\ncheck unit {\n  run true\n  network off\n}\n");
+    let args = ["run", "--format", "json", "--sandbox-missing", "run"];
+    let report = project.run(&args).exits(0).json();
+    let id = report["runId"].as_str().unwrap();
+    project.run(&["verify", id]).exits(0);
+    let sandbox = report["steps"][0]["sandbox"].clone();
+    if sandbox["missing"] == serde_json::json!([]) {
+        project.run(&["details"]).says("network off");
+    }
+    let edited: [(&str, fn(&mut Value)); 4] = [
+        ("it is not said", |step| {
+            step.as_object_mut().unwrap().remove("sandbox");
+        }),
+        ("less was asked", |step| {
+            step["sandbox"]["network"] = "on".into()
+        }),
+        ("nothing held", |step| {
+            step["sandbox"]["reached"] = serde_json::json!([]);
+        }),
+        ("it did not hold, and nothing says so", |step| {
+            step["sandbox"]["reached"] = serde_json::json!([]);
+            step["sandbox"]["missing"] = serde_json::json!(["network-off"]);
+        }),
+    ];
+    for (what, edit) in edited {
+        let mut report = report.clone();
+        report["caveats"] = serde_json::json!([]);
+        edit(&mut report["steps"][0]);
+        let file = format!(".vplan/runs/{id}/report.json");
+        project.write(&file, report.to_string());
+        println!("{what}");
+        project
+            .run(&["verify", id])
+            .exits(4)
+            .says("was not confined as the plan asks");
+    }
+}

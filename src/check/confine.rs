@@ -177,6 +177,20 @@ pub struct Confined {
     pub reached: Vec<Guarantee>,
 }
 
+impl Confined {
+    /// Whether it can be the record of a step that was to be confined like this.
+    #[must_use]
+    pub fn is_of(&self, wanted: Confinement) -> bool {
+        let asked = Confinement {
+            level: self.asked,
+            network: self.network,
+        };
+        let mut accounted: Vec<Guarantee> = [&self.reached[..], &self.missing].concat();
+        accounted.sort_unstable();
+        asked.and(wanted) == asked && accounted == asked.guarantees()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Decides the outcome of a step: evidence of one attempt in, status and cause out.
 
-use super::evidence::{Evidence, SERVICE};
+use super::evidence::{Evidence, SERVICE, UNCONFINED};
 use super::judge::{JudgeAnswer, Ruling};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
@@ -38,6 +38,7 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(error) = &evidence.spawn_error {
         let cause = match error.code.as_str() {
             SERVICE => Cause::Service,
+            UNCONFINED => Cause::Sandbox,
             code if SETUP_CODES.contains(&code) => Cause::Missing,
             _ => Cause::SpawnError,
         };

@@ -52,6 +52,9 @@ pub struct Evidence {
 /// did then says nothing.
 pub const SERVICE: &str = "SERVICE";
 
+/// The code of a [`SpawnError`] that says that a step could not be confined as it asks to be.
+pub const UNCONFINED: &str = "SANDBOX_FAILED";
+
 /// A pass in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

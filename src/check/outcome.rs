@@ -117,6 +117,8 @@ pub enum Cause {
     Missing,
     /// errored: a service that it runs beside was never ready, or died.
     Service,
+    /// errored: it could not be confined as it asks to be.
+    Sandbox,
     /// errored: the system could not start it for another reason.
     SpawnError,
     /// errored: the command needs a shell that there is not.
@@ -173,6 +175,7 @@ impl Cause {
             Cause::Budget => "budget",
             Cause::Missing => "missing",
             Cause::Service => "service",
+            Cause::Sandbox => "sandbox",
             Cause::SpawnError => "spawn_error",
             Cause::Unsupported => "unsupported",
             Cause::Lost => "lost",

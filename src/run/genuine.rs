@@ -16,10 +16,11 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
+use crate::plan::caveat::Code;
 use crate::plan::order::check_order;
 use crate::plan::scope::OUTSIDE;
 use crate::plan::shard::{MOST, share};
-use crate::plan::{Coverage, Plan, Rewrite, digest};
+use crate::plan::{Coverage, Plan, Rewrite, Step, digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -330,6 +331,9 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             {
                 Some(wrong)
             }
+            _ if ended && !is_confined(step, record, report) => {
+                Some("passed, and was not confined as the plan asks")
+            }
             Status::PassedWithWarnings
                 if record.reason != Some(Cause::Known)
                     && record.tests.is_some_and(|t| t.failed > 0) =>
@@ -360,6 +364,17 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
         }
     }
     Aspect::yes("statuses", "each status fits its record")
+}
+
+/// Whether a step that passed was confined as the plan asks, or the report says that it was not.
+fn is_confined(step: &Step, record: &StepRecord, report: &Report) -> bool {
+    let Some(confined) = &record.sandbox else {
+        return step.confinement().is_none();
+    };
+    let mut caveats = report.caveats.iter();
+    confined.is_of(step.confinement())
+        && (confined.missing.is_empty()
+            || caveats.any(|caveat| caveat.code == Code::SandboxMissing))
 }
 
 /// Compares the verdict, the exit code and the coverage with those that the records give.

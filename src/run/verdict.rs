@@ -208,7 +208,10 @@ fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
         Status::TimedOut => Some(Exit::Time),
         Status::Errored
-            if matches!(record.reason, Some(Cause::Missing | Cause::Service)) || step.setup =>
+            if matches!(
+                record.reason,
+                Some(Cause::Missing | Cause::Sandbox | Cause::Service)
+            ) || step.setup =>
         {
             Some(Exit::Setup)
         }

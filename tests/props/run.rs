@@ -379,7 +379,7 @@ proptest! {
     }
 }
 
-const CAUSES: [Cause; 22] = [
+const CAUSES: [Cause; 23] = [
     Cause::ExitCode,
     Cause::Signal,
     Cause::Assertion,
@@ -389,6 +389,7 @@ const CAUSES: [Cause; 22] = [
     Cause::Budget,
     Cause::Missing,
     Cause::Service,
+    Cause::Sandbox,
     Cause::SpawnError,
     Cause::Unsupported,
     Cause::Lost,

@@ -94,6 +94,9 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         (_, Some(Cause::Service)) => {
             "repair what the service says at its end, or its `ready` line; `vplan log` and its name shows all that it wrote"
         }
+        (_, Some(Cause::Sandbox)) => {
+            "it was not started: the detail says what it cannot be confined by; `vplan help sandbox` says what it may have"
+        }
         (_, Some(Cause::SpawnError | Cause::Lost)) => {
             "this is the machine's fault, not the change's: look at the detail and run again"
         }

@@ -12,7 +12,7 @@ use super::pool::{Pool, Received, Supervisor};
 use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::check::evidence::{Evidence, SpawnError};
+use crate::check::evidence::{Evidence, SpawnError, UNCONFINED};
 use crate::check::observed::{Gap, Observed};
 use crate::check::output::reader::Stream;
 use crate::check::output::{Expected, Scan};
@@ -299,7 +299,7 @@ impl<'f> Attempt<'f> {
 #[must_use]
 pub fn unconfined(why: &str) -> SpawnError {
     program::refusal(
-        "SANDBOX_FAILED",
+        UNCONFINED,
         format!("it could not be confined, so it was not started: {why}"),
     )
 }
