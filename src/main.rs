@@ -8,5 +8,8 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = vplan::effect::os::held::held_if_asked(&arguments) {
         return code.into();
     }
+    if let Some(code) = vplan::effect::os::process::namespace::user_namespace_if_asked(&arguments) {
+        return code.into();
+    }
     vplan::effect::os::own_program::with_enough_stack(|| vplan::cli::main(std::env::args_os()))
 }

@@ -3,9 +3,11 @@
 
 use crate::support::{Project, Ran};
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
+use vplan::check::confine::NetworkUse;
 
 /// Tries acts, and says of each whether it was done, or the name of the error.
 const ACTS: &str = r#"
@@ -81,16 +83,34 @@ def abstract():
     with socket.socket(socket.AF_UNIX) as one:
         one.connect("\0" + sys.argv[2])
 act("socket-with-a-name", abstract)
+act("socket-of-a-host", lambda: socket.socket(40, socket.SOCK_STREAM).close())
+def reach(address):
+    with socket.socket() as one:
+        one.settimeout(20)
+        one.connect(address)
+act("connect-outside", lambda: reach(("127.0.0.1", int(sys.argv[4]))))
+def serve():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        reach(server.getsockname())
+act("own-server", serve)
+def enter(pid):
+    fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+    call(308, fd, 0x40000000)
+act("enter-network-of-all", lambda: enter(1))
+act("enter-network-of-supervisor", lambda: enter(supervisor))
+act("connect-outside-at-last", lambda: reach(("127.0.0.1", int(sys.argv[4]))))
 act("io-uring", lambda: call(425, 1, ctypes.create_string_buffer(256)))
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
 print("act no-new-privileges", status["NoNewPrivs"].strip())
 print("act capabilities", (int(status["CapEff"], 16) | int(status["CapPrm"], 16)) & ~0xdb == 0 or status["CapEff"])
 "#;
 
-fn project(settings: &str, name: &str) -> Project {
+fn project(settings: &str, name: &str, port: u16) -> Project {
     let vplan = env!("CARGO_BIN_EXE_vplan");
     let project = Project::contract(&format!(
-        "vplan 1\ncheck acts {{\n  run python3 -I acts.py {vplan} {name} {}\n  writes \"out/**\"\n  pass-env HOME\n{settings}}}\n",
+        "vplan 1\ncheck acts {{\n  run python3 -I acts.py {vplan} {name} {} {port}\n  writes \"out/**\"\n  pass-env HOME\n{settings}}}\n",
         if settings.contains("guard") {
             "guarded"
         } else {
@@ -173,14 +193,22 @@ fn each_act_at_each_level() {
     let name = format!("vplan-test-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let _named = UnixListener::bind_addr(&address).unwrap();
-    for (settings, guard, off) in [
-        ("", false, false),
-        ("  sandbox guard\n", true, false),
-        ("  network off\n", false, true),
-        ("  sandbox guard\n  network off\n", true, true),
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port();
+    for (settings, guard, network) in [
+        ("", false, NetworkUse::On),
+        ("  sandbox guard\n", true, NetworkUse::On),
+        ("  network off\n", false, NetworkUse::Off),
+        ("  sandbox guard\n  network off\n", true, NetworkUse::Off),
+        ("  network loopback\n", false, NetworkUse::Loopback),
+        (
+            "  sandbox guard\n  network loopback\n",
+            true,
+            NetworkUse::Loopback,
+        ),
     ] {
         for (who, launcher) in launchers() {
-            let project = project(settings, &name);
+            let project = project(settings, &name, port);
             if !guards(&project) {
                 return;
             }
@@ -190,16 +218,23 @@ fn each_act_at_each_level() {
             let ran = launched(&["run", "--all", "-q"]);
             let log = launched(&["log", "acts"]);
             let acts = acts(&log);
-            assert!(acts.len() > 35, "{who}: {}\n{}", ran.err(), log.out());
-            judge(&acts, guard, off, &format!("{who}, {settings}{acts:#?}"));
+            assert!(acts.len() > 40, "{who}: {}\n{}", ran.err(), log.out());
+            judge(
+                &acts,
+                guard,
+                network,
+                &format!("{who}, {settings}{acts:#?}"),
+            );
         }
     }
 }
 
 /// Whether of what a step did everything was refused that should be, and nothing else.
-fn judge(acts: &BTreeMap<String, String>, guard: bool, off: bool, context: &str) {
+fn judge(acts: &BTreeMap<String, String>, guard: bool, network: NetworkUse, context: &str) {
     let done = |name: &str| acts.get(name).is_some_and(|what| what == "done");
     let refused = |name: &str| acts.get(name).is_some_and(|what| is_refused(what));
+    let off = network == NetworkUse::Off;
+    let restricted = network != NetworkUse::On;
     for always in [
         "read-home",
         "stat-outside",
@@ -234,14 +269,30 @@ fn judge(acts: &BTreeMap<String, String>, guard: bool, off: bool, context: &str)
         "link-source",
         "signal-vplan",
         "signal-supervisor",
-        "priority-of-vplan",
-        "socket-with-a-name",
     ] {
         assert_eq!(refused(by_guard), guard, "{by_guard}: {context}");
     }
+    // Root without its capabilities has no power over the priority of a root that has them.
+    if guard || !restricted {
+        assert_eq!(refused("priority-of-vplan"), guard, "{context}");
+    }
+    let named = match (guard, network) {
+        (_, NetworkUse::Loopback) => "ECONNREFUSED",
+        (true, _) => "EPERM",
+        (false, _) => "done",
+    };
+    assert_eq!(acts["socket-with-a-name"], named, "{context}");
     for by_network in ["socket-tcp", "socket-udp"] {
         assert_eq!(refused(by_network), off, "{by_network}: {context}");
     }
+    let reached = match network {
+        NetworkUse::On => "done",
+        NetworkUse::Loopback => "ECONNREFUSED",
+        NetworkUse::Off => "EACCES",
+    };
+    assert_eq!(acts["connect-outside"], reached, "{context}");
+    assert_eq!(acts["connect-outside-at-last"], reached, "{context}");
+    assert_eq!(done("own-server"), !off, "{context}");
     if guard {
         assert!(done("write-own-tmp"), "{context}");
         for act in [
@@ -257,10 +308,14 @@ fn judge(acts: &BTreeMap<String, String>, guard: bool, off: bool, context: &str)
         }
         assert_eq!(acts["capabilities"], "True", "{context}");
     }
-    if off {
+    if restricted {
         assert_eq!(acts["io-uring"], "ENOSYS", "{context}");
+        assert_eq!(acts["socket-of-a-host"], "EACCES", "{context}");
+        assert_eq!(acts["capabilities"], "True", "{context}");
+        assert!(refused("enter-network-of-all"), "{context}");
+        assert!(refused("enter-network-of-supervisor"), "{context}");
     }
-    let privileges = if guard || off { "1" } else { "0" };
+    let privileges = if guard || restricted { "1" } else { "0" };
     assert_eq!(acts["no-new-privileges"], privileges, "{context}");
 }
 
@@ -287,6 +342,7 @@ fn where_a_level_is_not_reached_nothing_starts() {
     let project = Project::contract(
         "vplan 1\ncheck one {\n  run touch out/ran\n  writes \"out/**\"\n  inputs \"src/**\"\n  sandbox guard\n}\n\
          check two {\n  run touch ran\n  network off\n}\n\
+         check three {\n  run touch ran\n  network loopback\n}\n\
          check kept {\n  run true\n  inputs \"src/**\"\n  sandbox guard\n}\n",
     );
     project
@@ -306,6 +362,9 @@ fn where_a_level_is_not_reached_nothing_starts() {
         ("444:95", "one", "Landlock is not enabled"),
         ("446:1", "one", "Landlock's rules could not be applied"),
         ("317:1", "two", "its system calls could not be filtered"),
+        // No namespaces, as in most containers.
+        ("272:1", "three", "Operation not permitted"),
+        ("272:28", "three", "No space left on device"),
     ] {
         under(calls, &["run", check])
             .exits(5)
@@ -313,8 +372,9 @@ fn where_a_level_is_not_reached_nothing_starts() {
             .warns(why)
             .warns("--sandbox-missing run");
         assert!(!project.exists("out") && !project.exists("ran"), "{calls}");
+        let exit = if check == "three" { 0 } else { 5 };
         under(calls, &["audit", "--machine", "--require", "guard"])
-            .exits(5)
+            .exits(exit)
             .says(why);
     }
     // Only the operator turns it down, and then it is no full pass, and stands for nothing later.
@@ -350,6 +410,91 @@ fn where_a_level_is_not_reached_nothing_starts() {
     assert_eq!(again["steps"][0]["status"], "cached", "{again}");
     // What a container usually refuses is not needed.
     under("272:1,165:1", &["run", "one", "two", "--no-cache"]).exits(0);
+}
+
+/// Servers on the same port, an outside that cannot be reached, and who the program is.
+const SERVERS: &str = r#"
+import os, socket, subprocess, sys
+print("fact user", os.getuid(), os.getgid())
+for family, address in [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]:
+    with socket.create_server((address, 4567), family=family) as server:
+        with socket.create_connection((address, 4567)):
+            print("fact served", address)
+print("fact interfaces", *[name for _, name in socket.if_nameindex()])
+for address in ["192.0.2.1", "2001:db8::1"]:
+    try:
+        socket.create_connection((address, 80), timeout=20)
+    except OSError as error:
+        print("fact outside", error.strerror)
+daemon = "import socket, time; s = socket.create_server(('127.0.0.1', 4567)); time.sleep(600)"
+if sys.argv[1] == "leaves":
+    subprocess.Popen([sys.executable, "-I", "-c", daemon], start_new_session=True)
+if sys.argv[1] == "hangs":
+    exec(daemon)
+"#;
+
+#[test]
+fn a_loopback_of_its_own() {
+    for (who, launcher) in launchers() {
+        let project = Project::contract(
+            "vplan 1\ndefaults {\n  network loopback\n}\n\
+             check one: python3 -I servers.py ends\n\
+             check two: python3 -I servers.py ends\n\
+             check leaves: python3 -I servers.py leaves\n\
+             check hangs {\n  run python3 -I servers.py hangs\n  timeout 2s\n}\n\
+             check code {\n  run sh -c 'exit 7'\n  exit 7\n}\n\
+             check signal: sh -c 'kill -SEGV $$'\n",
+        );
+        project
+            .write(".gitignore", ".vplan/\n")
+            .write("servers.py", SERVERS);
+        project.commit("begin");
+        give(&project, &launcher);
+        let launched = |args: &[&str]| project.vplan(args).under(&launcher).run();
+        for flags in [&[][..], &["--observe"]] {
+            let args = [
+                "run",
+                "--all",
+                "--keep-going",
+                "--jobs",
+                "3",
+                "--format",
+                "json",
+            ];
+            let report = launched(&[&args, flags].concat()).json();
+            let step = |id: &str| {
+                let steps = report["steps"].as_array().unwrap().iter();
+                steps.clone().find(|step| step["id"] == id).unwrap().clone()
+            };
+            let status = ["one", "two", "code"].map(|id| step(id)["status"].clone());
+            assert_eq!(status, ["passed"; 3], "{who}: {report}");
+            let reached = serde_json::json!(["network-loopback"]);
+            assert_eq!(step("one")["sandbox"]["reached"], reached, "{report}");
+            let text = ["leaves", "hangs", "signal"].map(|id| step(id).to_string());
+            assert!(text[0].contains("leaked\":1"), "{who}: {}", text[0]);
+            assert!(text[1].contains("timed"), "{who}: {}", text[1]);
+            assert!(text[2].contains("SIGSEGV"), "{who}: {}", text[2]);
+        }
+        let log = launched(&["log", "one"]).out();
+        let facts: Vec<&str> = log
+            .lines()
+            .filter_map(|l| l.strip_prefix("fact "))
+            .collect();
+        let user = match who {
+            "as another user" => "user 65534 65534",
+            _ => "user 0 0",
+        };
+        assert!(who == "as this user" || facts[0] == user, "{who}: {log}");
+        let unreachable = "outside Network is unreachable";
+        let want = [
+            "served 127.0.0.1",
+            "served ::1",
+            "interfaces lo",
+            unreachable,
+            unreachable,
+        ];
+        assert_eq!(facts[1..], want, "{who}: {log}");
+    }
 }
 
 #[test]

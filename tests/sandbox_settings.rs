@@ -106,7 +106,7 @@ fn wrong_words_and_verbs() {
     for (line, word, known) in [
         ("sandbox files", "files", "known are: guard none"),
         ("sandbox gard", "gard", "did you mean `guard`?"),
-        ("network loopback", "loopback", "known are: off on"),
+        ("network local", "local", "known are: off loopback on"),
     ] {
         let ran = of_run(line);
         ran.exits(3)
@@ -185,7 +185,19 @@ fn less_of_it_is_weaker() {
             "  network on\n",
             "  network off\n",
             "network off -> on",
-            "it may use the network",
+            "it may use more of the network",
+        ),
+        (
+            "",
+            "  network loopback\n",
+            "network loopback -> on",
+            "it may use more of the network",
+        ),
+        (
+            "  network loopback\n",
+            "  network off\n",
+            "network off -> loopback",
+            "it may use more of the network",
         ),
         (
             "  network off\n",
@@ -244,6 +256,11 @@ fn flags_only_strengthen() {
             ["-", "off", "operator"],
         ),
         (
+            &["--network", "loopback"],
+            ["guard", "off", "-"],
+            ["-", "loopback", "operator"],
+        ),
+        (
             &["--network", "off", "--sandbox", "guard"],
             ["guard", "off", "-"],
             ["guard", "off", "operator"],
@@ -271,7 +288,7 @@ fn flags_only_strengthen() {
     let commands = confined(&plan);
     let mut commands = commands.iter().filter(|step| step[0] != "there");
     assert!(commands.all(|step| step[1] == "guard"), "{plan}");
-    for flags in [["--sandbox", "files"], ["--network", "loopback"]] {
+    for flags in [["--sandbox", "files"], ["--network", "local"]] {
         let ran = project.run(&[&["plan", "--changed-none"], &flags[..]].concat());
         ran.exits(2).warns("invalid value");
     }
@@ -365,7 +382,11 @@ fn a_pass_stands_only_under_the_same_guarantees() {
     };
     assert_eq!(status(&[]), "passed");
     assert_eq!(status(&[]), "cached");
-    for flags in [["--network", "off"], ["--sandbox", "guard"]] {
+    for flags in [
+        ["--network", "off"],
+        ["--network", "loopback"],
+        ["--sandbox", "guard"],
+    ] {
         let flags = [&flags[..], &["--sandbox-missing", "run"]].concat();
         assert_eq!(status(&flags), "passed", "{flags:?}");
     }

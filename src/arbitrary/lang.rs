@@ -441,6 +441,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "severity warning",
             "sandbox guard",
             "network off",
+            "network loopback",
             "format tap",
             "max-errors 0",
             "min-tests 4",

@@ -249,12 +249,13 @@ fn service() -> Service {
 }
 
 /// Levels and networks; most checks are not confined.
-const CONFINED: [(&str, &str); 6] = [
+const CONFINED: [(&str, &str); 7] = [
     ("none", "on"),
     ("none", "on"),
     ("none", "on"),
     ("guard", "on"),
     ("none", "off"),
+    ("none", "loopback"),
     ("guard", "off"),
 ];
 

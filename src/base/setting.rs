@@ -345,9 +345,9 @@ table! {
         in_defaults: true, unset: Unset::Word("none"), of_verb: true, explained: Explained::Apart,
         weaker: higher("it runs under fewer restrictions", "it runs under more restrictions")
     }
-    Network "network" "network off", word(&["off", "on"], "`off` or `on`"), Commands {
+    Network "network" "network off", word(&["off", "loopback", "on"], "`off`, `loopback` or `on`"), Commands {
         in_defaults: true, unset: Unset::Word("on"), of_verb: true, explained: Explained::Apart,
-        weaker: higher("it may use the network", "it may not use the network")
+        weaker: higher("it may use more of the network", "it may use less of the network")
     }
     Writes "writes" "writes \"GLOB\" …", Takes::Selection, Commands {
         weaker: Weaker::More { more: "it may change more of the tree", fewer: "it may change less" },

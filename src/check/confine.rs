@@ -56,20 +56,33 @@ pub enum NetworkUse {
     /// All.
     #[default]
     On,
+    /// That between its own processes: a loopback of its own, and nothing else.
+    Loopback,
     /// None: no socket but those within the machine that have a path or a name.
     Off,
 }
 
 impl NetworkUse {
     /// All, the widest first.
-    pub const ALL: [NetworkUse; 2] = [NetworkUse::On, NetworkUse::Off];
+    pub const ALL: [NetworkUse; 3] = [NetworkUse::On, NetworkUse::Loopback, NetworkUse::Off];
 
     /// Returns its word in a contract.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             NetworkUse::On => "on",
+            NetworkUse::Loopback => "loopback",
             NetworkUse::Off => "off",
+        }
+    }
+
+    /// Returns what it guarantees. That of a later one includes that of the ones before.
+    #[must_use]
+    pub const fn guarantee(self) -> Option<Guarantee> {
+        match self {
+            NetworkUse::On => None,
+            NetworkUse::Loopback => Some(Guarantee::NetworkLoopback),
+            NetworkUse::Off => Some(Guarantee::NetworkOff),
         }
     }
 }
@@ -80,6 +93,9 @@ impl NetworkUse {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
+    /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
+    /// at every level.
+    NetworkLoopback,
     /// It uses no network. By the setting `network`, at every level.
     NetworkOff,
     /// It gains no rights by what it executes, and has none over other processes as root.
@@ -95,7 +111,8 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 4] = [
+    pub const ALL: [Guarantee; 5] = [
+        Guarantee::NetworkLoopback,
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
         Guarantee::NoTampering,
@@ -106,6 +123,7 @@ impl Guarantee {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Guarantee::NetworkLoopback => "network-loopback",
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
             Guarantee::NoTampering => "no-tampering",
@@ -119,6 +137,7 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Guarantee::NetworkLoopback => "no network but a loopback of its own",
             Guarantee::NetworkOff => "no network",
             Guarantee::NoPrivileges => "no rights are gained by what is executed",
             Guarantee::NoTampering => {
@@ -148,9 +167,8 @@ impl Confinement {
     /// Returns all that is guaranteed under it, sorted.
     #[must_use]
     pub fn guarantees(self) -> Vec<Guarantee> {
-        let network = (self.network == NetworkUse::Off).then_some(Guarantee::NetworkOff);
         let level = self.level.guarantees().iter().copied();
-        network.into_iter().chain(level).collect()
+        self.network.guarantee().into_iter().chain(level).collect()
     }
 
     /// Returns the stronger of both in each part.

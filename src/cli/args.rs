@@ -192,7 +192,7 @@ pub struct Request {
     /// weakened (`vplan help language`).
     #[arg(long, value_name = "LEVEL", value_parser = levels())]
     pub sandbox: Option<SandboxLevel>,
-    /// Let every command use at most these networks: `on`, `off`. What the contract asks for is never
+    /// Let every command use at most these networks: `on`, `loopback`, `off`. What the contract asks for is never
     /// widened.
     #[arg(long, value_name = "WORD", value_parser = networks())]
     pub network: Option<NetworkUse>,

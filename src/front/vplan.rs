@@ -736,7 +736,7 @@ limits {
             ("tier 3", "bad_number", "3"),
             ("severity fatal", "unknown_word", "fatal"),
             ("sandbox files", "unknown_word", "files"),
-            ("network loopback", "unknown_word", "loopback"),
+            ("network local", "unknown_word", "local"),
             ("report html \"a\"", "unknown_word", "html"),
             ("report junit \"!a\"", "excluding_glob", "\"!a\""),
             ("produces \"!a\"", "excluding_glob", "\"!a\""),

@@ -427,7 +427,7 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             contract.checks[index].set(Row::Sandbox, Value::Word(level));
         }
         24 => {
-            let network = ["on", "off"][edit.other.index(2)];
+            let network = ["on", "loopback", "off"][edit.other.index(3)];
             contract.checks[index].set(Row::Network, Value::Word(network));
         }
         _ => {

@@ -10,7 +10,7 @@
 //! view is made.
 
 use crate::base::word::visible;
-use crate::effect::os::process::own_mounts;
+use crate::effect::os::process::namespace::{map_to_itself, own_mounts};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch::{self, Scratch};
 use crate::effect::os::{files, own_program};
@@ -134,16 +134,10 @@ pub struct View {
 /// # Errors
 /// The system refuses.
 pub fn separate() -> Result<(), ViewError> {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let own = (rustix::process::geteuid(), rustix::process::getegid());
     let refused = |what| move |e: rustix::io::Errno| ViewError::refused(what, e);
     if own_mounts().map_err(refused("no namespace of its own for mounts"))? {
-        let write = |file: &str, text: String| {
-            std::fs::write(Path::new("/proc/self").join(file), text)
-                .map_err(|e| ViewError::refused("no user namespace", e))
-        };
-        write("setgroups", "deny".to_owned())?;
-        write("uid_map", format!("{0} {0} 1", user.as_raw()))?;
-        write("gid_map", format!("{0} {0} 1", group.as_raw()))?;
+        map_to_itself(own).map_err(|e| ViewError::refused("no user namespace", e))?;
     }
     let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", flags).map_err(refused("the mounts cannot be made private"))

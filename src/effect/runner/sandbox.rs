@@ -85,7 +85,7 @@ impl Sandbox {
             temporary = Some(folder);
         }
         let confine = Confine::new(&held, &writable)
-            .map_err(|error| format!("Landlock's rules cannot be made: {error}"))?;
+            .map_err(|error| format!("what confines it cannot be made: {error}"))?;
         Ok(Some(StepSandbox {
             confine,
             confined: Confined {
@@ -145,14 +145,8 @@ impl Sandbox {
 /// Returns the guarantees that are asked for and do not hold on this system, with the reasons.
 #[must_use]
 pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
-    if asked.is_none() {
-        return BTreeMap::new();
-    }
-    let lacking = lacking();
     let asked = asked.guarantees().into_iter();
-    asked
-        .filter_map(|one| Some((one, lacking.get(&one)?.clone())))
-        .collect()
+    asked.filter_map(|one| Some((one, lacking(one)?))).collect()
 }
 
 /// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob

@@ -526,6 +526,7 @@ mod tests {
             (Row::Optional, Value::Flag, Weakens, Strengthens),
             (Row::Sandbox, Value::Word("guard"), Strengthens, Weakens),
             (Row::Network, Value::Word("off"), Strengthens, Weakens),
+            (Row::Network, Value::Word("loopback"), Strengthens, Weakens),
             (Row::Setup, Value::Flag, Weakens, Strengthens),
             (Row::MaxErrors, Value::Number(1), Weakens, Strengthens),
             (Row::MaxWarnings, Value::Number(3), Strengthens, Weakens),

@@ -8,6 +8,7 @@ use crate::cli::terminal::Terminal;
 use crate::effect::runner::sandbox::missing;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What this machine guarantees.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -43,10 +44,9 @@ pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Ter
         network: NetworkUse::On,
     };
     let reaches = |level: &SandboxLevel| missing(asked(*level)).is_empty();
-    let lacking = missing(Confinement {
-        level: SandboxLevel::ALL.into_iter().max().unwrap_or_default(),
-        network: NetworkUse::Off,
-    });
+    let level = SandboxLevel::ALL.into_iter().max().unwrap_or_default();
+    let each = NetworkUse::ALL.map(|network| missing(Confinement { level, network }));
+    let lacking: BTreeMap<Guarantee, String> = each.into_iter().flatten().collect();
     let exit = match required {
         Some(level) if !reaches(&level) => Exit::Setup,
         _ => Exit::Success,
@@ -83,7 +83,7 @@ fn text(document: &MachineDocument, required: Option<SandboxLevel>, terminal: &T
             .as_deref()
             .map_or(String::new(), |why| format!("  {why}"));
         out.push_str(&format!(
-            "  {mark} {:<14} {}{why}\n",
+            "  {mark} {:<16} {}{why}\n",
             name.word(),
             name.meaning()
         ));

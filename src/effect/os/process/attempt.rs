@@ -482,7 +482,7 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
         let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
         fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
         fds.extend(observed.as_ref().map(OwnedFd::as_fd));
-        fds.extend(what.confine.and_then(Confine::rules));
+        fds.extend(what.confine.into_iter().flat_map(Confine::fds));
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
             Ok(()) => {
                 return Ok(Launched {

@@ -1,11 +1,13 @@
-//! Confines a step: what the system refuses it while it runs, by Landlock and by a filter of its calls.
+//! Confines a step: what the system refuses it while it runs, by namespaces, by Landlock and by a filter
+//! of its calls.
 //!
-//! All of it holds for a thread and what that starts. So a supervisor starts a confined step from a
-//! thread of its own, which confines itself first and ends at once.
+//! All of it holds for a process and what that starts. So the step's own process confines itself, right
+//! before it becomes the program.
 
 use super::filter::{
     ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind,
 };
+use super::namespace;
 use super::sys::{self, Instruction};
 use crate::check::confine::Guarantee;
 use crate::effect::os::retry_eintr::openat;
@@ -18,6 +20,7 @@ use rustix::thread::{
 };
 use std::io;
 use std::path::Path;
+use std::process::Command;
 
 /// The version of Landlock that can refuse to empty a file (Linux 6.2).
 const TRUNCATE_VERSION: u32 = 3;
@@ -79,6 +82,9 @@ impl Writable {
 pub struct Confine {
     held: Vec<Guarantee>,
     rules: Option<OwnedFd>,
+    /// The user namespace that is entered.
+    user: Option<OwnedFd>,
+    filter: Vec<Instruction>,
 }
 
 /// A stage of confining, with the system's error.
@@ -92,6 +98,12 @@ pub(in crate::effect) struct Unconfined {
 /// A stage of confining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// A user namespace is entered.
+    User,
+    /// It gets a network of its own.
+    Network,
+    /// The loopback of that is set up.
+    Loopback,
     /// The capabilities of root are taken.
     Capabilities,
     /// It can gain none by what it executes.
@@ -103,7 +115,10 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 4] = [
+    pub(super) const ALL: [Stage; 7] = [
+        Stage::User,
+        Stage::Network,
+        Stage::Loopback,
         Stage::Capabilities,
         Stage::NoNewPrivileges,
         Stage::Rules,
@@ -112,11 +127,36 @@ impl Stage {
 
     pub(super) fn words(self) -> &'static str {
         match self {
+            Stage::User => "it could not enter a user namespace",
+            Stage::Network => "it could not be given a network of its own",
+            Stage::Loopback => "the loopback of its network could not be set up",
             Stage::Capabilities => "its capabilities could not be taken",
             Stage::NoNewPrivileges => "it could not be kept from new privileges",
             Stage::Rules => "Landlock's rules could not be applied",
             Stage::Filter => "its system calls could not be filtered",
         }
+    }
+}
+
+/// Where the stage is in the number that a process which could not be confined hands to its parent; the
+/// system's error is below that.
+const STAGE: u32 = 16;
+
+impl Unconfined {
+    /// Makes the error that a process hands to its parent as a number.
+    fn to_error(self) -> io::Error {
+        let number = ((self.stage as i32 + 1) << STAGE) | (self.error & ((1 << STAGE) - 1));
+        io::Error::from_raw_os_error(number)
+    }
+
+    /// Reads what [`Unconfined::to_error`] made; `None` for every other error.
+    pub(super) fn of_error(error: &io::Error) -> Option<Self> {
+        let number = error.raw_os_error()?;
+        let stage = usize::try_from(number >> STAGE).ok()?.checked_sub(1)?;
+        Some(Self {
+            stage: *Stage::ALL.get(stage)?,
+            error: number & ((1 << STAGE) - 1),
+        })
     }
 }
 
@@ -131,7 +171,7 @@ impl Confine {
     /// [`Guarantee::OnlyDeclared`] is among them.
     ///
     /// # Errors
-    /// The system knows no such rules.
+    /// The system knows no such rules, or gives no user namespace.
     pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
         let files = if has(Guarantee::OnlyDeclared) {
@@ -157,62 +197,125 @@ impl Confine {
             }
             rules = Some(made);
         }
+        let user = if has(Guarantee::NetworkLoopback) {
+            namespace::user_namespace().map_err(io::Error::other)?
+        } else {
+            None
+        };
+        let user = user.map(|user| user.try_clone_to_owned()).transpose()?;
         Ok(Self {
-            held: held.to_vec(),
             rules,
+            user,
+            ..Self::holding(held.to_vec())
         })
     }
 
-    /// Takes what an order says, and the descriptor that came with it.
-    pub(super) fn of_order(bits: u8, rules: Option<OwnedFd>) -> Self {
+    fn holding(held: Vec<Guarantee>) -> Self {
+        let filter = ARCHITECTURE.map_or(Vec::new(), |architecture| filter(architecture, &held));
+        Self {
+            held,
+            filter,
+            ..Self::default()
+        }
+    }
+
+    /// Takes what an order says, and the descriptors that came with it.
+    pub(super) fn of_order(bits: u8, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
         let held = Guarantee::ALL
             .into_iter()
             .filter(|one| bits & bit(*one) != 0);
-        Self {
-            held: held.collect(),
-            rules,
+        let mut confine = Self::holding(held.collect());
+        if has_rules(bits) {
+            confine.rules = next();
         }
+        if bits & IN_USER != 0 {
+            confine.user = next();
+        }
+        confine
     }
 
     /// Returns what an order says of it.
     pub(super) fn bits(&self) -> u8 {
-        self.held.iter().fold(0, |bits, one| bits | bit(*one))
+        let user = self.user.as_ref().map_or(0, |_| IN_USER);
+        self.held.iter().fold(user, |bits, one| bits | bit(*one))
     }
 
-    /// Returns the descriptor that goes with an order.
-    pub(super) fn rules(&self) -> Option<BorrowedFd<'_>> {
-        self.rules.as_ref().map(|rules| rules.as_fd())
+    /// Returns the descriptors that go with an order.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let fds = self.rules.iter().chain(&self.user);
+        fds.map(|fd| fd.as_fd())
     }
 
-    /// Confines this thread and what it starts.
+    /// Has a command start confined. The error of its start may be one of [`Unconfined::of_error`].
+    pub(super) fn begin_with(self, command: &mut Command) {
+        self.try_with(command, || Ok(()));
+    }
+
+    /// Has a process that a command starts confine itself and do something, before it becomes the
+    /// program.
+    pub(super) fn try_with(
+        self,
+        command: &mut Command,
+        done: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+    ) {
+        sys::before_program(command, move || {
+            let confined = self.separate().and_then(|()| self.apply());
+            confined.map_err(Unconfined::to_error)?;
+            done()
+        });
+    }
+
+    /// Gives this process, which must have one thread, the namespaces that it is to have.
+    fn separate(&self) -> Result<(), Unconfined> {
+        if !self.held.contains(&Guarantee::NetworkLoopback) {
+            return Ok(());
+        }
+        let user = self
+            .user
+            .as_ref()
+            .map_or(Ok(()), |user| namespace::enter(user.as_fd()));
+        user.map_err(at(Stage::User))?;
+        namespace::own_network().map_err(at(Stage::Network))?;
+        namespace::set_loopback_up().map_err(at(Stage::Loopback))
+    }
+
+    /// Confines this thread and what it starts, but for what only a process of its own can have.
     pub(in crate::effect) fn apply(&self) -> Result<(), Unconfined> {
         if self.held.is_empty() {
             return Ok(());
         }
-        let at = |stage| {
-            move |error: io::Error| Unconfined {
-                stage,
-                error: error.raw_os_error().unwrap_or(0),
-            }
-        };
-        if self.held.contains(&Guarantee::NoPrivileges) {
+        if self.held.iter().any(|one| UNPRIVILEGED.contains(one)) {
             drop_capabilities().map_err(at(Stage::Capabilities))?;
         }
-        set_no_new_privs(true).map_err(|error| at(Stage::NoNewPrivileges)(error.into()))?;
+        set_no_new_privs(true).map_err(at(Stage::NoNewPrivileges))?;
         if let Some(rules) = &self.rules {
             sys::landlock_restrict(rules).map_err(at(Stage::Rules))?;
         }
-        let architecture = ARCHITECTURE.ok_or(io::Error::from(io::ErrorKind::Unsupported));
-        let architecture = architecture.map_err(at(Stage::Filter))?;
-        let filter = filter(architecture, &self.held);
-        sys::filter_calls(&filter).map_err(at(Stage::Filter))
+        // An empty filter, where no call of this processor is known, is refused.
+        sys::filter_calls(&self.filter).map_err(at(Stage::Filter))
     }
 }
+
+fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
+    move |error| Unconfined {
+        stage,
+        error: error.into().raw_os_error().unwrap_or(0),
+    }
+}
+
+/// What takes capabilities: with them root would get around it.
+const UNPRIVILEGED: [Guarantee; 3] = [
+    Guarantee::NetworkLoopback,
+    Guarantee::NetworkOff,
+    Guarantee::NoPrivileges,
+];
+/// Among the bits of an order: a user namespace comes along.
+const IN_USER: u8 = 32;
 
 /// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
-        Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
+        Guarantee::NetworkLoopback | Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
         Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
@@ -229,11 +332,12 @@ fn bit(one: Guarantee) -> u8 {
         Guarantee::NoPrivileges => 2,
         Guarantee::NoTampering => 4,
         Guarantee::OnlyDeclared => 8,
+        Guarantee::NetworkLoopback => 16,
     }
 }
 
 /// Whether an order with these guarantees comes with rules.
-pub(super) fn has_rules(bits: u8) -> bool {
+fn has_rules(bits: u8) -> bool {
     bits & (bit(Guarantee::NoTampering) | bit(Guarantee::OnlyDeclared)) != 0
 }
 
@@ -257,8 +361,10 @@ const NOT_PERMITTED: u32 = 1;
 const DENIED: u32 = 13;
 const NO_SUCH_CALL: u32 = 38;
 
-/// `AF_UNIX`, `AF_NETLINK`; NETLINK_ROUTE is protocol 0.
+/// `AF_UNIX`, `AF_INET`, `AF_INET6`, `AF_NETLINK`; NETLINK_ROUTE is protocol 0.
 const UNIX: u32 = 1;
+const INET: u32 = 2;
+const INET6: u32 = 10;
 const NETLINK: u32 = 16;
 
 /// The numbers of calls on x86-64 and on 64-bit ARM.
@@ -288,8 +394,13 @@ fn own(numbers: Numbers) -> u32 {
 /// look at what they ask for in the same way.
 fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
     let mut filter = of_kind(architecture, REFUSE | NO_SUCH_CALL);
-    if held.contains(&Guarantee::NetworkOff) {
-        filter.extend(of_sockets());
+    let is_off = held.contains(&Guarantee::NetworkOff);
+    if is_off || held.contains(&Guarantee::NetworkLoopback) {
+        filter.extend(if is_off {
+            of_sockets(UNIX, UNIX)
+        } else {
+            of_sockets(INET, INET6)
+        });
         for ring in RINGS {
             filter.extend([
                 instruction(IS, own(ring), [0, 1]),
@@ -314,12 +425,15 @@ fn load(index: usize) -> Instruction {
     instruction(LOAD, argument(index), [0, 0])
 }
 
-/// Lets sockets be made that stay within the machine, and the one that tells of interfaces.
-fn of_sockets() -> [Instruction; 8] {
+/// Lets sockets be made that stay within the machine, the one that tells of interfaces, and those of two
+/// families.
+fn of_sockets(one: u32, other: u32) -> [Instruction; 10] {
     [
-        instruction(IS, own(SOCKET), [0, 7]),
+        instruction(IS, own(SOCKET), [0, 9]),
         load(0),
-        instruction(IS, UNIX, [3, 0]),
+        instruction(IS, UNIX, [5, 0]),
+        instruction(IS, one, [4, 0]),
+        instruction(IS, other, [3, 0]),
         instruction(IS, NETLINK, [0, 3]),
         load(2),
         instruction(IS, 0, [0, 1]),
@@ -381,6 +495,7 @@ mod tests {
         let all = filter(architecture, &Guarantee::ALL);
         let guard = filter(architecture, &[Guarantee::NoTampering]);
         let network = filter(architecture, &[Guarantee::NetworkOff]);
+        let loopback = filter(architecture, &[Guarantee::NetworkLoopback]);
         let says = |filter: &[Instruction], numbers, arguments: &[u64]| {
             let mut all = [0; 6];
             all[..arguments.len()].copy_from_slice(arguments);
@@ -400,10 +515,17 @@ mod tests {
             let arguments = [family, 1, protocol];
             assert_eq!(says(&network, SOCKET, &arguments), want, "{family}");
             assert_eq!(says(&all, SOCKET, &arguments), want, "{family}");
+            let want = if [2, 10].contains(&(family & 0xffff)) {
+                ALLOW
+            } else {
+                want
+            };
+            assert_eq!(says(&loopback, SOCKET, &arguments), want, "{family}");
             assert_eq!(says(&guard, SOCKET, &arguments), ALLOW);
         }
         for ring in RINGS {
             assert_eq!(says(&network, ring, &[]), REFUSE | NO_SUCH_CALL);
+            assert_eq!(says(&loopback, ring, &[]), REFUSE | NO_SUCH_CALL);
             assert_eq!(says(&guard, ring, &[]), ALLOW);
         }
         let refused = REFUSE | NOT_PERMITTED;
@@ -439,10 +561,29 @@ mod tests {
 
     #[test]
     fn orders_carry_what_holds() {
-        for bits in 0..16 {
-            let confine = Confine::of_order(bits, None);
+        for bits in 0..64 {
+            let mut came = 0;
+            let confine = Confine::of_order(bits, || {
+                came += 1;
+                Some(std::fs::File::open("/dev/null").unwrap().into())
+            });
             assert_eq!(confine.bits(), bits);
-            assert_eq!(has_rules(bits), bits & 12 != 0);
+            let fds = usize::from(bits & 12 != 0) + usize::from(bits & 32 != 0);
+            assert_eq!((confine.fds().count(), came), (fds, fds));
+        }
+    }
+
+    #[test]
+    fn a_child_hands_over_why_it_is_not_confined() {
+        for stage in Stage::ALL {
+            for error in [0, 1, 22, 133] {
+                let why = Unconfined { stage, error };
+                assert_eq!(Unconfined::of_error(&why.to_error()), Some(why));
+            }
+        }
+        for number in [1, 2, 133] {
+            let other = io::Error::from_raw_os_error(number);
+            assert_eq!(Unconfined::of_error(&other), None);
         }
     }
 }

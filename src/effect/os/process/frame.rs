@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 pub(super) enum Order {
     /// Start a step. Three descriptors come along: its directory, its standard output, its standard
     /// error; its standard input, when it has one; and a file for what it is seen to do, when it is
-    /// observed; the rules under which it runs, when it is confined by some.
+    /// observed; what it is confined by ([`super::confine::Confine::fds`]).
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -291,7 +291,7 @@ impl<'a> Rest<'a> {
 }
 
 /// The most descriptors of a frame.
-const FDS: usize = 6;
+const FDS: usize = 7;
 
 /// Sends a whole frame; the descriptors ride on its first byte.
 fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -440,7 +440,7 @@ mod tests {
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
             observe: Some(b"/r".to_vec()),
-            confine: 13,
+            confine: 45,
             limit_ms: 5,
             grace_ms: u64::MAX,
             keep_capabilities: true,

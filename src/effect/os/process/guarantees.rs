@@ -1,7 +1,7 @@
 //! Finds out which guarantees the system gives, by trying each of them once: also that it refuses what
 //! it should.
 
-use super::confine::{Confine, is_bounded, needs};
+use super::confine::{Confine, Unconfined, is_bounded, needs};
 use super::sys;
 use crate::check::confine::Guarantee;
 use rustix::io::Errno;
@@ -10,23 +10,73 @@ use rustix::process::{getppid, test_kill_process};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::sync::OnceLock;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-/// Returns the guarantees that the system does not give, with the reasons for people.
-pub fn lacking() -> &'static BTreeMap<Guarantee, String> {
-    static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
-    LACKING.get_or_init(|| {
-        let tried = Guarantee::ALL.map(|one| (one, tried(one)));
-        let lacking = tried.into_iter().filter_map(|(one, tried)| {
-            let why = tried.err()?;
-            Some((one, why))
-        });
-        lacking.collect()
-    })
+/// Returns why the system does not give a guarantee, for people; `None` where it does.
+pub fn lacking(one: Guarantee) -> Option<String> {
+    static TRIED: Mutex<BTreeMap<Guarantee, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut all = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(one).or_insert_with(|| tried(one).err()).clone()
 }
+
+/// Numbers that a process hands over instead of becoming a program; no error of the system has them.
+/// All was refused that should be; something outside was reached; another kind of socket was made.
+const HOLDS: i32 = 0xfff0;
+const REACHED: i32 = 0xfff1;
+const ANOTHER: i32 = 0xfff2;
+
+/// Tries a loopback of its own, in a process of its own: what listens outside is not reached, what
+/// listens within is, and there are no sockets of other kinds.
+fn loopback() -> Result<(), String> {
+    let confine = Confine::new(&[Guarantee::NetworkLoopback], &[]).map_err(|e| e.to_string())?;
+    // Where nothing can listen on this side, nobody is there who could be reached.
+    let outside = TcpListener::bind(ANY).ok();
+    let address = outside
+        .as_ref()
+        .and_then(|outside| outside.local_addr().ok());
+    let mut command = Command::new("/proc/self/exe");
+    confine.try_with(&mut command, move || {
+        let is_refused = |address| {
+            let reached = TcpStream::connect(address);
+            reached.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        };
+        let other = socket(AddressFamily::VSOCK, SocketType::STREAM, None);
+        let within = TcpListener::bind(ANY)?;
+        TcpStream::connect(within.local_addr()?)?;
+        Err(io::Error::from_raw_os_error(
+            if !address.is_none_or(is_refused) {
+                REACHED
+            } else if other.is_err_and(|error| error == Errno::ACCESS) {
+                HOLDS
+            } else {
+                ANOTHER
+            },
+        ))
+    });
+    let Err(error) = command.spawn() else {
+        return Err("it could not be tried".to_owned());
+    };
+    match error.raw_os_error() {
+        Some(HOLDS) => Ok(()),
+        Some(REACHED) => Err("what listens outside was reached when it was tried".to_owned()),
+        Some(ANOTHER) => Err("another kind of socket was not refused when it was tried".to_owned()),
+        _ => Err(Unconfined::of_error(&error).map_or_else(
+            || format!("its loopback could not be used: {error}"),
+            |why| why.to_string(),
+        )),
+    }
+}
+
+/// Any port of the loopback.
+const ANY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Tries a guarantee in a thread of its own, which ends with all that it is confined by.
 fn tried(one: Guarantee) -> Result<(), String> {
+    if one == Guarantee::NetworkLoopback {
+        return loopback();
+    }
     let least = needs(one);
     if least > 0 {
         let version = sys::landlock_version().map_err(|error| match error.raw_os_error() {
@@ -60,6 +110,7 @@ fn tried(one: Guarantee) -> Result<(), String> {
                     .map(drop)
                     .map_err(|error| format!("a socket within the machine is refused: {error}"))
             }
+            Guarantee::NetworkLoopback => Err("it could not be tried".to_owned()),
             Guarantee::NoPrivileges if is_bounded() => Ok(()),
             Guarantee::NoPrivileges => Err("capabilities are left".to_owned()),
             Guarantee::NoTampering => match getppid() {
@@ -102,9 +153,12 @@ mod tests {
 
     #[test]
     fn what_the_system_gives_does_not_stay_with_whoever_tries() {
-        let lacking = lacking();
+        let lacking = Guarantee::ALL.map(lacking);
         assert!(File::create(tempfile::tempdir().unwrap().path().join("x")).is_ok());
         assert!(socket(AddressFamily::INET, SocketType::DGRAM, None).is_ok());
-        assert!(lacking.values().all(|why| !why.is_empty()), "{lacking:?}");
+        assert!(
+            lacking.iter().flatten().all(|why| !why.is_empty()),
+            "{lacking:?}"
+        );
     }
 }

@@ -21,6 +21,7 @@ mod frame;
 pub mod guarantees;
 pub mod input;
 pub mod mask;
+pub mod namespace;
 mod observe;
 pub mod pool;
 pub mod program;
@@ -28,7 +29,7 @@ pub mod supervise;
 mod sys;
 mod tree;
 
-pub(in crate::effect) use sys::{give_back, own_mounts, take_again};
+pub(in crate::effect) use sys::{give_back, take_again};
 
 /// Makes this process survive `ulimit -f`: a write beyond it returns an error. Steps get the
 /// default again.

@@ -7,7 +7,7 @@
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
 //! everything.
 
-use super::confine::{Confine, has_rules};
+use super::confine::{Confine, Unconfined};
 use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
 };
@@ -235,12 +235,8 @@ impl Supervisor {
                         } else {
                             None
                         };
-                        let rules = if has_rules(start.confine) {
-                            self.inbox.next_fd()
-                        } else {
-                            None
-                        };
-                        let confine = Confine::of_order(start.confine, rules);
+                        let next = || self.inbox.next_fd();
+                        let confine = Confine::of_order(start.confine, next);
                         self.secure(&start)?;
                         self.last = (number, start.secret);
                         // The pipes stay open here until vplan has the answer: it wakes up once,
@@ -300,8 +296,8 @@ impl Supervisor {
             Ok(leader) => leader,
             Err(error) => {
                 write_seen(observer, seen);
-                return Ok(match error.get_ref().and_then(|e| e.downcast_ref()) {
-                    Some(unconfined) => SupervisorAnswer::Unconfined(*unconfined),
+                return Ok(match Unconfined::of_error(&error) {
+                    Some(unconfined) => SupervisorAnswer::Unconfined(unconfined),
                     None => SupervisorAnswer::Refused(
                         error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
                     ),
@@ -596,29 +592,14 @@ fn started(
     fds: [OwnedFd; 3],
     stdin: Option<OwnedFd>,
 ) -> (io::Result<Pid>, Option<Observer>) {
-    if start.observe.is_none() && start.confine == 0 {
-        return (spawn(start, fds, stdin), None);
-    }
+    let Some(root) = &start.observe else {
+        return (spawn(start, confine, fds, stdin), None);
+    };
     let program = observe::first_program(&fds[0], &start.program);
     let order = start.clone();
-    let spawn = move || {
-        confine.apply().map_err(io::Error::other)?;
-        spawn(&order, fds, stdin)
-    };
-    match &start.observe {
-        Some(root) => {
-            let (leader, observer) = observe::begin(root, program, spawn);
-            (leader, Some(observer))
-        }
-        None => (in_a_thread(spawn), None),
-    }
-}
-
-/// Starts a step from a thread that confines itself, which ends at once.
-fn in_a_thread(spawn: impl FnOnce() -> io::Result<Pid> + Send + 'static) -> io::Result<Pid> {
-    let thread = std::thread::Builder::new().name("starter".to_owned());
-    let ended = thread.spawn(spawn)?.join();
-    ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    let spawn = move || spawn(&order, confine, fds, stdin);
+    let (leader, observer) = observe::begin(root, program, spawn);
+    (leader, Some(observer))
 }
 
 /// Hands over what a step was seen to do.
@@ -632,6 +613,7 @@ fn write_seen(observer: Option<Observer>, to: Option<OwnedFd>) {
 /// terminal; a step that does not lead the session cannot get one by opening it either.
 fn spawn(
     start: &Start,
+    confine: Confine,
     [dir, stdout, stderr]: [OwnedFd; 3],
     stdin: Option<OwnedFd>,
 ) -> io::Result<Pid> {
@@ -656,6 +638,9 @@ fn spawn(
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);
+    if start.confine != 0 {
+        confine.begin_with(&mut command);
+    }
     let child = sys::with_open_mask(|| command.spawn())?;
     Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::ErrorKind::Other.into())
 }

@@ -7,9 +7,12 @@
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl};
 use rustix::process::Signal;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -222,16 +225,20 @@ pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
-/// Gives this process, which must have one thread, a list of mounts of its own; without the right to
-/// that, in a user namespace of its own too. Returns whether there is a new user namespace.
-pub(in crate::effect) fn own_mounts() -> rustix::io::Result<bool> {
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
-    // SAFETY: the flags take no descriptor away from any other part of the program.
-    let unshare = |flags| unsafe { unshare_unsafe(flags) };
-    match unshare(UnshareFlags::NEWNS) {
-        Ok(()) => Ok(false),
-        Err(_) => unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).map(|()| true),
-    }
+/// Gives this thread namespaces of its own. Only for flags of namespaces.
+pub(super) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: no namespace takes a descriptor away from any other part of the program.
+    unsafe { unshare_unsafe(flags) }
+}
+
+/// Has a process that a command starts do something right before it becomes the program.
+pub(super) fn before_program(
+    command: &mut Command,
+    run: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: what is run here makes system calls, and allocates nothing and waits for no lock that
+    // another thread could have held at the fork.
+    let _ = unsafe { command.pre_exec(run) };
 }
 
 /// Takes over standard input, which the caller must not use any more.
