@@ -57,12 +57,9 @@ pub(super) fn absent(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<
     seen.step.inputs.as_ref()?;
     let subject = context.subject;
     let is_absent = |path: &RepoPath, used: &Used<'_>| {
-        used.missing
-            && !(used.read || used.written)
-            && !seen.is_declared(path)
-            && !context.is_tracked(path)
-            && !(subject.is_ignored)(path)
-            && (subject.is_absent)(path)
+        let is_known = used.read || used.written || seen.is_declared(path);
+        let is_of_git = context.is_tracked(path) || (subject.is_ignored)(path);
+        used.missing && (subject.is_absent)(path) && !is_known && !is_of_git
     };
     let files = seen
         .files
