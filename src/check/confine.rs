@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 /// What a step is kept from, and what it is not: the text of `vplan help sandbox`.
 pub const PAGE: &str = include_str!("sandbox.md");
 
+/// The folders and files outside of the repository that every step may read whose reads are declared,
+/// a path a line: the list in `vplan help sandbox`.
+pub const TOOLCHAINS: &str = include_str!("toolchains.txt");
+
 /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
 /// before.
 #[derive(
@@ -18,11 +22,14 @@ pub enum SandboxLevel {
     None,
     /// It changes nothing but what it declares, and cannot tamper with vplan.
     Guard,
+    /// It reads nothing but what it declares, besides.
+    Files,
 }
 
 impl SandboxLevel {
     /// All levels, the weakest first.
-    pub const ALL: [SandboxLevel; 2] = [SandboxLevel::None, SandboxLevel::Guard];
+    pub const ALL: [SandboxLevel; 3] =
+        [SandboxLevel::None, SandboxLevel::Guard, SandboxLevel::Files];
 
     /// Returns its word in a contract.
     #[must_use]
@@ -30,7 +37,14 @@ impl SandboxLevel {
         match self {
             SandboxLevel::None => "none",
             SandboxLevel::Guard => "guard",
+            SandboxLevel::Files => "files",
         }
+    }
+
+    /// Returns the level with this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
     /// Returns what it guarantees, sorted.
@@ -41,6 +55,12 @@ impl SandboxLevel {
             SandboxLevel::Guard => &[
                 Guarantee::NoPrivileges,
                 Guarantee::NoTampering,
+                Guarantee::OnlyDeclared,
+            ],
+            SandboxLevel::Files => &[
+                Guarantee::NoPrivileges,
+                Guarantee::NoTampering,
+                Guarantee::DeclaredReads,
                 Guarantee::OnlyDeclared,
             ],
         }
@@ -87,6 +107,10 @@ pub enum Guarantee {
     /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
     /// what vplan keeps.
     NoTampering,
+    /// It reads no content of the repository but what `inputs`, `requires`, `unchanged` and what it may
+    /// change select, and nothing elsewhere but toolchains and what `reads` names.
+    #[serde(rename = "reads")]
+    DeclaredReads,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
     #[serde(rename = "writes")]
@@ -95,10 +119,11 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 4] = [
+    pub const ALL: [Guarantee; 5] = [
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
         Guarantee::NoTampering,
+        Guarantee::DeclaredReads,
         Guarantee::OnlyDeclared,
     ];
 
@@ -109,6 +134,7 @@ impl Guarantee {
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
             Guarantee::NoTampering => "no-tampering",
+            Guarantee::DeclaredReads => "reads",
             Guarantee::OnlyDeclared => "writes",
         }
     }
@@ -124,6 +150,7 @@ impl Guarantee {
             Guarantee::NoTampering => {
                 "no process outside of the step is signalled, traced or changed"
             }
+            Guarantee::DeclaredReads => "only declared files are read",
             Guarantee::OnlyDeclared => "only declared files are made, changed and removed",
         }
     }

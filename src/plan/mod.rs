@@ -380,6 +380,9 @@ pub struct Step {
     /// `judge`: the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// `reads`: what it may read outside of the repository, when its reads are held to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// The reasons why it is in the plan.
     pub reasons: Vec<Reason>,
     /// `report`.
@@ -468,7 +471,7 @@ fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
     MaxWarnings max_warnings, MinTests min_tests, Network network, Optional optional, Produces produces,
-    Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
+    Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
     Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,

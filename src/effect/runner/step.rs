@@ -311,7 +311,8 @@ impl<'e> StepExecution<'e> {
             Some(judge) => environment.of_judge(root, &judge.env),
             None => environment.of_step(root, step),
         };
-        let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, step)) {
+        let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, &environment.search, step))
+        {
             Some(Ok(sandbox)) => sandbox,
             Some(Err(why)) => return Some(AttemptResult::refused(unconfined(&why), None)),
             None if step.confinement().is_none() => None,

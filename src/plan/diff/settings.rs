@@ -13,6 +13,7 @@ use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, file};
 use crate::contract::settings::known_by;
 use crate::contract::{Body, Check};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -236,6 +237,7 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
             Row::Format => found.extend(setting(row, old, new).or_else(|| definition(old, new))),
+            Row::Reads => found.extend(reads(old, new)),
             // These two are compared where they apply.
             Row::Tier | Row::Needs => {}
             row => found.extend(setting(row, old, new)),
@@ -326,6 +328,44 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
     })
 }
 
+/// Compares what two checks may read outside of the repository. Of a folder all that is in it.
+fn reads(old: &Check, new: &Check) -> Option<Finding> {
+    let value = |check: &Check| check.value(Row::Reads).map(Cow::into_owned);
+    let (old, new) = (value(old), value(new));
+    if old == new {
+        return None;
+    }
+    let paths = |value: &Option<Value>| match value {
+        Some(Value::Outside(paths)) => paths.clone(),
+        _ => Vec::new(),
+    };
+    let covers = |all: &[String], few: &[String]| {
+        let holds = |path: &str, folder: &str| {
+            let below = path.strip_prefix(folder);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        few.iter()
+            .all(|path| all.iter().any(|folder| holds(path, folder)))
+    };
+    let (was, is) = (paths(&old), paths(&new));
+    let (class, why) = match (covers(&is, &was), covers(&was, &is)) {
+        (true, true) => (Cosmetic, "it may read the same"),
+        (true, false) => (Weakens, "it may read more outside of the repository"),
+        (false, true) => (Strengthens, "it may read less"),
+        (false, false) => (
+            Undecided,
+            "it may read something else outside of the repository",
+        ),
+    };
+    let setting = Row::Reads.setting();
+    let text = |value: &Option<Value>| text_of(setting, value.as_ref());
+    Some(finding(
+        class,
+        arrow(setting.word, text(&old), text(&new)),
+        why,
+    ))
+}
+
 /// Whether all globs of the first value are among the second one's.
 fn is_superset(old: Option<&Value>, new: Option<&Value>) -> bool {
     match (old, new) {
@@ -362,6 +402,12 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
                 .iter()
                 .map(|g| format!("\"{}\"", visible(g.text().as_bytes())));
             globs.collect::<Vec<_>>().join(" ")
+        }
+        (Some(Value::Outside(paths)), _) => {
+            let paths = paths
+                .iter()
+                .map(|path| format!("\"{}\"", visible(path.as_bytes())));
+            paths.collect::<Vec<_>>().join(" ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
         (Some(Value::Command(command)), _) => shown(command.to_text()),

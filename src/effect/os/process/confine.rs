@@ -25,6 +25,9 @@ const TRUNCATE_VERSION: u32 = 3;
 const SCOPE_VERSION: u32 = 6;
 
 // Rights on files (landlock(7)).
+const EXECUTE: u64 = 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
 const WRITE_FILE: u64 = 1 << 1;
 const TRUNCATE: u64 = 1 << 14;
 /// To make and remove anything in a folder, and to move it between folders.
@@ -134,8 +137,13 @@ impl Confine {
     /// The system knows no such rules.
     pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
-        let files = if has(Guarantee::OnlyDeclared) {
+        let changes = if has(Guarantee::OnlyDeclared) {
             WRITE_FILE | TRUNCATE | CHANGE_FOLDER
+        } else {
+            0
+        };
+        let reads = if has(Guarantee::DeclaredReads) {
+            EXECUTE | READ_FILE | READ_DIR
         } else {
             0
         };
@@ -145,11 +153,11 @@ impl Confine {
             0
         };
         let mut rules = None;
-        if files | scopes != 0 {
-            let made = sys::landlock_rules(files, scopes)?;
-            for one in writable.iter().filter(|_| files != 0) {
+        if changes | reads | scopes != 0 {
+            let made = sys::landlock_rules(changes | reads, scopes)?;
+            for one in writable.iter().filter(|_| changes != 0) {
                 let rights = if one.is_folder {
-                    files
+                    changes
                 } else {
                     WRITE_FILE | TRUNCATE
                 };
@@ -161,6 +169,33 @@ impl Confine {
             held: held.to_vec(),
             rules,
         })
+    }
+
+    /// Lets the step read a file, or all that is below a folder, and execute it; nothing where its reads
+    /// are not held to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn let_read(&self, place: impl AsFd, is_folder: bool) -> io::Result<()> {
+        let list = if is_folder { READ_DIR } else { 0 };
+        self.allow(place, EXECUTE | READ_FILE | list)
+    }
+
+    /// Lets the step list a folder and all below it; nothing where its reads are not held to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn let_list(&self, folder: impl AsFd) -> io::Result<()> {
+        self.allow(folder, READ_DIR)
+    }
+
+    fn allow(&self, place: impl AsFd, rights: u64) -> io::Result<()> {
+        match &self.rules {
+            Some(rules) if self.held.contains(&Guarantee::DeclaredReads) => {
+                sys::landlock_allow(rules, place, rights)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes what an order says, and the descriptor that came with it.
@@ -214,7 +249,7 @@ pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
         Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
-        Guarantee::OnlyDeclared => TRUNCATE_VERSION,
+        Guarantee::DeclaredReads | Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
 }
 
@@ -229,12 +264,15 @@ fn bit(one: Guarantee) -> u8 {
         Guarantee::NoPrivileges => 2,
         Guarantee::NoTampering => 4,
         Guarantee::OnlyDeclared => 8,
+        Guarantee::DeclaredReads => 16,
     }
 }
 
 /// Whether an order with these guarantees comes with rules.
 pub(super) fn has_rules(bits: u8) -> bool {
-    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::OnlyDeclared)) != 0
+    Guarantee::ALL
+        .into_iter()
+        .any(|one| bits & bit(one) != 0 && needs(one) > 0)
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
@@ -439,10 +477,10 @@ mod tests {
 
     #[test]
     fn orders_carry_what_holds() {
-        for bits in 0..16 {
+        for bits in 0..32 {
             let confine = Confine::of_order(bits, None);
             assert_eq!(confine.bits(), bits);
-            assert_eq!(has_rules(bits), bits & 12 != 0);
+            assert_eq!(has_rules(bits), bits & 28 != 0);
         }
     }
 }
