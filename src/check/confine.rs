@@ -204,6 +204,19 @@ pub struct Confined {
     pub reached: Vec<Guarantee>,
 }
 
+/// How far it is known that a step depends on its `inputs` and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InputsBasis {
+    /// The contract says so. A step that may read what it wrote in an earlier run depends on that, too.
+    Believed,
+    /// All that it did was seen, and `vplan audit` holds the contract against it.
+    Observed,
+    /// It could read no other content: the guarantee `reads` held, and it declares nothing that it may
+    /// change, which would stay until a later run.
+    Enforced,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -353,7 +353,8 @@ pub struct Init {
                         lock drift."
 )]
 pub struct Check {
-    /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
+    /// Take these for errors: `warnings`, `shell`, `unconfined` (a command with `inputs` and without
+    /// `sandbox files`), or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<String>,
     /// List the tracked files that no condition mentions: that neither the list of a

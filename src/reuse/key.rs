@@ -115,9 +115,13 @@ pub struct Parts {
     pub platform: String,
     /// Of the settings of all steps that must be over before it, in no order, as one.
     pub predecessors: Digest,
+    /// The state of what it may read outside of the repository, by `reads`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Digest>,
     /// Of the settings of the step itself.
     pub settings: Digest,
-    /// The program that its command names, then that program's interpreter, and so on.
+    /// The program that its command names, then that program's interpreter, and so on; where its reads
+    /// are held to, also the other programs that its words name.
     pub tools: Vec<Tool>,
     /// The version of vplan.
     pub vplan: String,
@@ -164,6 +168,10 @@ impl Parts {
                 .chain(less)
                 .map(|(path, _)| Difference::named(DifferenceKind::Program, path.as_bytes())),
         );
+        list.extend(unnamed(
+            self.reads != earlier.reads,
+            DifferenceKind::Outside,
+        ));
         list.extend(unnamed(
             self.vplan != earlier.vplan || self.judging != earlier.judging,
             DifferenceKind::Vplan,

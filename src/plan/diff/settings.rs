@@ -9,6 +9,7 @@ use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use crate::base::unit::show_duration;
 use crate::base::word::visible;
+use crate::check::confine::SandboxLevel;
 use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, file};
 use crate::contract::settings::known_by;
@@ -237,7 +238,14 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
             Row::Format => found.extend(setting(row, old, new).or_else(|| definition(old, new))),
-            Row::Reads => found.extend(reads(old, new)),
+            Row::Inputs if holds_to_inputs(old) && holds_to_inputs(new) => {
+                found.extend(readable(old, new));
+            }
+            // Without that it may read everything anyway.
+            Row::Reads if holds_to_inputs(old) && holds_to_inputs(new) => {
+                found.extend(reads(old, new));
+            }
+            Row::Reads => {}
             // These two are compared where they apply.
             Row::Tier | Row::Needs => {}
             row => found.extend(setting(row, old, new)),
@@ -326,6 +334,32 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
         about,
         ..finding(class, what, why)
     })
+}
+
+/// Whether a check can read nothing that it does not declare.
+fn holds_to_inputs(check: &Check) -> bool {
+    check.level() >= SandboxLevel::Files
+}
+
+/// Compares the `inputs` of two checks that can read nothing else: what is left out is not read either.
+fn readable(old: &Check, new: &Check) -> Option<Finding> {
+    let (was, is) = (old.value(Row::Inputs), new.value(Row::Inputs));
+    let (was, is) = (was.as_deref(), is.as_deref());
+    if was == is {
+        return None;
+    }
+    let more = Weaker::More {
+        more: "it may read more",
+        fewer: "it may read less",
+    };
+    let [before, after] = [was, is].map(|value| match value {
+        Some(Value::Selection(selection)) => Some(selection),
+        _ => None,
+    });
+    let (class, why) = watched(more, before, after);
+    let setting = Row::Inputs.setting();
+    let what = arrow(setting.word, text_of(setting, was), text_of(setting, is));
+    Some(finding(class, what, why))
 }
 
 /// Compares what two checks may read outside of the repository. Of a folder all that is in it.
