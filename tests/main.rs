@@ -75,6 +75,7 @@ mod reports;
 mod reuse;
 mod runner;
 mod sandbox;
+mod sandbox_files;
 mod sandbox_settings;
 mod schema;
 mod services;

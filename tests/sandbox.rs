@@ -226,7 +226,7 @@ fn acts(ran: &Ran) -> BTreeMap<String, String> {
 }
 
 /// Whether this system has what `guard` needs; the test says that it is skipped.
-fn guards(project: &Project) -> bool {
+pub fn guards(project: &Project) -> bool {
     let tried = project.run(&["audit", "--machine", "--require", "guard"]);
     if tried.exit != Some(0) {
         eprintln!("SKIPPED: a sandbox: {}", tried.out());

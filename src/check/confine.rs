@@ -4,10 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a step is kept from, and what it is not: the text of `vplan help sandbox`.
-pub const PAGE: &str = include_str!("sandbox.md");
+pub const PAGE: &str = concat!(
+    include_str!("sandbox.md"),
+    "\n```text\n",
+    include_str!("toolchains.txt"),
+    "```\n"
+);
 
 /// The folders and files outside of the repository that every step may read whose reads are declared,
-/// a path a line: the list in `vplan help sandbox`.
+/// a path a line: the list at the end of `vplan help sandbox`.
 pub const TOOLCHAINS: &str = include_str!("toolchains.txt");
 
 /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
