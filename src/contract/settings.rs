@@ -685,6 +685,13 @@ impl Check {
         }
     }
 
+    /// Whether it is a command with `inputs` that may read more than these.
+    #[must_use]
+    pub fn may_read_more(&self) -> bool {
+        let is_command = known_by(Row::Sandbox).contains(&self.kind);
+        is_command && self.has(Row::Inputs) && self.level() < SandboxLevel::Files
+    }
+
     /// Returns the globs of a setting of the table.
     #[must_use]
     pub fn globs(&self, row: Row) -> &[Glob] {

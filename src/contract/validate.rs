@@ -426,6 +426,10 @@ impl Checker<'_> {
     /// A check that is confined to what it declares, and declares nothing; one that declares what nothing
     /// keeps it from.
     fn report_reads(&mut self, made: &Check, check: &draft::Check) {
+        // Of a line with an error nothing is known.
+        if self.sink.has_errors() {
+            return;
+        }
         let is_confined = made.level() >= SandboxLevel::Files;
         if is_confined && !made.has(Row::Inputs) {
             self.sink.push(

@@ -40,7 +40,7 @@ pub mod tier;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
-use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
@@ -491,6 +491,21 @@ impl Step {
     #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
+    }
+
+    /// Returns the selections of all that it may make, change and remove.
+    #[must_use]
+    pub fn may_change(&self) -> Vec<Selection> {
+        let report = self.report.iter().map(|report| &report.glob);
+        let products = self.produces.iter().chain(&self.cleans).chain(report);
+        let item = |glob: &Glob| Item {
+            not: false,
+            what: ItemContent::Glob(glob.clone()),
+        };
+        let products = Selection {
+            items: products.map(item).collect(),
+        };
+        self.writes.iter().cloned().chain([products]).collect()
     }
 
     /// Returns the globs of all that it may make, change and remove.

@@ -5,16 +5,13 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
-use crate::base::setting::Row;
 use crate::base::vocabulary::Exit;
 use crate::check::Kind;
-use crate::check::confine::SandboxLevel;
 use crate::cli::args::{Check, Format, Global};
 use crate::cli::render::diagnostic::{self, Message};
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
-use crate::contract::settings::known_by;
 use crate::effect::git::error::GitError;
 use crate::effect::repo::baseline;
 use crate::effect::repo::load::{self, Loaded, Site};
@@ -179,18 +176,11 @@ fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<S
         let place = place(file, check.line);
         return Some(format!("`{}` goes through a shell ({place})", check.id));
     }
-    let can_read_all = |c: &&crate::contract::Check| {
-        known_by(Row::Sandbox).contains(&c.kind)
-            && c.has(Row::Inputs)
-            && c.level() < SandboxLevel::Files
-    };
-    let unconfined = contract.checks.iter().find(can_read_all);
+    let unconfined = contract.checks.iter().find(|c| c.may_read_more());
     if let Some(check) = unconfined.filter(|_| deny.iter().any(|word| word == "unconfined")) {
         let place = place(contract.imported(check.place.source), check.line);
-        return Some(format!(
-            "`{}` has `inputs`, and without `sandbox files` it may read more ({place})",
-            check.id
-        ));
+        let why = "has `inputs`, and without `sandbox files` it may read more";
+        return Some(format!("`{}` {why} ({place})", check.id));
     }
     // Found in the repository: an error of the text has ended this before.
     if let Some(error) = list.iter().find(|d| d.severity == Severity::Error) {

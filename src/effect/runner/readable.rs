@@ -8,7 +8,7 @@ use crate::effect::os::process::confine::Confine;
 use crate::effect::os::process::program::{Root, SearchPath, resolve};
 use crate::effect::os::retry_eintr::{openat, openat2};
 use crate::plan::Step;
-use crate::reuse::key::{all_of, depends_on};
+use crate::reuse::key::depends_on;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat};
 use rustix::io::Errno;
@@ -35,12 +35,9 @@ pub(super) struct ReadRule {
 /// # Errors
 /// They cannot be listed, or are too many. For people.
 pub(super) fn in_repository(root: &Root, step: &Step) -> Result<Vec<ReadRule>, String> {
-    let report = step.report.iter().map(|report| &report.glob);
-    let products = step.produces.iter().chain(&step.cleans).chain(report);
     let mut wanted = depends_on(step);
-    wanted.push(all_of(&products.cloned().collect::<Vec<_>>()));
     // What a step leaves out of what it may change, it may not read either.
-    wanted.extend(step.writes.clone());
+    wanted.extend(step.may_change());
     let walk = Walk {
         root: root.path(),
         wanted: &wanted,

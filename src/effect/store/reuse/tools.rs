@@ -40,7 +40,7 @@ pub(super) fn tools(
         let words = interpreter(&path).unwrap_or_default();
         let Some((first, rest)) = words.split_first() else {
             if step.sandbox >= SandboxLevel::Files {
-                named(&find, step, stats, &mut tools)?;
+                named(find, step, stats, &mut tools)?;
             }
             return Ok(tools);
         };
