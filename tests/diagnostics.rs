@@ -240,6 +240,29 @@ const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        text: "check a {\n  run true\n  sandbox files\n}\n",
+        code: "contract::sandbox_without_inputs",
+        message: "under `sandbox files` a check reads only what it declares",
+        help: Some("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+        labels: &[("a", "has no `inputs`")],
+    },
+    Example {
+        text: "check a {\n  run true\n  inputs \"src/**\"\n  sandbox files\n  reads \"src\"\n}\n",
+        code: "contract::reads",
+        message: "`reads` names what is outside of the repository",
+        help: Some(
+            "write `~/…` or an absolute path; what is in the repository is named by `inputs`",
+        ),
+        labels: &[("\"src\"", "begins neither with `/` nor with `~/`")],
+    },
+    Example {
+        text: "check a {\n  run true\n  reads \"~/x\"\n}\n",
+        code: "contract::reads_without_sandbox",
+        message: "without `sandbox files` it may read everything",
+        help: Some("add `sandbox files`, or leave `reads` out"),
+        labels: &[("reads \"~/x\"", "allows nothing")],
+    },
+    Example {
         text: "defaults tests {\n  timeout 5m\n}\ncheck a: true\n",
         code: "lang::unknown_word",
         message: "unknown word `tests`",

@@ -76,6 +76,7 @@ mod reuse;
 mod runner;
 mod sandbox;
 mod sandbox_faults;
+mod sandbox_files;
 mod sandbox_settings;
 mod schema;
 mod services;

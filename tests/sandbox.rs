@@ -7,11 +7,11 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use vplan::check::confine::NetworkUse;
+use vplan::check::confine::{NetworkUse, SandboxLevel};
 
 /// Tries acts, and says of each whether it was done, or the name of the error.
 const ACTS: &str = r#"
-import ctypes, errno, os, resource, socket, sys
+import ctypes, errno, os, resource, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def act(name, do):
     try:
@@ -101,6 +101,57 @@ def enter(pid):
 act("enter-network-of-all", lambda: enter(1))
 act("enter-network-of-supervisor", lambda: enter(supervisor))
 act("connect-outside-at-last", lambda: reach(("127.0.0.1", int(sys.argv[4]))))
+def by(path, flags=os.O_RDONLY, **at):
+    os.close(os.open(path, flags, **at))
+here = os.getcwd()
+act("stat-undeclared", lambda: (os.stat("src/b"), os.access("src/b", os.R_OK)))
+act("list-repository", lambda: (os.listdir("."), os.listdir("src"), os.listdir("closed")))
+act("read-declared", lambda: (open("acts.py").read(), open("src/c").read(), open("src/link").read()))
+act("read-own-output", lambda: (open("out/there").read(), write("out/new"), open("out/new").read()))
+act("read-toolchain", lambda: (open("/etc/passwd").read(), by(sys.executable), os.listdir("/usr/bin")))
+act("read-own-tmp", lambda: open(os.environ.get("TMPDIR", home) + "/x", "a+").read())
+act("read-named", lambda: (open(home + "/named/x").read(), os.listdir(home + "/named")))
+act("write-named", lambda: write(home + "/named/x"))
+act("read-devices", lambda: (open("/dev/null").read(), by("/dev/urandom"), open("/proc/self/status").read(), open("/proc/meminfo").read()))
+act("read-keys", lambda: open(home + "/.ssh/id").read())
+act("list-home", lambda: os.listdir(home))
+act("list-above", lambda: os.listdir(".."))
+act("read-outside", lambda: open("../other-outside").read())
+act("read-undeclared", lambda: open("src/b").read())
+act("read-excluded", lambda: open("src/deep/left-out").read())
+act("read-secrets", lambda: open(".env").read())
+act("read-other-output", lambda: open("other/x").read())
+act("read-contract", lambda: open("contracts/verify.vplan").read())
+act("read-git", lambda: open(".git/config").read())
+act("read-nested-git", lambda: open("whole/nested/.git/config").read())
+act("read-nested", lambda: open("whole/nested/a").read())
+act("read-over-link", lambda: open("src/link-to-b").read())
+act("read-over-own-link", lambda: (os.symlink("../src/b", "out/own-link"), open("out/own-link").read()))
+act("read-over-root", lambda: open("/proc/self/root" + here + "/src/b").read())
+act("read-over-cwd", lambda: open("/proc/self/cwd/src/b").read())
+act("read-over-supervisor", lambda: open(f"/proc/{supervisor}/root{here}/src/b").read())
+act("read-over-descriptor", lambda: by("/proc/self/fd/%d" % os.open("src/b", os.O_PATH)))
+act("read-from-above", lambda: by("other-outside", dir_fd=os.open("..", os.O_PATH)))
+act("read-with-writing", lambda: by("src/b", os.O_RDWR))
+act("execute-undeclared", lambda: os.waitpid(os.posix_spawn("closed/tool", ["tool"], {}), 0))
+def by_handle():
+    handle = ctypes.create_string_buffer(struct.pack("Ii", 128, 0), 136)
+    mount = ctypes.c_int()
+    call(303, -100, b"src/b", handle, ctypes.byref(mount), 0)
+    call(304, os.open(".", os.O_RDONLY), handle, 0)
+act("read-by-handle", by_handle)
+def moved(a, b):
+    os.rename(a, b)
+    open(b).read()
+act("read-moved", lambda: moved("gen/secret", "gen/renamed"))
+act("move-to-read", lambda: moved("gen/second", "out/second"))
+act("move-folder-to-read", lambda: (os.rename("gen/folder", "out/folder"), open("out/folder/x").read()))
+act("move-to-tmp", lambda: moved("gen/third", os.environ.get("TMPDIR", "out") + "/third"))
+act("link-to-read", lambda: (os.link("gen/fourth", "out/fourth"), open("out/fourth").read()))
+def exchanged():
+    call(316, -100, b"gen/fifth", -100, b"out/exchanged", 2)
+    open("out/exchanged").read()
+act("exchange-to-read", exchanged)
 act("io-uring", lambda: call(425, 1, ctypes.create_string_buffer(256)))
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
 print("act no-new-privileges", status["NoNewPrivs"].strip())
@@ -110,20 +161,38 @@ print("act capabilities", (int(status["CapEff"], 16) | int(status["CapPrm"], 16)
 fn project(settings: &str, name: &str, port: u16) -> Project {
     let vplan = env!("CARGO_BIN_EXE_vplan");
     let project = Project::contract(&format!(
-        "vplan 1\ncheck acts {{\n  run python3 -I acts.py {vplan} {name} {} {port}\n  writes \"out/**\"\n  pass-env HOME\n{settings}}}\n",
-        if settings.contains("guard") {
+        "vplan 1\ncheck acts {{\n  run python3 -I acts.py {vplan} {name} {} {port}\n  writes \"out/**\" \"gen/made\"\n  pass-env HOME\n{settings}}}\n",
+        if settings.contains("sandbox") {
             "guarded"
         } else {
             "free"
         }
     ));
     project
-        .write(".gitignore", "out/\n.vplan/\n")
+        .write(".gitignore", "out/\ngen/\nother/\n.env\nwhole/\n.vplan/\n")
         .write("acts.py", ACTS)
         .write("src/a", "a\n")
+        .write("src/b", "b\n")
+        .write("src/c", "c\n")
+        .write("src/deep/left-out", "b\n")
         .write("out/there", "x\n")
+        .write("out/exchanged", "x\n")
+        .write("other/x", "x\n")
+        .write(".env", "SECRET=1\n")
+        .write("whole/nested/a", "a\n")
         .write("../outside", "outside\n")
+        .write("../other-outside", "outside\n")
+        .write("../home/.ssh/id", "secret\n")
+        .write("../home/named/x", "x\n")
         .write("../home/secret", "secret\n");
+    for name in ["secret", "second", "folder/x", "third", "fourth", "fifth"] {
+        project.write(&format!("gen/{name}"), "secret\n");
+    }
+    project
+        .script("closed/tool", "#!/bin/sh\n")
+        .symlink("src/link", "c")
+        .symlink("src/link-to-b", "b");
+    project.git(&["init", "-q", "whole/nested"]);
     project.commit("begin");
     project
 }
@@ -195,20 +264,18 @@ fn each_act_at_each_level() {
     let _named = UnixListener::bind_addr(&address).unwrap();
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = outside.local_addr().unwrap().port();
-    for (settings, guard, network) in [
-        ("", false, NetworkUse::On),
-        ("  sandbox guard\n", true, NetworkUse::On),
-        ("  network off\n", false, NetworkUse::Off),
-        ("  sandbox guard\n  network off\n", true, NetworkUse::Off),
-        ("  network loopback\n", false, NetworkUse::Loopback),
-        (
-            "  sandbox guard\n  network loopback\n",
-            true,
-            NetworkUse::Loopback,
-        ),
-    ] {
+    let all = SandboxLevel::ALL.map(|level| NetworkUse::ALL.map(|network| (level, network)));
+    for (level, network) in all.into_iter().flatten() {
+        let mut settings = match level {
+            SandboxLevel::None => String::new(),
+            level => format!("  sandbox {}\n", level.word()),
+        };
+        if level == SandboxLevel::Files {
+            settings += "  inputs \"acts.py\" \"src/**\" \"whole/**\" \"!src/{b,deep/left-out}\"\n  reads \"~/named\"\n";
+        }
+        settings += &format!("  network {}\n", network.word());
         for (who, launcher) in launchers() {
-            let project = project(settings, &name, port);
+            let project = project(&settings, &name, port);
             if !guards(&project) {
                 return;
             }
@@ -218,10 +285,10 @@ fn each_act_at_each_level() {
             let ran = launched(&["run", "--all", "-q"]);
             let log = launched(&["log", "acts"]);
             let acts = acts(&log);
-            assert!(acts.len() > 40, "{who}: {}\n{}", ran.err(), log.out());
+            assert!(acts.len() > 75, "{who}: {}\n{}", ran.err(), log.out());
             judge(
                 &acts,
-                guard,
+                level,
                 network,
                 &format!("{who}, {settings}{acts:#?}"),
             );
@@ -230,13 +297,14 @@ fn each_act_at_each_level() {
 }
 
 /// Whether of what a step did everything was refused that should be, and nothing else.
-fn judge(acts: &BTreeMap<String, String>, guard: bool, network: NetworkUse, context: &str) {
+fn judge(acts: &BTreeMap<String, String>, level: SandboxLevel, network: NetworkUse, context: &str) {
+    let guard = level >= SandboxLevel::Guard;
     let done = |name: &str| acts.get(name).is_some_and(|what| what == "done");
     let refused = |name: &str| acts.get(name).is_some_and(|what| is_refused(what));
     let off = network == NetworkUse::Off;
     let restricted = network != NetworkUse::On;
+    judge_reads(acts, level, context);
     for always in [
-        "read-home",
         "stat-outside",
         "chmod-outside",
         "write-declared",
@@ -317,6 +385,68 @@ fn judge(acts: &BTreeMap<String, String>, guard: bool, network: NetworkUse, cont
     }
     let privileges = if guard || restricted { "1" } else { "0" };
     assert_eq!(acts["no-new-privileges"], privileges, "{context}");
+}
+
+/// Whether content was refused that was not declared, and nothing else.
+fn judge_reads(acts: &BTreeMap<String, String>, level: SandboxLevel, context: &str) {
+    for always in [
+        "stat-undeclared",
+        "list-repository",
+        "read-declared",
+        "read-own-output",
+        "read-toolchain",
+        "read-own-tmp",
+        "read-named",
+        "read-devices",
+        "read-nested",
+    ] {
+        assert_eq!(acts[always], "done", "{always}: {context}");
+    }
+    for by_files in [
+        "read-home",
+        "read-keys",
+        "list-home",
+        "list-above",
+        "read-outside",
+        "read-undeclared",
+        "read-excluded",
+        "read-secrets",
+        "read-other-output",
+        "read-contract",
+        "read-git",
+        "read-nested-git",
+        "read-over-link",
+        "read-over-own-link",
+        "read-over-root",
+        "read-over-cwd",
+        "read-over-descriptor",
+        "read-from-above",
+        "execute-undeclared",
+        "read-moved",
+        "move-to-read",
+        "move-folder-to-read",
+        "move-to-tmp",
+        "link-to-read",
+        "exchange-to-read",
+    ] {
+        if level == SandboxLevel::Files {
+            assert!(is_refused(&acts[by_files]), "{by_files}: {context}");
+        } else {
+            // As root of a container, another file system may lie between the two.
+            let may = acts[by_files] == "done" || acts[by_files] == "EXDEV";
+            assert!(may, "{by_files}: {context}");
+        }
+    }
+    if level == SandboxLevel::Files {
+        for act in [
+            "write-named",
+            "read-with-writing",
+            "read-over-supervisor",
+            "read-by-handle",
+        ] {
+            assert!(is_refused(&acts[act]), "{act}: {context}");
+        }
+    }
 }
 
 /// A filter of system calls under which a program is started, as containers and older systems have one:
@@ -550,7 +680,7 @@ fn what_decides_can_never_be_declared_as_written() {
         project.run(&["run", "--all"]).exits(0);
     }
     project
-        .run(&["run", "--all", "--sandbox", "files"])
+        .run(&["run", "--all", "--sandbox", "sealed"])
         .exits(2)
         .warns("guard");
 }

@@ -23,7 +23,7 @@ pub struct Setting {
     /// The verbs that it goes with.
     pub with: Verbs,
     /// Whether `defaults` may hold it. A check's own replaces it, and that of its verb the one of all
-    /// checks, but for `env`, `tags` and `tool-path`, which add up.
+    /// checks, but for `env`, `tags`, `tool-path` and `reads`, which add up.
     pub in_defaults: bool,
     /// Its default.
     pub unset: Unset,
@@ -59,6 +59,8 @@ pub enum Takes {
     Path,
     /// Paths, as strings.
     Paths,
+    /// Paths outside of the repository, as strings.
+    Outside,
     /// A plain label.
     Name,
     /// Labels.
@@ -95,6 +97,7 @@ impl Takes {
         matches!(
             self,
             Takes::Paths
+                | Takes::Outside
                 | Takes::Names
                 | Takes::References
                 | Takes::Variables
@@ -219,6 +222,8 @@ pub enum Value {
     Word(&'static str),
     /// A name or a text.
     Text(String),
+    /// Paths outside of the repository.
+    Outside(Vec<String>),
     /// Globs.
     Globs(Vec<Glob>),
     /// A selection of files.
@@ -341,7 +346,7 @@ table! {
         },
         explained: Explained::Line("inputs ", "; a pass on the same may stand for it")
     }
-    Sandbox "sandbox" "sandbox guard", word(&["guard", "none"], "`guard` or `none`"), Commands {
+    Sandbox "sandbox" "sandbox guard", word(&["files", "guard", "none"], "`files`, `guard` or `none`"), Commands {
         in_defaults: true, unset: Unset::Word("none"), of_verb: true, explained: Explained::Apart,
         weaker: higher("it runs under fewer restrictions", "it runs under more restrictions")
     }
@@ -352,6 +357,9 @@ table! {
     Writes "writes" "writes \"GLOB\" …", Takes::Selection, Commands {
         weaker: Weaker::More { more: "it may change more of the tree", fewer: "it may change less" },
         explained: Explained::Line("writes ", "; any other tracked file must stay as it is")
+    }
+    Reads "reads" "reads \"PATH\" …", Takes::Outside, Commands {
+        in_defaults: true, weaker: Weaker::Particular, explained: Explained::Apart
     }
     Setup "setup" "setup", Takes::Flag, All {
         weaker: higher("its pass is no evidence any more", "")
@@ -405,7 +413,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Sandbox Network Writes Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
+    Unchanged Inputs Sandbox Network Writes Reads Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

@@ -4,7 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a step is kept from, and what it is not: the text of `vplan help sandbox`.
-pub const PAGE: &str = include_str!("sandbox.md");
+pub const PAGE: &str = concat!(
+    include_str!("sandbox.md"),
+    "\n```text\n",
+    include_str!("toolchains.txt"),
+    "```\n"
+);
+
+/// The folders and files outside of the repository that every step may read whose reads are declared,
+/// a path a line: the list at the end of `vplan help sandbox`.
+pub const TOOLCHAINS: &str = include_str!("toolchains.txt");
 
 /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
 /// before.
@@ -18,11 +27,14 @@ pub enum SandboxLevel {
     None,
     /// It changes nothing but what it declares, and cannot tamper with vplan.
     Guard,
+    /// It reads nothing but what it declares, besides.
+    Files,
 }
 
 impl SandboxLevel {
     /// All levels, the weakest first.
-    pub const ALL: [SandboxLevel; 2] = [SandboxLevel::None, SandboxLevel::Guard];
+    pub const ALL: [SandboxLevel; 3] =
+        [SandboxLevel::None, SandboxLevel::Guard, SandboxLevel::Files];
 
     /// Returns its word in a contract.
     #[must_use]
@@ -30,7 +42,14 @@ impl SandboxLevel {
         match self {
             SandboxLevel::None => "none",
             SandboxLevel::Guard => "guard",
+            SandboxLevel::Files => "files",
         }
+    }
+
+    /// Returns the level with this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
     /// Returns what it guarantees, sorted.
@@ -41,6 +60,12 @@ impl SandboxLevel {
             SandboxLevel::Guard => &[
                 Guarantee::NoPrivileges,
                 Guarantee::NoTampering,
+                Guarantee::OnlyDeclared,
+            ],
+            SandboxLevel::Files => &[
+                Guarantee::NoPrivileges,
+                Guarantee::NoTampering,
+                Guarantee::DeclaredReads,
                 Guarantee::OnlyDeclared,
             ],
         }
@@ -103,6 +128,10 @@ pub enum Guarantee {
     /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
     /// what vplan keeps.
     NoTampering,
+    /// It reads no content of the repository but what `inputs`, `requires`, `unchanged` and what it may
+    /// change select, and nothing elsewhere but toolchains and what `reads` names.
+    #[serde(rename = "reads")]
+    DeclaredReads,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
     #[serde(rename = "writes")]
@@ -111,11 +140,12 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 5] = [
+    pub const ALL: [Guarantee; 6] = [
         Guarantee::NetworkLoopback,
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
         Guarantee::NoTampering,
+        Guarantee::DeclaredReads,
         Guarantee::OnlyDeclared,
     ];
 
@@ -127,6 +157,7 @@ impl Guarantee {
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
             Guarantee::NoTampering => "no-tampering",
+            Guarantee::DeclaredReads => "reads",
             Guarantee::OnlyDeclared => "writes",
         }
     }
@@ -143,6 +174,7 @@ impl Guarantee {
             Guarantee::NoTampering => {
                 "no process outside of the step is signalled, traced or changed"
             }
+            Guarantee::DeclaredReads => "only declared files are read",
             Guarantee::OnlyDeclared => "only declared files are made, changed and removed",
         }
     }
@@ -207,6 +239,19 @@ impl Confined {
         accounted.sort_unstable();
         asked.and(wanted) == asked && accounted == asked.guarantees()
     }
+}
+
+/// How far it is known that a step depends on its `inputs` and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InputsBasis {
+    /// The contract says so. A step that may read what it wrote in an earlier run depends on that, too.
+    Believed,
+    /// All that it did was seen, and `vplan audit` holds the contract against it.
+    Observed,
+    /// It could read no other content: the guarantee `reads` held, and it declares nothing that it may
+    /// change, which would stay until a later run.
+    Enforced,
 }
 
 #[cfg(test)]

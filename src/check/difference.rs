@@ -38,6 +38,8 @@ pub enum DifferenceKind {
     Variable,
     /// Its program, or that program's interpreter.
     Program,
+    /// What it may read outside of the repository.
+    Outside,
     /// vplan itself.
     Vplan,
     /// The repository's path, or the system.
@@ -112,6 +114,9 @@ impl std::fmt::Display for Difference {
             DifferenceKind::Settings => "its words or settings changed".to_owned(),
             DifferenceKind::StepsBefore => "the settings of the steps before it changed".to_owned(),
             DifferenceKind::Step => named("the step") + " ran before it",
+            DifferenceKind::Outside => {
+                "what it may read outside of the repository changed".to_owned()
+            }
             DifferenceKind::File => match (name, self.change) {
                 (None, _) => "its inputs changed".to_owned(),
                 (_, Some(FileChange::New)) => named("file") + " is new",

@@ -188,7 +188,7 @@ pub struct Request {
     /// Do not repair the plan before it runs.
     #[arg(long)]
     pub no_preflight: bool,
-    /// Confine every command at least so: `none`, `guard`. What the contract asks for is never
+    /// Confine every command at least so: `none`, `guard`, `files`. What the contract asks for is never
     /// weakened (`vplan help language`).
     #[arg(long, value_name = "LEVEL", value_parser = levels())]
     pub sandbox: Option<SandboxLevel>,
@@ -353,7 +353,8 @@ pub struct Init {
                         lock drift."
 )]
 pub struct Check {
-    /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
+    /// Take these for errors: `warnings`, `shell`, `unconfined` (a command with `inputs` and without
+    /// `sandbox files`), or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<String>,
     /// List the tracked files that no condition mentions: that neither the list of a
@@ -710,13 +711,13 @@ pub struct Tour {}
 
 /// Reads the level of `--sandbox`.
 pub(super) fn levels() -> impl TypedValueParser<Value = SandboxLevel> {
-    let named = |word: String| {
-        SandboxLevel::ALL
-            .into_iter()
-            .find(|level| level.word() == word)
-    };
-    PossibleValuesParser::new(SandboxLevel::ALL.map(SandboxLevel::word))
-        .map(move |word| named(word).unwrap_or_default())
+    level_of(&SandboxLevel::ALL)
+}
+
+/// Reads one of these levels.
+pub(super) fn level_of(levels: &[SandboxLevel]) -> impl TypedValueParser<Value = SandboxLevel> {
+    PossibleValuesParser::new(levels.iter().map(|level| level.word()))
+        .map(|word| SandboxLevel::named(&word).unwrap_or_default())
 }
 
 /// Reads the word of `--network`.

@@ -81,6 +81,12 @@ codes! {
     TIER_AROUND_USE = "tier_around_use";
     /// The name of an environment variable that can be none.
     ENV_NAME = "env_name";
+    /// `reads` names what is no path outside of the repository.
+    READS = "reads";
+    /// `reads` where nothing is kept from being read.
+    READS_WITHOUT_SANDBOX = "reads_without_sandbox";
+    /// A check that may read what it declares, and declares nothing.
+    SANDBOX_WITHOUT_INPUTS = "sandbox_without_inputs";
     /// One exit code is both accepted and a reason to skip.
     EXIT_OVERLAP = "exit_overlap";
     /// A report format that holds nothing the verb counts.

@@ -4,7 +4,7 @@ use super::checker::{Checker, Reference};
 use super::draft::{self, At, Changed, Setting, VerbDefaults, Written};
 use super::error::{
     DEFAULTS_SETTING, DEFAULTS_TWICE, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FIX_IS_VERB,
-    FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
+    FOREIGN_SETTING, NUMBER, READS, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
 use super::{Body, Check, InclusionIndex};
 use crate::base::command::{Env, is_env_name};
@@ -17,6 +17,7 @@ use crate::base::setting::{Row, Settings, Takes, Unset, Value, Verbs};
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
 use crate::base::vocabulary::ReportKind;
+use crate::check::confine::SandboxLevel;
 use crate::check::{Kind, Report};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ impl Values {
         self.tier.or(block.map(|b| b.value)).unwrap_or(0)
     }
 
-    /// These settings, filled up with defaults as far as a verb knows them. `env`, `tags` and
+    /// These settings, filled up with defaults as far as a verb knows them. `env`, `tags`, `reads` and
     /// `tool-path` add up: the own value of a variable wins, the own folders are searched first.
     fn or(self, defaults: &Values, kind: Kind, changed: &[At<Changed>]) -> Self {
         let is_changed = |row: Row, variable: Option<&str>| {
@@ -101,7 +102,11 @@ impl Values {
         let tags = defaults.tags.iter().filter(|_| knows(Row::Tags));
         let mut settings = defaults.settings.clone();
         settings.retain(|row, _| knows(*row));
+        let reads = [&self.settings, &settings].map(outside).concat();
         settings.extend(self.settings);
+        if !reads.is_empty() {
+            settings.insert(Row::Reads, Value::Outside(each_once(reads.iter())));
+        }
         Self {
             dir: (self.dir).or_else(|| defaults.dir.clone().filter(|_| knows(Row::Dir))),
             env: env.filter(|_| knows(Row::Env)).chain(self.env).collect(),
@@ -165,6 +170,29 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
     list.filter(|item| seen.insert(*item)).cloned().collect()
 }
 
+/// Returns what `reads` names.
+fn outside(settings: &Settings) -> Vec<String> {
+    match settings.get(&Row::Reads) {
+        Some(Value::Outside(paths)) => paths.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads a path outside of the repository: absolute, or below HOME. The message why it is none.
+fn path_outside(text: &str) -> Result<String, &'static str> {
+    let below = text.strip_prefix("~/").or_else(|| text.strip_prefix('/'));
+    let below = below.ok_or("begins neither with `/` nor with `~/`")?;
+    let below = below.trim_end_matches('/');
+    if below.is_empty() {
+        return Err("names everything");
+    }
+    if below.split('/').any(|name| ["", ".", ".."].contains(&name)) {
+        return Err("has an empty segment, `.` or `..`");
+    }
+    let start = if text.starts_with('~') { "~/" } else { "/" };
+    Ok(format!("{start}{below}"))
+}
+
 impl Checker<'_> {
     /// Reads the `defaults` blocks of a file: those without a verb together, and those of each verb.
     pub(super) fn read_defaults(
@@ -201,7 +229,9 @@ impl Checker<'_> {
         for setting in settings {
             let (what, name) = match &setting.value.value {
                 Written::Variable(name, _) => (format!("the variable `{name}`"), name.as_str()),
-                _ if matches!(setting.value.row, Row::Tags | Row::ToolPath) => continue,
+                _ if matches!(setting.value.row, Row::Tags | Row::ToolPath | Row::Reads) => {
+                    continue;
+                }
                 _ => (format!("`{}`", setting.value.keyword()), ""),
             };
             let key = (verb, setting.value.keyword(), name);
@@ -483,6 +513,12 @@ impl Checker<'_> {
                 let value = services.map(|services| (row, Value::Services(services)));
                 into.settings.extend(value);
             }
+            (Written::Texts(paths), Row::Reads) => {
+                let mut all = outside(&into.settings);
+                all.extend(paths.iter().filter_map(|path| self.path_to_read(path)));
+                into.settings
+                    .insert(row, Value::Outside(each_once(all.iter())));
+            }
             (Written::Texts(tags), _) => {
                 into.tags.extend(tags.iter().map(|t| t.value.clone()));
             }
@@ -520,6 +556,20 @@ impl Checker<'_> {
             (Written::Flag, _) => Value::Flag,
             _ => bug("a setting with a value of another kind"),
         })
+    }
+
+    fn path_to_read(&mut self, path: &At<String>) -> Option<String> {
+        let why = match path_outside(&path.value) {
+            Ok(path) => return Some(path),
+            Err(why) => why,
+        };
+        let message = "`reads` names what is outside of the repository";
+        self.sink.push(
+            Diagnostic::error(READS, message)
+                .label(path.place, why)
+                .help("write `~/…` or an absolute path; what is in the repository is named by `inputs`"),
+        );
+        None
     }
 
     fn exit_codes(&mut self, codes: &[At<i32>]) -> Vec<i32> {
@@ -624,6 +674,22 @@ impl Check {
     #[must_use]
     pub fn has(&self, row: Row) -> bool {
         self.settings.contains_key(&row)
+    }
+
+    /// Returns the level at which it is confined.
+    #[must_use]
+    pub fn level(&self) -> SandboxLevel {
+        match self.settings.get(&Row::Sandbox) {
+            Some(Value::Word(word)) => SandboxLevel::named(word).unwrap_or_default(),
+            _ => SandboxLevel::None,
+        }
+    }
+
+    /// Whether it is a command with `inputs` that may read more than these.
+    #[must_use]
+    pub fn may_read_more(&self) -> bool {
+        let is_command = known_by(Row::Sandbox).contains(&self.kind);
+        is_command && self.has(Row::Inputs) && self.level() < SandboxLevel::Files
     }
 
     /// Returns the globs of a setting of the table.

@@ -8,7 +8,8 @@ use super::caps::Caps;
 use super::checker::{Checker, Resolved, Services};
 use super::draft::{self, At, CheckEntry, Draft};
 use super::error::{
-    CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
+    CHANGED_IN_NONE, IMPORT, NO_CHECKS, READS_WITHOUT_SANDBOX, SANDBOX_WITHOUT_INPUTS,
+    TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
 };
 use super::import;
 use super::order::Edges;
@@ -22,9 +23,11 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
+use crate::base::setting::Row;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
+use crate::check::confine::SandboxLevel;
 use std::collections::BTreeMap;
 
 /// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now,
@@ -420,6 +423,43 @@ impl Checker<'_> {
         changed.iter().map(part).collect()
     }
 
+    /// A check that is confined to what it declares, and declares nothing; one that declares what nothing
+    /// keeps it from.
+    fn report_reads(&mut self, made: &Check, check: &draft::Check) {
+        // Of a line with an error nothing is known.
+        if self.sink.has_errors() {
+            return;
+        }
+        let is_confined = made.level() >= SandboxLevel::Files;
+        if is_confined && !made.has(Row::Inputs) {
+            self.sink.push(
+                Diagnostic::error(
+                    SANDBOX_WITHOUT_INPUTS,
+                    format!(
+                        "under `sandbox {}` a check reads only what it declares",
+                        made.level().word()
+                    ),
+                )
+                .label(check.place, "has no `inputs`")
+                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+            );
+        }
+        let own = check
+            .settings
+            .iter()
+            .find(|one| one.value.row == Row::Reads);
+        if let Some(own) = own.filter(|_| !is_confined) {
+            self.sink.push(
+                Diagnostic::error(
+                    READS_WITHOUT_SANDBOX,
+                    "without `sandbox files` it may read everything",
+                )
+                .label(own.place, "allows nothing")
+                .help("add `sandbox files`, or leave `reads` out"),
+            );
+        }
+    }
+
     /// Puts the checks together. `None` for those with an error.
     fn checks(
         &mut self,
@@ -445,6 +485,7 @@ impl Checker<'_> {
                 made.env.extend(assignments);
                 self.fill_in_services(&mut made, check);
                 made.format_definition = self.definition_for(&made, check);
+                self.report_reads(&made, check);
                 Some(Check {
                     named,
                     inclusion: check.inclusion,

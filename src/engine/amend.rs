@@ -89,6 +89,7 @@ struct Changes<'w> {
 struct CheckChange<'w> {
     inputs: BTreeSet<&'w String>,
     needs: BTreeSet<&'w String>,
+    reads: BTreeSet<&'w String>,
     /// The whole line of `inputs`, for a check that has it from `defaults`.
     whole_inputs: String,
 }
@@ -114,6 +115,14 @@ impl<'w> Changes<'w> {
                         .or_default()
                         .needs
                         .insert(needs);
+                }
+                Amendment::Reads { check, paths } => {
+                    changes
+                        .checks
+                        .entry(*check)
+                        .or_default()
+                        .reads
+                        .extend(paths);
                 }
                 Amendment::Use {
                     around,
@@ -144,6 +153,11 @@ impl CheckChange<'_> {
         match inputs {
             Some(inputs) => edits.insert(inputs.span.end, words(&self.inputs)),
             None if !self.inputs.is_empty() => lines.push(self.whole_inputs.clone()),
+            None => {}
+        }
+        match setting(node, Keyword::Row(Row::Reads)) {
+            Some(reads) => edits.insert(reads.span.end, words(&self.reads)),
+            None if !self.reads.is_empty() => lines.push(format!("reads{}", words(&self.reads))),
             None => {}
         }
         let names: String = self.needs.iter().map(|name| format!(" {name}")).collect();

@@ -13,6 +13,7 @@ use crate::base::path::RepoPath;
 use crate::base::source::Source;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{Word, visible};
+use crate::check::confine::SandboxLevel;
 use crate::check::observed::Observed;
 use crate::contract::condition::holds;
 use crate::contract::{Check, Condition, Contract, Sought};
@@ -26,8 +27,8 @@ use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
 use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
-use crate::plan::diff::Class;
 use crate::plan::diff::contracts::{Side, compare};
+use crate::plan::diff::{Class, Difference};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Selector;
 use crate::plan::{Note, Plan};
@@ -275,7 +276,17 @@ impl Engine<'_> {
             sources: &loaded.sources,
         };
         let mut differences = compare(&older, &newer, &[]).differences.into_iter();
-        let less = differences.find(|one| matches!(one.class, Class::Weakens | Class::Undecided));
+        // What a check that is confined to what it declares turned out to need, and could not read.
+        let is_needed = |one: &Difference| {
+            let lets_read = one.what.starts_with("inputs ") || one.what.starts_with("reads ");
+            let mut checks = contract
+                .checks
+                .iter()
+                .filter(|check| check.level() >= SandboxLevel::Files);
+            lets_read && checks.any(|check| one.subject == format!("check `{}`", check.id))
+        };
+        let is_less = |one: &Difference| matches!(one.class, Class::Weakens | Class::Undecided);
+        let less = differences.find(|one| is_less(one) && !is_needed(one));
         match less {
             Some(less) => {
                 let message = format!("`{}`: {}", less.subject, less.what);

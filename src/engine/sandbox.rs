@@ -8,13 +8,14 @@ use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::{first_of, visible};
 use crate::check::confine::{Guarantee, SandboxLevel};
+use crate::effect::git::environment;
 use crate::effect::os::held::HeldFiles;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::scratch::{self, TempDir};
 use crate::effect::repo::{baseline, lockfile};
 use crate::effect::runner::sandbox::{Sandbox, missing};
-use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::{Note, Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,17 @@ const LACKING: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
+/// What confines the steps of a plan.
+#[derive(Default)]
+pub(super) struct PlanSandbox {
+    /// Nothing where no step is to be confined.
+    pub sandbox: Option<Sandbox>,
+    /// Not all that they ask for holds.
+    pub caveat: Option<Caveat>,
+    /// Remarks for the report's reader.
+    pub notes: Vec<Note>,
+}
+
 /// Returns what confines the steps of a plan, and the caveat where not all that they ask for holds.
 ///
 /// # Errors
@@ -45,14 +57,14 @@ pub(super) fn sandbox(
     session: &Session,
     plan: &Plan,
     asked: &VerifyRequest,
-) -> Result<(Option<Sandbox>, Option<Caveat>), Failure> {
+) -> Result<PlanSandbox, Failure> {
     let confined = plan
         .steps
         .iter()
         .filter(|step| !step.confinement().is_none());
     let confined: Vec<_> = confined.collect();
     if confined.is_empty() {
-        return Ok((None, None));
+        return Ok(PlanSandbox::default());
     }
     let mut lacking: BTreeMap<Guarantee, String> = BTreeMap::new();
     let mut without: Vec<&str> = Vec::new();
@@ -87,17 +99,45 @@ pub(super) fn sandbox(
         .into_iter()
         .flatten()
         .collect();
-    let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere);
+    let home = environment("HOME").map(PathBuf::from);
+    let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere, home.as_deref());
+    let mut notes = Vec::new();
     for step in confined {
-        sandbox.check(&root, step).map_err(|why| {
+        without_inputs(step)?;
+        let remarks = sandbox.check(&root, step).map_err(|why| {
             let message = format!(
                 "the step `{}` cannot be confined: {why}",
                 visible(step.id.as_bytes())
             );
             Failure::new(Exit::Setup, "vplan::sandbox::conflict", message)
         })?;
+        notes.extend(remarks.into_iter().map(|(kind, message)| Note {
+            kind: kind.to_owned(),
+            message,
+            path: None,
+        }));
     }
-    Ok((Some(sandbox), caveat))
+    Ok(PlanSandbox {
+        sandbox: Some(sandbox),
+        caveat,
+        notes,
+    })
+}
+
+/// Makes sure that a step says what it reads where it may read nothing else: in a contract that is an
+/// error of its own.
+fn without_inputs(step: &Step) -> Result<(), Failure> {
+    if step.sandbox < SandboxLevel::Files || step.inputs.is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "the step `{}` has no `inputs`, and under `sandbox {}` it could read nothing of the repository",
+        visible(step.id.as_bytes()),
+        step.sandbox.word()
+    );
+    let failure = Failure::new(Exit::Setup, "vplan::sandbox::without_inputs", message);
+    Err(failure
+        .help("`vplan audit` shows what each check reads, and `--write` adds it as `inputs`"))
 }
 
 /// A fixer that is confined.

@@ -410,7 +410,7 @@ fn setting(setting: &Setting, is_beside: bool) -> String {
             quote(text).into_owned()
         }
         Written::Text(word) => word.clone(),
-        Written::Texts(paths) if takes == Takes::Paths => strings(paths),
+        Written::Texts(paths) if matches!(takes, Takes::Paths | Takes::Outside) => strings(paths),
         Written::Texts(names) => words(names),
         Written::Variable(name, value) if is_beside => {
             Holed::<(String, Word)>::beside_services((name.clone(), value.clone())).to_text()

@@ -437,7 +437,7 @@ impl Values<'_> {
                 Written::Text(self.as_word(first()?)?.value)
             }
             Takes::Word { known, .. } => Written::Text(self.one_of(first()?, known)?.to_owned()),
-            Takes::Paths => Written::Texts(self.strings(node)),
+            Takes::Paths | Takes::Outside => Written::Texts(self.strings(node)),
             Takes::Names | Takes::References => Written::Texts(self.words(node)),
             Takes::Variables => Written::Texts(some(self.variables(node))?),
             Takes::Codes => Written::Codes(some(self.exit_codes(node))?),

@@ -231,7 +231,7 @@ fn slots(setting: &Setting) -> &'static [Slot] {
         }
         Takes::Duration => DURATION,
         Takes::Text | Takes::Path => STR,
-        Takes::Paths => STRS,
+        Takes::Paths | Takes::Outside => STRS,
         Takes::Name => NAME,
         Takes::Names => NAMES,
         Takes::References => REFERENCES,

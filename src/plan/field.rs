@@ -20,6 +20,8 @@ pub enum FieldValue<'a> {
     Number(u64),
     /// A word, a name or a text.
     Text(&'a str),
+    /// Paths outside of the repository, at least one.
+    Outside(&'a [String]),
     /// Globs, at least one.
     Globs(&'a [Glob]),
     /// A selection of files.
@@ -78,6 +80,8 @@ fields! {
         |network| FieldValue::Text(network.word());
     Vec<Glob>: Value::Globs(globs) => globs,
         |globs| if globs.is_empty() { FieldValue::Nothing } else { FieldValue::Globs(globs) };
+    Vec<String>: Value::Outside(paths) => paths,
+        |paths| if paths.is_empty() { FieldValue::Nothing } else { FieldValue::Outside(paths) };
     Vec<Service>: Value::Services(services) => services,
         |services| if services.is_empty() { FieldValue::Nothing } else { FieldValue::Services(services) };
     Option<Selection>: Value::Selection(selection) => Some(selection),

@@ -8,8 +8,9 @@ use super::compile::{
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
-use crate::base::setting::{Row, Value};
+use crate::base::setting::Row;
 use crate::base::word::Word;
+use crate::check::confine::SandboxLevel;
 use crate::contract::{CheckIndex, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,10 +35,12 @@ impl<'a> Input<'a> {
                 continue;
             };
             // None of them may run with less than it asks for.
-            let confined = [Row::Sandbox, Row::Network].map(|row| match check.settings.get(&row) {
-                Some(Value::Word(word)) => Some(*word),
-                _ => None,
-            });
+            let mut confined = vec![Row::Sandbox, Row::Network];
+            if check.level() >= SandboxLevel::Files {
+                confined.extend([Row::Inputs, Row::Reads]);
+            }
+            let confined: Vec<_> = confined.iter().map(|row| check.settings.get(row)).collect();
+            let confined = format!("{confined:?}");
             let target = *first.entry((identity, confined)).or_insert(index);
             if target == index {
                 continue;

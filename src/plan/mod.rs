@@ -40,7 +40,7 @@ pub mod tier;
 
 use crate::base::canon::Digest;
 use crate::base::command::{Env, Unsupported};
-use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
@@ -380,6 +380,9 @@ pub struct Step {
     /// `judge`: the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// `reads`: what it may read outside of the repository, when its reads are held to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// The reasons why it is in the plan.
     pub reasons: Vec<Reason>,
     /// `report`.
@@ -468,7 +471,7 @@ fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
     MaxWarnings max_warnings, MinTests min_tests, Network network, Optional optional, Produces produces,
-    Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
+    Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
     Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
@@ -488,6 +491,21 @@ impl Step {
     #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
+    }
+
+    /// Returns the selections of all that it may make, change and remove.
+    #[must_use]
+    pub fn may_change(&self) -> Vec<Selection> {
+        let report = self.report.iter().map(|report| &report.glob);
+        let products = self.produces.iter().chain(&self.cleans).chain(report);
+        let item = |glob: &Glob| Item {
+            not: false,
+            what: ItemContent::Glob(glob.clone()),
+        };
+        let products = Selection {
+            items: products.map(item).collect(),
+        };
+        self.writes.iter().cloned().chain([products]).collect()
     }
 
     /// Returns the globs of all that it may make, change and remove.

@@ -118,6 +118,7 @@ mod tests {
             place: Digest::of(b"/repo"),
             platform: "x".to_owned(),
             predecessors: Digest::of(b""),
+            reads: None,
             settings: Digest::of(b"s"),
             tools: Vec::new(),
             vplan: "0".to_owned(),

@@ -5,7 +5,7 @@ use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::check::confine::Guarantee;
+use crate::check::confine::{Guarantee, SandboxLevel};
 use crate::check::difference::{Difference, DifferenceKind};
 use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
@@ -115,9 +115,13 @@ pub struct Parts {
     pub platform: String,
     /// Of the settings of all steps that must be over before it, in no order, as one.
     pub predecessors: Digest,
+    /// The state of what it may read outside of the repository, by `reads`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Digest>,
     /// Of the settings of the step itself.
     pub settings: Digest,
-    /// The program that its command names, then that program's interpreter, and so on.
+    /// The program that its command names, then that program's interpreter, and so on; where its reads
+    /// are held to, also the other programs that its words name.
     pub tools: Vec<Tool>,
     /// The version of vplan.
     pub vplan: String,
@@ -164,6 +168,10 @@ impl Parts {
                 .chain(less)
                 .map(|(path, _)| Difference::named(DifferenceKind::Program, path.as_bytes())),
         );
+        list.extend(unnamed(
+            self.reads != earlier.reads,
+            DifferenceKind::Outside,
+        ));
         list.extend(unnamed(
             self.vplan != earlier.vplan || self.judging != earlier.judging,
             DifferenceKind::Vplan,
@@ -285,18 +293,18 @@ fn all_before(direct: &Predecessors, step: StepIndex) -> BTreeSet<StepIndex> {
 
 /// Returns what a step depends on, as selections of which any may match: `inputs`, and `requires`,
 /// which names artifacts that it reads. Empty without `inputs`. What `unchanged` selects counts
-/// too, but is read separately, as that setting reads it.
+/// too, but is read separately, as that setting reads it: without what git ignores. Only a step that
+/// is confined to what it declares may read that, too.
 #[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
     let Some(inputs) = step.inputs.clone() else {
         return Vec::new();
     };
-    let required = all_of(&step.requires);
-    if required.items.is_empty() {
-        vec![inputs]
-    } else {
-        vec![inputs, required]
-    }
+    let required = Some(all_of(&step.requires)).filter(|required| !required.items.is_empty());
+    let unchanged = step.unchanged.clone();
+    let unchanged = unchanged.filter(|_| step.sandbox >= SandboxLevel::Files);
+    let all = [Some(inputs), required, unchanged];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns the selection of all these globs.
@@ -319,7 +327,7 @@ mod tests {
     use crate::arbitrary::run::{plan, step};
     use crate::base::index::Index as _;
     use crate::base::vocabulary::FormatName;
-    use crate::check::confine::{NetworkUse, SandboxLevel};
+    use crate::check::confine::NetworkUse;
     use crate::check::{Kind, Severity};
 
     type Row = (&'static str, fn(&mut Step));

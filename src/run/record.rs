@@ -5,7 +5,7 @@ use crate::base::inert::inert;
 use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::Word;
 use crate::check::Kind;
-use crate::check::confine::Confined;
+use crate::check::confine::{Confined, InputsBasis};
 use crate::check::difference::Difference;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::judge::JudgeAnswer;
@@ -75,6 +75,10 @@ pub struct StepRecord {
     /// Only where they make it fail, or the baseline lists some of its check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identities: Vec<Identity>,
+    /// How far it is known that it depends on its `inputs` alone; absent where it has none, or was neither
+    /// observed nor confined to them. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputsBasis>,
     /// The number of processes that it left behind, which were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leaked: u32,
@@ -186,6 +190,7 @@ impl StepRecord {
             reason: outcome.cause,
             reasoning: None,
             sandbox: None,
+            inputs: None,
             signal: None,
             status: outcome.status,
             stderr_tail: String::new(),

@@ -169,7 +169,7 @@ proptest! {
         }
         let Some(plan) = c.plan() else { return Ok(()) };
         let steps = value(&plan)["steps"].as_array().unwrap().clone();
-        for key in ["sandbox", "network", "sandboxFrom"] {
+        for key in ["sandbox", "network", "reads", "sandboxFrom"] {
             prop_assert!(steps.iter().all(|step| step.get(key).is_none()), "{key}");
         }
     }

@@ -350,6 +350,7 @@ impl Bench {
             } else {
                 Order::new(plan).settings_before(StepIndex::new(index))
             },
+            reads: None,
             settings: if self.broken == Broken::Settings {
                 nothing
             } else {

@@ -235,6 +235,24 @@ impl Selection {
             && !self.items.iter().any(|i| i.not && shuts(i))
     }
 
+    /// Whether every path below a directory, which is not the root, is selected; errs towards no.
+    #[must_use]
+    pub fn holds_all(&self, dir: &RepoPath) -> bool {
+        let holds = |item: &Item| match &item.what {
+            ItemContent::Glob(glob) => glob
+                .alternatives()
+                .iter()
+                .any(|p| p.matches_all_below(dir.as_bytes())),
+            ItemContent::Paths { items, .. } => items.holds_all(dir),
+        };
+        let reaches = |item: &Item| match &item.what {
+            ItemContent::Glob(glob) => glob.reaches_below(dir),
+            ItemContent::Paths { items, .. } => items.may_hold(dir),
+        };
+        self.items.iter().any(|i| !i.not && holds(i))
+            && !self.items.iter().any(|i| i.not && reaches(i))
+    }
+
     /// Whether the path is selected.
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {

@@ -176,6 +176,12 @@ fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<S
         let place = place(file, check.line);
         return Some(format!("`{}` goes through a shell ({place})", check.id));
     }
+    let unconfined = contract.checks.iter().find(|c| c.may_read_more());
+    if let Some(check) = unconfined.filter(|_| deny.iter().any(|word| word == "unconfined")) {
+        let place = place(contract.imported(check.place.source), check.line);
+        let why = "has `inputs`, and without `sandbox files` it may read more";
+        return Some(format!("`{}` {why} ({place})", check.id));
+    }
     // Found in the repository: an error of the text has ended this before.
     if let Some(error) = list.iter().find(|d| d.severity == Severity::Error) {
         return Some(error.message.clone());
@@ -213,6 +219,9 @@ fn is_called(code: Code, word: &str) -> bool {
     code.0 == word || code.0.rsplit("::").next() == Some(word)
 }
 
+/// What `--deny` takes besides codes.
+const GROUPS: [&str; 3] = ["warnings", "shell", "unconfined"];
+
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
 fn check_deny_word(word: &str) -> Result<(), Failure> {
     let rooms = [
@@ -223,15 +232,15 @@ fn check_deny_word(word: &str) -> Result<(), Failure> {
         crate::baseline::error::CODES,
     ];
     let codes = || rooms.iter().copied().flatten().chain(&load::CODES);
-    if matches!(word, "warnings" | "shell") || codes().any(|code| is_called(*code, word)) {
+    if GROUPS.contains(&word) || codes().any(|code| is_called(*code, word)) {
         return Ok(());
     }
     let shown = crate::base::word::visible(word.as_bytes());
     let failure = Failure::usage("vplan::usage::deny", format!("nothing is called `{shown}`"));
     let last = |code: &Code| code.0.rsplit("::").next();
     let wanted = word.rsplit("::").next().unwrap_or(word);
-    Err(match nearest(wanted, ["warnings", "shell"].into_iter().chain(codes().filter_map(last))) {
+    Err(match nearest(wanted, GROUPS.into_iter().chain(codes().filter_map(last))) {
         Some(near) => failure.help(format!("did you mean `{near}`?")),
-        None => failure.help("`warnings`, `shell`, or the code of a message, such as `vplan::contract::unused_paths`"),
+        None => failure.help("`warnings`, `shell`, `unconfined`, or the code of a message, such as `vplan::contract::unused_paths`"),
     })
 }

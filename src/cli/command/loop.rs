@@ -10,7 +10,7 @@ use super::run::{print, streams, write};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::confine::SandboxLevel;
-use crate::cli::args::{Format, Global, Run, duration, feedback_size, levels};
+use crate::cli::args::{Format, Global, Run, duration, feedback_size, level_of};
 use crate::cli::progress::View;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::terminal::Terminal;
@@ -54,7 +54,7 @@ pub struct Loop {
     pub fix_timeout: u64,
     /// Confine the command: `guard` lets it change the tree and commit, but neither the contract, its
     /// tests, lock and baseline, nor git's hooks and configuration, records, or anything elsewhere.
-    #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = levels(), requires = "fix", help_heading = LOOP)]
+    #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = level_of(&[SandboxLevel::None, SandboxLevel::Guard]), requires = "fix", help_heading = LOOP)]
     pub fix_sandbox: SandboxLevel,
     /// The form of the feedback.
     #[arg(long, value_name = "FORM", default_value = "md", help_heading = LOOP)]

@@ -202,7 +202,7 @@ impl Applying<'_> {
         for setting in &change.settings {
             let name = SettingName::of(&setting.value);
             // Lists of the defaults and the check are one.
-            if matches!(name.row, Row::Tags | Row::ToolPath) {
+            if matches!(name.row, Row::Tags | Row::ToolPath | Row::Reads) {
                 continue;
             }
             let new = without_place(&self.block.importer.setting(setting).value.value);

@@ -7,9 +7,12 @@ use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 use crate::effect::os::process::confine::{Confine, Writable, devices};
 use crate::effect::os::process::guarantees::lacking;
-use crate::effect::os::process::program::Root;
+use crate::effect::os::process::program::{Root, SearchPath};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
+use crate::effect::runner::readable::{
+    MANY_RULES, Outside, in_repository, let_read, let_read_outside, single_files,
+};
 use crate::plan::Step;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, mkdirat};
@@ -27,7 +30,11 @@ pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 pub struct Sandbox {
     /// What no step may change: paths in the repository.
     reserved: BTreeSet<RepoPath>,
+    outside: Outside,
 }
+
+/// A remark on how a step is confined: its kind, and one line for people.
+pub type Remark = (&'static str, String);
 
 /// A step's own confinement, as long as it runs.
 pub(super) struct StepSandbox {
@@ -39,9 +46,14 @@ pub(super) struct StepSandbox {
 
 impl Sandbox {
     /// Makes one. `reserved`: files of the repository, and files and folders elsewhere or in it, that no
-    /// step may change.
+    /// step may change. `home`: the user's folder.
     #[must_use]
-    pub fn new(root: &Path, own: BTreeSet<RepoPath>, elsewhere: &[&Path]) -> Self {
+    pub fn new(
+        root: &Path,
+        own: BTreeSet<RepoPath>,
+        elsewhere: &[&Path],
+        home: Option<&Path>,
+    ) -> Self {
         let inside = elsewhere.iter().filter_map(|path| {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
             let below = path.strip_prefix(root).ok()?;
@@ -53,6 +65,7 @@ impl Sandbox {
             .filter_map(|path| RepoPath::parse(path).ok());
         Self {
             reserved: own.into_iter().chain(inside).chain(always).collect(),
+            outside: Outside::new(root, home),
         }
     }
 
@@ -60,7 +73,12 @@ impl Sandbox {
     ///
     /// # Errors
     /// What it may change cannot be told from what it may not; the system fails. For people.
-    pub(super) fn of_step(&self, root: &Root, step: &Step) -> Result<Option<StepSandbox>, String> {
+    pub(super) fn of_step(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<Option<StepSandbox>, String> {
         let asked = step.confinement();
         if asked.is_none() {
             return Ok(None);
@@ -86,6 +104,11 @@ impl Sandbox {
         }
         let confine = Confine::new(&held, &writable)
             .map_err(|error| format!("what confines it cannot be made: {error}"))?;
+        if held.contains(&Guarantee::DeclaredReads) {
+            self.let_read(&confine, root, search, step)?;
+            let own = temporary.as_ref().map(|folder| folder.path());
+            own.map_or(Ok(()), |own| let_read_outside(&confine, own))?;
+        }
         Ok(Some(StepSandbox {
             confine,
             confined: Confined {
@@ -98,21 +121,60 @@ impl Sandbox {
         }))
     }
 
-    /// Makes sure that what a step may change can be told from what it may not. The reason for people
-    /// why not.
+    fn let_read(
+        &self,
+        confine: &Confine,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<(), String> {
+        let_read(confine, root, &in_repository(root, step)?)?;
+        let mut outside = self.outside.toolchains(root, search, step);
+        for named in &step.reads {
+            outside.extend(self.outside.named(named)?);
+        }
+        let mut outside = outside.iter();
+        outside.try_for_each(|path| let_read_outside(confine, path))
+    }
+
+    /// Makes sure that what a step may change, and read, can be told from what it may not. Returns remarks
+    /// on it, each with its kind. The reason for people why not.
     ///
     /// # Errors
     /// It cannot.
-    pub fn check(&self, root: &Root, step: &Step) -> Result<(), String> {
-        if step.confinement().level < SandboxLevel::Guard {
-            return Ok(());
+    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<Remark>, String> {
+        let level = step.confinement().level;
+        if level < SandboxLevel::Guard {
+            return Ok(Vec::new());
         }
         if let Some(name) = TEMPORARY.iter().find(|name| step.env.contains_key(**name)) {
             return Err(format!(
                 "`env {name}` names another temporary folder than the one that it gets"
             ));
         }
-        self.places(root, step).map(drop)
+        self.places(root, step)?;
+        if level < SandboxLevel::Files {
+            return Ok(Vec::new());
+        }
+        let id = visible(step.id.as_bytes());
+        let mut remarks = Vec::new();
+        let files = single_files(&in_repository(root, step)?);
+        if files > MANY_RULES {
+            remarks.push((
+                "many_file_rules",
+                format!("{files} single files are named to the system for `{id}`, each time it starts: a glob for whole folders (`src/**`) is one rule each"),
+            ));
+        }
+        for named in &step.reads {
+            if self.outside.named(named)?.is_none() {
+                let named = visible(named.as_bytes());
+                remarks.push((
+                    "reads_missing",
+                    format!("`{named}`, which `{id}` reads, is not there"),
+                ));
+            }
+        }
+        Ok(remarks)
     }
 
     /// Returns the folders below which a step may change everything, and the files that it may change;

@@ -4,7 +4,7 @@ use crate::base::canon::Digest;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
-use crate::check::confine::Confined;
+use crate::check::confine::{Confined, Guarantee, InputsBasis};
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::observed::Observed;
 use crate::check::output::{Expected, guessed, named};
@@ -113,6 +113,8 @@ pub struct Finished {
     pub survivors: u32,
     /// How it was confined, if it was to be.
     pub confined: Option<Confined>,
+    /// How far it is known that it depends on its `inputs` alone.
+    pub inputs: Option<InputsBasis>,
 }
 
 /// A try of a step that is under way.
@@ -311,7 +313,8 @@ impl<'e> StepExecution<'e> {
             Some(judge) => environment.of_judge(root, &judge.env),
             None => environment.of_step(root, step),
         };
-        let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, step)) {
+        let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, &environment.search, step))
+        {
             Some(Ok(sandbox)) => sandbox,
             Some(Err(why)) => return Some(AttemptResult::refused(unconfined(&why), None)),
             None if step.confinement().is_none() => None,
@@ -457,6 +460,8 @@ impl<'e> StepExecution<'e> {
         if let Some(reading) = tried.evidence.reading.as_deref() {
             tried.evidence.identities = (context.identify)(self.step, reading);
         }
+        let confined = self.sandbox.map(|sandbox| sandbox.confined);
+        let inputs = inputs_basis(self.step, confined.as_ref(), tried.observed.as_ref());
         let unseen = tried
             .observed
             .and_then(|observed| keep_observed(context, self.log.as_deref(), &observed).err());
@@ -475,7 +480,8 @@ impl<'e> StepExecution<'e> {
             log_error: log_error.or(unseen),
             program: tried.program,
             withheld: self.withheld,
-            confined: self.sandbox.map(|sandbox| sandbox.confined),
+            confined,
+            inputs,
             survivors: tried.survivors,
         };
         (Box::new(tried.evidence), finished)
@@ -491,6 +497,23 @@ impl<'e> StepExecution<'e> {
         self.stop.kill = true;
         self.stop.timed_out |= timed_out;
         self.running().into_iter().for_each(Attempt::kill);
+    }
+}
+
+/// Tells how far it is known that a step depends on its `inputs` alone.
+fn inputs_basis(
+    step: &Step,
+    confined: Option<&Confined>,
+    observed: Option<&Observed>,
+) -> Option<InputsBasis> {
+    step.inputs.as_ref()?;
+    let reached = confined.map(|confined| confined.reached.as_slice());
+    let is_held = reached.is_some_and(|held| held.contains(&Guarantee::DeclaredReads));
+    match observed {
+        _ if is_held && step.written_globs().is_empty() => Some(InputsBasis::Enforced),
+        Some(observed) if observed.gaps.is_empty() => Some(InputsBasis::Observed),
+        None if !is_held => None,
+        _ => Some(InputsBasis::Believed),
     }
 }
 

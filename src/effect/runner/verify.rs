@@ -7,7 +7,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::baseline::KnownFindings;
-use crate::check::confine::Confined;
+use crate::check::confine::{Confined, InputsBasis};
 use crate::check::evidence::Evidence;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{Identity, Reading};
@@ -448,6 +448,8 @@ struct Rounds {
     withheld: BTreeMap<String, Withheld>,
     /// How steps were confined in their last try, by step id.
     confined: BTreeMap<String, Confined>,
+    /// How far it is known that steps depend on their `inputs` alone, by step id.
+    inputs: BTreeMap<String, InputsBasis>,
 }
 
 impl Rounds {
@@ -464,6 +466,9 @@ impl Rounds {
             record.program = record.program.take().or_else(|| started.cloned());
             let confined = self.confined.get(&record.id);
             record.sandbox = record.sandbox.take().or_else(|| confined.cloned());
+            record.inputs = record
+                .inputs
+                .or_else(|| self.inputs.get(&record.id).copied());
         }
     }
 
@@ -590,6 +595,8 @@ impl Table<'_, '_, '_> {
             self.rounds
                 .confined
                 .extend(confined.map(|confined| (id.clone(), confined)));
+            let inputs = finished.inputs.map(|inputs| (id.clone(), inputs));
+            self.rounds.inputs.extend(inputs);
             match &log {
                 Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
                 None => self.rounds.logs.remove(&id),

@@ -9,7 +9,7 @@ use super::judge::Program;
 use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
-use super::sandbox::sandbox;
+use super::sandbox::{PlanSandbox, sandbox};
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::check::baseline::KnownFindings;
@@ -124,9 +124,14 @@ pub(super) fn round(
         .session
         .judge(asked.judge.as_deref(), &planned.plan)?;
     let containment = containment(asked)?;
-    let (sandbox, caveat) = sandbox(engine, &planned.session, &planned.plan, asked)?;
+    let PlanSandbox {
+        sandbox,
+        caveat,
+        notes,
+    } = sandbox(engine, &planned.session, &planned.plan, asked)?;
     let mut prepared = prepare(engine, asked, memory, planned, judge)?;
     prepared.circumstances.caveats.extend(caveat);
+    prepared.circumstances.notes.extend(notes);
     let events = caller.events.take().map(|open| open()).transpose()?;
     if let Some(see) = &mut caller.see {
         see(Progress::Planned(&prepared.plan));
@@ -332,7 +337,7 @@ fn execute(
         contract: session.contract(),
         circumstances: Circumstances {
             containment: Some(containment.to_owned()),
-            notes,
+            notes: [circumstances.notes.clone(), notes].concat(),
             ..circumstances
         },
         conclude: &conclude,

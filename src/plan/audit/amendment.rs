@@ -40,6 +40,13 @@ pub enum Amendment {
         /// The name of the one that has to run before.
         needs: String,
     },
+    /// More that a check may read outside of the repository, where it is confined to what it declares.
+    Reads {
+        /// The check.
+        check: CheckIndex,
+        /// The paths.
+        paths: Vec<String>,
+    },
     /// More files that a check may change: shown, and never written, because it lets the check do
     /// more.
     MayChange {
@@ -88,6 +95,13 @@ impl Amendment {
                     .iter()
                     .map(|need| contract.checks[*need].id.clone());
                 line("needs", own.chain([needs.clone()]))
+            }
+            Amendment::Reads { check, paths } => {
+                let own = match contract.checks[*check].value(Row::Reads).as_deref() {
+                    Some(Value::Outside(own)) => own.clone(),
+                    _ => Vec::new(),
+                };
+                line("reads", quoted(&own).chain(quoted(paths)))
             }
             Amendment::MayChange { check, globs } => {
                 let own = match contract.checks[*check].value(MAY_CHANGE).as_deref() {

@@ -1,8 +1,10 @@
 //! What a check used outside of the repository and of the toolchain: files, sockets, the network.
 
+use super::amendment::Amendment;
 use super::observed::ObservedCheck;
 use super::{Context, Finding, FindingKind};
 use crate::base::word::{Word, visible};
+use crate::check::confine::SandboxLevel;
 use crate::check::observed::Peer;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +19,9 @@ const HARMLESS: [&str; 4] = [
     "/var/run/nscd/socket",
 ];
 
+/// Where secrets are: never proposed as something to read.
+const SECRETS: [&str; 4] = ["~/.ssh", "~/.aws", "~/.npmrc", "~/.gnupg"];
+
 /// The folders of a path that are named, below the user's folder and elsewhere.
 const SHOWN_DEPTH: usize = 2;
 
@@ -24,7 +29,7 @@ const SHOWN_DEPTH: usize = 2;
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Finding> {
     let mut found: BTreeMap<String, BTreeMap<String, &BTreeSet<&Word>>> = BTreeMap::new();
     for (path, programs) in &seen.elsewhere {
-        if !is_toolchain(context, path) {
+        if !is_toolchain(context, path) && !is_named(context, seen, path) {
             let place = place(context, path);
             found
                 .entry(place)
@@ -41,8 +46,45 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Findi
         }
     }
     let kind = FindingKind::Outside;
-    let finding = |(place, did): (String, _)| context.finding(kind, seen.check, vec![place], &did);
+    let finding = |(place, did): (String, _)| {
+        let amendment = readable(context, seen, &place);
+        let finding = context.finding(kind, seen.check, vec![place], &did);
+        finding.mended_by(context.contract, amendment)
+    };
     found.into_iter().map(finding).collect()
+}
+
+/// Returns the `reads` that would let a check read a place, where it is confined to what it declares.
+/// Places of secrets are for people to name.
+fn readable(context: &Context<'_>, seen: &ObservedCheck<'_>, place: &str) -> Option<Amendment> {
+    let check = context.check(seen.check);
+    let path = place.strip_suffix("/**").unwrap_or(place);
+    let is_path = path.starts_with("~/") || path.starts_with('/');
+    let is_secret = |secret: &&str| below(path.as_bytes(), secret.as_bytes()).is_some();
+    let is_own = context.contract.imported(check.place.source).is_none() && check.named;
+    let is_file = seen.elsewhere.keys().any(|read| is_at(context, read, path));
+    let can = is_own && check.level() >= SandboxLevel::Files && is_path && is_file;
+    (can && !SECRETS.iter().any(|one| is_secret(one))).then(|| Amendment::Reads {
+        check: seen.check,
+        paths: vec![path.to_owned()],
+    })
+}
+
+/// Whether what was read is at a path, or below it.
+fn is_at(context: &Context<'_>, read: &Word, path: &str) -> bool {
+    let home = context.subject.home.map(Word::as_bytes);
+    let path = match (path.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) => [home, rest.as_bytes()].concat(),
+        _ => path.as_bytes().to_vec(),
+    };
+    below(read.as_bytes(), &path).is_some()
+}
+
+/// Whether a check that is confined to what it declares says that it reads a path.
+fn is_named(context: &Context<'_>, seen: &ObservedCheck<'_>, path: &Word) -> bool {
+    let named = &seen.step.reads;
+    seen.step.sandbox >= SandboxLevel::Files
+        && named.iter().any(|named| is_at(context, path, named))
 }
 
 /// Returns how a socket or an address is named, unless it is of no interest.

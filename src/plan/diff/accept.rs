@@ -254,6 +254,7 @@ fn value(value: &Value) -> String {
         Value::Word(word) => (*word).to_owned(),
         Value::Text(text) => text.clone(),
         Value::Globs(globs) => json(globs),
+        Value::Outside(paths) => json(paths),
         Value::Selection(selection) => json(selection),
         Value::Command(command) => command.to_text(),
         Value::Services(services) => json(services),

@@ -9,10 +9,12 @@ use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use crate::base::unit::show_duration;
 use crate::base::word::visible;
+use crate::check::confine::SandboxLevel;
 use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, file};
 use crate::contract::settings::known_by;
 use crate::contract::{Body, Check};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -236,6 +238,14 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
                 codes(word, verb, &old.skip_exit, &new.skip_exit, found);
             }
             Row::Format => found.extend(setting(row, old, new).or_else(|| definition(old, new))),
+            Row::Inputs if holds_to_inputs(old) && holds_to_inputs(new) => {
+                found.extend(readable(old, new));
+            }
+            // Without that it may read everything anyway.
+            Row::Reads if holds_to_inputs(old) && holds_to_inputs(new) => {
+                found.extend(reads(old, new));
+            }
+            Row::Reads => {}
             // These two are compared where they apply.
             Row::Tier | Row::Needs => {}
             row => found.extend(setting(row, old, new)),
@@ -326,6 +336,70 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
     })
 }
 
+/// Whether a check can read nothing that it does not declare.
+fn holds_to_inputs(check: &Check) -> bool {
+    check.level() >= SandboxLevel::Files
+}
+
+/// Compares the `inputs` of two checks that can read nothing else: what is left out is not read either.
+fn readable(old: &Check, new: &Check) -> Option<Finding> {
+    let (was, is) = (old.value(Row::Inputs), new.value(Row::Inputs));
+    let (was, is) = (was.as_deref(), is.as_deref());
+    if was == is {
+        return None;
+    }
+    let more = Weaker::More {
+        more: "it may read more",
+        fewer: "it may read less",
+    };
+    let [before, after] = [was, is].map(|value| match value {
+        Some(Value::Selection(selection)) => Some(selection),
+        _ => None,
+    });
+    let (class, why) = watched(more, before, after);
+    let setting = Row::Inputs.setting();
+    let what = arrow(setting.word, text_of(setting, was), text_of(setting, is));
+    Some(finding(class, what, why))
+}
+
+/// Compares what two checks may read outside of the repository. Of a folder all that is in it.
+fn reads(old: &Check, new: &Check) -> Option<Finding> {
+    let value = |check: &Check| check.value(Row::Reads).map(Cow::into_owned);
+    let (old, new) = (value(old), value(new));
+    if old == new {
+        return None;
+    }
+    let paths = |value: &Option<Value>| match value {
+        Some(Value::Outside(paths)) => paths.clone(),
+        _ => Vec::new(),
+    };
+    let covers = |all: &[String], few: &[String]| {
+        let holds = |path: &str, folder: &str| {
+            let below = path.strip_prefix(folder);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        };
+        few.iter()
+            .all(|path| all.iter().any(|folder| holds(path, folder)))
+    };
+    let (was, is) = (paths(&old), paths(&new));
+    let (class, why) = match (covers(&is, &was), covers(&was, &is)) {
+        (true, true) => (Cosmetic, "it may read the same"),
+        (true, false) => (Weakens, "it may read more outside of the repository"),
+        (false, true) => (Strengthens, "it may read less"),
+        (false, false) => (
+            Undecided,
+            "it may read something else outside of the repository",
+        ),
+    };
+    let setting = Row::Reads.setting();
+    let text = |value: &Option<Value>| text_of(setting, value.as_ref());
+    Some(finding(
+        class,
+        arrow(setting.word, text(&old), text(&new)),
+        why,
+    ))
+}
+
 /// Whether all globs of the first value are among the second one's.
 fn is_superset(old: Option<&Value>, new: Option<&Value>) -> bool {
     match (old, new) {
@@ -362,6 +436,12 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
                 .iter()
                 .map(|g| format!("\"{}\"", visible(g.text().as_bytes())));
             globs.collect::<Vec<_>>().join(" ")
+        }
+        (Some(Value::Outside(paths)), _) => {
+            let paths = paths
+                .iter()
+                .map(|path| format!("\"{}\"", visible(path.as_bytes())));
+            paths.collect::<Vec<_>>().join(" ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
         (Some(Value::Command(command)), _) => shown(command.to_text()),

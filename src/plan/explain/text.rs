@@ -131,6 +131,7 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
         (
             FieldValue::Nothing
             | FieldValue::Globs(_)
+            | FieldValue::Outside(_)
             | FieldValue::Selection(_)
             | FieldValue::Services(_),
             _,

@@ -188,6 +188,7 @@ fn entry(choices: &mut Choices<'_>) -> KeptPass {
         place: digest(),
         platform: "linux-x86_64".to_owned(),
         predecessors: digest(),
+        reads: None,
         settings: digest(),
         tools: vec![Tool {
             digest: digest(),

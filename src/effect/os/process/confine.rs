@@ -28,6 +28,9 @@ const TRUNCATE_VERSION: u32 = 3;
 const SCOPE_VERSION: u32 = 6;
 
 // Rights on files (landlock(7)).
+const EXECUTE: u64 = 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
 const WRITE_FILE: u64 = 1 << 1;
 const TRUNCATE: u64 = 1 << 14;
 /// To make and remove anything in a folder, and to move it between folders.
@@ -174,8 +177,13 @@ impl Confine {
     /// The system knows no such rules, or gives no user namespace.
     pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
-        let files = if has(Guarantee::OnlyDeclared) {
+        let changes = if has(Guarantee::OnlyDeclared) {
             WRITE_FILE | TRUNCATE | CHANGE_FOLDER
+        } else {
+            0
+        };
+        let reads = if has(Guarantee::DeclaredReads) {
+            EXECUTE | READ_FILE | READ_DIR
         } else {
             0
         };
@@ -185,11 +193,11 @@ impl Confine {
             0
         };
         let mut rules = None;
-        if files | scopes != 0 {
-            let made = sys::landlock_rules(files, scopes)?;
-            for one in writable.iter().filter(|_| files != 0) {
+        if changes | reads | scopes != 0 {
+            let made = sys::landlock_rules(changes | reads, scopes)?;
+            for one in writable.iter().filter(|_| changes != 0) {
                 let rights = if one.is_folder {
-                    files
+                    changes
                 } else {
                     WRITE_FILE | TRUNCATE
                 };
@@ -216,6 +224,33 @@ impl Confine {
             held,
             filter,
             ..Self::default()
+        }
+    }
+
+    /// Lets the step read a file, or all that is below a folder, and execute it; nothing where its reads
+    /// are not held to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn let_read(&self, place: impl AsFd, is_folder: bool) -> io::Result<()> {
+        let list = if is_folder { READ_DIR } else { 0 };
+        self.allow(place, EXECUTE | READ_FILE | list)
+    }
+
+    /// Lets the step list a folder and all below it; nothing where its reads are not held to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn let_list(&self, folder: impl AsFd) -> io::Result<()> {
+        self.allow(folder, READ_DIR)
+    }
+
+    fn allow(&self, place: impl AsFd, rights: u64) -> io::Result<()> {
+        match &self.rules {
+            Some(rules) if self.held.contains(&Guarantee::DeclaredReads) => {
+                sys::landlock_allow(rules, place, rights)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -310,14 +345,14 @@ const UNPRIVILEGED: [Guarantee; 3] = [
     Guarantee::NoPrivileges,
 ];
 /// Among the bits of an order: a user namespace comes along.
-const IN_USER: u8 = 32;
+const IN_USER: u8 = 64;
 
 /// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
         Guarantee::NetworkLoopback | Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
-        Guarantee::OnlyDeclared => TRUNCATE_VERSION,
+        Guarantee::DeclaredReads | Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
 }
 
@@ -333,12 +368,15 @@ fn bit(one: Guarantee) -> u8 {
         Guarantee::NoTampering => 4,
         Guarantee::OnlyDeclared => 8,
         Guarantee::NetworkLoopback => 16,
+        Guarantee::DeclaredReads => 32,
     }
 }
 
 /// Whether an order with these guarantees comes with rules.
 fn has_rules(bits: u8) -> bool {
-    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::OnlyDeclared)) != 0
+    Guarantee::ALL
+        .into_iter()
+        .any(|one| bits & bit(one) != 0 && needs(one) > 0)
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
@@ -561,14 +599,14 @@ mod tests {
 
     #[test]
     fn orders_carry_what_holds() {
-        for bits in 0..64 {
+        for bits in 0..128 {
             let mut came = 0;
             let confine = Confine::of_order(bits, || {
                 came += 1;
                 Some(std::fs::File::open("/dev/null").unwrap().into())
             });
             assert_eq!(confine.bits(), bits);
-            let fds = usize::from(bits & 12 != 0) + usize::from(bits & 32 != 0);
+            let fds = usize::from(bits & 44 != 0) + usize::from(bits & 64 != 0);
             assert_eq!((confine.fds().count(), came), (fds, fds));
         }
     }

@@ -98,6 +98,8 @@ fn tried(one: Guarantee) -> Result<(), String> {
     let folder =
         tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
     let path = folder.path().join("file");
+    let there = folder.path().join("there");
+    std::fs::write(&there, "x").map_err(|error| format!("a file cannot be made: {error}"))?;
     let thread = std::thread::Builder::new().name("guarantee".to_owned());
     let thread = thread.spawn(move || {
         let confine = Confine::new(&[one], &[]).map_err(|error| error.to_string())?;
@@ -121,6 +123,16 @@ fn tried(one: Guarantee) -> Result<(), String> {
                 ),
                 None => Ok(()),
             },
+            Guarantee::DeclaredReads => {
+                let listed = std::fs::read_dir(there.parent().unwrap_or(&there));
+                is_refused(
+                    "to list a folder",
+                    listed.map(drop).map_err(errno),
+                    Errno::ACCESS,
+                )?;
+                let opened = File::open(&there).map(drop).map_err(errno);
+                is_refused("to read a file", opened, Errno::ACCESS)
+            }
             Guarantee::OnlyDeclared => {
                 let made = File::create(&path).map(drop).map_err(errno);
                 is_refused("a new file", made, Errno::ACCESS)

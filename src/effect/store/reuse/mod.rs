@@ -3,6 +3,7 @@
 
 mod eyes;
 pub mod other_runs;
+mod outside;
 pub mod preview;
 pub mod results;
 pub mod scan;
@@ -13,6 +14,7 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
+use crate::check::confine::SandboxLevel;
 use crate::check::difference::{Difference, DifferenceKind};
 use crate::check::evidence::EarlierPass;
 use crate::check::outcome::Status;
@@ -735,6 +737,11 @@ impl<'a> Recall<'a> {
             place: Digest::of(self.root.path().as_os_str().as_bytes()),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             predecessors: order.settings_before(index),
+            reads: if step.confinement().level >= SandboxLevel::Files {
+                outside::state(&step.reads)?
+            } else {
+                None
+            },
             settings: order.settings(index).clone(),
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),

@@ -400,6 +400,7 @@ mod tests {
             place: Digest::of(b""),
             platform: String::new(),
             predecessors: Digest::of(b""),
+            reads: None,
             settings: Digest::of(b""),
             tools: Vec::new(),
             vplan: String::new(),

@@ -3,13 +3,15 @@
 
 use super::scan::digest;
 use crate::base::word::{Word, visible};
+use crate::check::confine::SandboxLevel;
 use crate::effect::os::files::open_plain;
 use crate::effect::os::process::program::{Root, SearchPath, interpreter, resolve};
 use crate::effect::os::stat_cache::{Stamp, Stats, now};
 use crate::plan::Step;
 use crate::reuse::key::Tool;
+use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most interpreters in a row that are followed; the system follows no more.
 const DEPTH: usize = 5;
@@ -35,10 +37,11 @@ pub(super) fn tools(
     let mut tools = Vec::new();
     for _ in 0..DEPTH {
         tools.push(tool(&path, stats)?);
-        let Some(words) = interpreter(&path) else {
-            return Ok(tools);
-        };
+        let words = interpreter(&path).unwrap_or_default();
         let Some((first, rest)) = words.split_first() else {
+            if step.sandbox >= SandboxLevel::Files {
+                named(find, step, stats, &mut tools)?;
+            }
             return Ok(tools);
         };
         path = Path::new(std::ffi::OsStr::from_bytes(first)).to_owned();
@@ -56,6 +59,27 @@ pub(super) fn tools(
         }
     }
     Err("its interpreters never end".to_owned())
+}
+
+/// Adds the programs that further words of a command name, also in the text of a shell: all words that
+/// are the name of a program are taken for one.
+fn named(
+    find: impl Fn(&[u8]) -> Result<PathBuf, String>,
+    step: &Step,
+    stats: &mut Stats,
+    tools: &mut Vec<Tool>,
+) -> Result<(), String> {
+    let words = step.argv.iter().flatten().skip(1);
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+.".contains(byte);
+    let names = words.flat_map(|word| word.as_bytes().split(move |byte| !is_of_name(byte)));
+    let names: BTreeSet<&[u8]> = names.filter(|name| !name.is_empty()).collect();
+    for path in names.into_iter().filter_map(|name| find(name).ok()) {
+        let tool = tool(&path, stats)?;
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    Ok(())
 }
 
 fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {

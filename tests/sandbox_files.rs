@@ -1,0 +1,282 @@
+//! The level `files`: what a step declares is what it reads, from the contract to the report and to
+//! reuse. What it is refused is in `sandbox`.
+
+use crate::sandbox::guards;
+use crate::support::{Project, Ran};
+use serde_json::Value;
+
+fn contract(lines: &str) -> String {
+    format!("vplan 1\ncheck a {{\n{lines}  sandbox files\n}}\n")
+}
+
+fn project(lines: &str) -> Option<Project> {
+    let project = Project::contract(&contract(lines));
+    project
+        .write(".gitignore", ".vplan/\nout/\n")
+        .write("src/a", "a\n");
+    project.commit("begin");
+    let tried = project.run(&["audit", "--machine", "--require", "files"]);
+    if tried.exit != Some(0) {
+        eprintln!("SKIPPED: sandbox files: {}", tried.out());
+        return None;
+    }
+    Some(project)
+}
+
+fn step(ran: &Ran) -> Value {
+    ran.json()["steps"][0].clone()
+}
+
+fn run(project: &Project) -> Ran {
+    project.run(&["run", "--all", "--format", "json"])
+}
+
+#[test]
+fn the_report_says_on_what_inputs_rest() {
+    for (lines, basis) in [
+        ("  run cat src/a\n  inputs \"src/**\"\n", "enforced"),
+        (
+            "  run cat src/a\n  inputs \"src/**\"\n  writes \"out/**\"\n",
+            "believed",
+        ),
+    ] {
+        let Some(project) = project(lines) else {
+            return;
+        };
+        let step = step(run(&project).exits(0));
+        assert_eq!(step["inputs"], basis, "{step}");
+        let reached = serde_json::json!(["no-privileges", "no-tampering", "reads", "writes"]);
+        assert_eq!(step["sandbox"]["reached"], reached);
+        assert_eq!(step["sandbox"]["asked"], "files");
+    }
+}
+
+#[test]
+fn a_pass_stands_only_while_what_it_may_read_is_as_it_was() {
+    let lines = "  run cat src/a\n  inputs \"src/**\"\n  reads \"~/named\"\n";
+    let Some(project) = project(lines) else {
+        return;
+    };
+    let status = || {
+        let step = step(run(&project).exits(0));
+        step["status"].as_str().unwrap().to_owned()
+    };
+    project.write("../home/named/x", "1");
+    assert_eq!(status(), "passed");
+    assert_eq!(status(), "cached");
+    project.write("../home/named/x", "22");
+    assert_eq!(status(), "passed", "its content is another one");
+    assert_eq!(status(), "cached");
+    project.write("../home/named/new", "");
+    assert_eq!(status(), "passed", "a file is new");
+    // What is ignored and selected counts, as it can be read.
+    project.write("src/.gitignore", "ignored\n");
+    project.write("src/ignored", "1");
+    assert_eq!(status(), "passed");
+    assert_eq!(status(), "cached");
+    project.write("src/ignored", "2");
+    assert_eq!(status(), "passed");
+}
+
+#[test]
+fn what_reads_names_is_outside_and_may_be_missing() {
+    let with = |path: &str| format!("  run true\n  inputs \"src/**\"\n  reads \"{path}\"\n");
+    let Some(project) = project(&with("~/none")) else {
+        return;
+    };
+    let notes = run(&project).exits(0).json()["notes"].to_string();
+    assert!(notes.contains("reads_missing"), "{notes}");
+    let root = project.parent().canonicalize().unwrap();
+    let inside = project.path("src").canonicalize().unwrap();
+    for path in [&root, &inside] {
+        project.write(
+            "contracts/verify.vplan",
+            contract(&with(path.to_str().unwrap())),
+        );
+        project
+            .run(&["run", "--all"])
+            .exits(5)
+            .warns("vplan::sandbox::conflict");
+    }
+    for path in ["src", "~", "~/../x", "/", "/a//b"] {
+        project.write("contracts/verify.vplan", contract(&with(path)));
+        project
+            .run(&["check"])
+            .exits(3)
+            .warns("vplan::contract::reads");
+    }
+}
+
+#[test]
+fn without_inputs_nothing_starts() {
+    let Some(project) = project("  run true\n  inputs \"src/**\"\n") else {
+        return;
+    };
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: touch out\n");
+    project
+        .run(&["run", "--all", "--sandbox", "files"])
+        .exits(5)
+        .warns("vplan::sandbox::without_inputs");
+    assert!(!project.exists("out"));
+    project
+        .write(
+            "contracts/verify.vplan",
+            "vplan 1\ncheck a {\n  run true\n  inputs \"src/**\"\n}\n",
+        )
+        .run(&["check", "--deny", "unconfined"])
+        .exits(3)
+        .warns("`a` has `inputs`");
+    project
+        .write(
+            "contracts/verify.vplan",
+            contract("  run true\n  inputs \"src/**\"\n"),
+        )
+        .run(&["check", "--deny", "unconfined"])
+        .exits(0);
+}
+
+#[test]
+fn what_another_check_makes_is_readable_only_where_it_is_declared() {
+    let two = |inputs: &str| {
+        format!(
+            "vplan 1\ncheck make {{\n  shell mkdir -p out && echo x > out/x\n  produces \"out/**\"\n}}\n\
+             check use {{\n  run cat out/x\n  needs make\n  inputs {inputs}\n  sandbox files\n}}\n"
+        )
+    };
+    let Some(project) = project("  run true\n  inputs \"src/**\"\n") else {
+        return;
+    };
+    project.write("contracts/verify.vplan", two("\"src/**\" \"out/**\""));
+    project.run(&["run", "--all"]).exits(0);
+    project.write("contracts/verify.vplan", two("\"src/**\""));
+    project.run(&["run", "--all"]).exits(40);
+}
+
+#[test]
+fn many_single_files_are_said_and_too_many_are_refused() {
+    let Some(project) = project("  run true\n  inputs \"src/**\"\n") else {
+        return;
+    };
+    let many = |from: usize, to: usize| {
+        for number in from..to {
+            project.write(&format!("src/many/{number}.c"), "");
+        }
+    };
+    many(0, 1_001);
+    let notes = |globs: &str| {
+        let lines = format!("  run cat src/many/7.c\n  inputs {globs}\n");
+        project.write("contracts/verify.vplan", contract(&lines));
+        run(&project).exits(0).json()["notes"].to_string()
+    };
+    assert!(notes("\"src/**/*.c\"").contains("many_file_rules"));
+    assert!(!notes("\"src/**\"").contains("many_file_rules"));
+    many(1_001, 10_001);
+    let lines = "  run true\n  inputs \"src/**/*.c\"\n";
+    project.write("contracts/verify.vplan", contract(lines));
+    project
+        .run(&["run", "--all"])
+        .exits(5)
+        .warns("write a glob for whole folders");
+}
+
+/// Compares two contracts of one check.
+fn diff(old: &str, new: &str) -> Ran {
+    let project = Project::bare();
+    let text = |lines: &str| format!("vplan 1\ncheck a {{\n  run true\n{lines}}}\n");
+    project
+        .write("old.vplan", text(old))
+        .write("new.vplan", text(new));
+    project.run(&["diff", "old.vplan", "new.vplan"])
+}
+
+#[test]
+fn to_read_more_is_weaker() {
+    let files = |inputs: &str, reads: &str| format!("  inputs {inputs}\n  sandbox files\n{reads}");
+    for (less, more) in [
+        (
+            files("\"src/**\"", ""),
+            files("\"src/**\"", "  reads \"~/a\"\n"),
+        ),
+        (
+            files("\"src/**\"", "  reads \"~/a/b\"\n"),
+            files("\"src/**\"", "  reads \"~/a\"\n"),
+        ),
+        (files("\"src/**\" \"!src/x\"", ""), files("\"src/**\"", "")),
+        (
+            files("\"src/**\"", ""),
+            "  inputs \"src/**\"\n  sandbox guard\n".to_owned(),
+        ),
+    ] {
+        diff(&less, &more).exits(45).says("weakens:");
+        diff(&more, &less).exits(0).says("strengthens:");
+    }
+    let other = |path: &str| files("\"src/**\"", &format!("  reads \"{path}\"\n"));
+    diff(&other("~/a"), &other("~/b")).says("not decided:");
+    let guard = "  inputs \"src/**\"\n  sandbox guard\n";
+    diff(guard, &other("~/a")).exits(0).says("strengthens:");
+}
+
+#[test]
+fn the_lists_of_defaults_and_check_add_up() {
+    let project = Project::contract(
+        "vplan 1\ndefaults {\n  sandbox files\n  reads \"~/a\"\n}\ncheck a {\n  run true\n  reads \"~/b/\"\n  inputs \"src/**\"\n}\n",
+    );
+    let plan = project
+        .run(&["plan", "--changed-none", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(plan["steps"][0]["reads"], serde_json::json!(["~/b", "~/a"]));
+    project.run(&["fmt"]).exits(0);
+    assert!(
+        project
+            .read("contracts/verify.vplan")
+            .contains("  inputs \"src/**\"\n  reads \"~/b/\"\n")
+    );
+}
+
+#[test]
+fn the_tools_of_others_read_only_what_is_declared() {
+    let project = Project::contract(
+        "vplan 1\ndefaults {\n  sandbox files\n  network off\n}\n\
+         check make {\n  compile make\n  inputs \"Makefile\" \"src/**\"\n  writes \"build/**\"\n}\n\
+         check python {\n  test python3 -m unittest discover -v\n  inputs \"*.py\"\n  env PYTHONDONTWRITEBYTECODE=1\n}\n\
+         check shell {\n  shell sort < src/a.c | uniq > $TMPDIR/x && test -s $TMPDIR/x && cat $TMPDIR/x\n  inputs \"src/**\"\n}\n",
+    );
+    project
+        .write(".gitignore", "build/\n.vplan/\n")
+        .write(
+            "Makefile",
+            "all: build/a\nbuild/a: build/a.o\n\tcc -o $@ $<\nbuild/a.o: src/a.c src/a.h\n\tmkdir -p build\n\tcc -c -o $@ $<\n",
+        )
+        .write("src/a.c", "#include \"a.h\"\nint main(void) { return A; }\n")
+        .write("src/a.h", "#define A 0\n")
+        .write("helper.py", "x = 1\n")
+        .write(
+            "test_one.py",
+            "import helper, tempfile, unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        tempfile.mkdtemp()\n        self.assertEqual(helper.x, 1)\n",
+        );
+    project.commit("begin");
+    if !guards(&project) {
+        return;
+    }
+    project.run(&["run", "--all", "--keep-going"]).exits(0);
+}
+
+#[test]
+fn an_audit_proposes_what_is_read_outside_and_never_secrets() {
+    let lines = "  shell cat ~/named/deep/x; cat ~/.ssh/id; true\n  inputs \"src/**\"\n";
+    let Some(project) = project(lines) else {
+        return;
+    };
+    project
+        .write("../home/named/deep/x", "1")
+        .write("../home/.ssh/id", "1");
+    let found = project.run(&["audit", "--format", "json"]);
+    let found = found.json()["findings"].to_string();
+    assert!(found.contains("reads \\\"~/named/deep\\\""), "{found}");
+    assert!(!found.contains("reads \\\"~/.ssh"), "{found}");
+    let written = project.run(&["audit", "--write"]);
+    assert!(written.exit.is_some());
+    let text = project.read("contracts/verify.vplan");
+    assert!(text.contains("  reads \"~/named/deep\"\n"), "{text}");
+}
