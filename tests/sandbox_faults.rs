@@ -3,6 +3,7 @@
 
 use crate::sandbox::guards;
 use crate::support::Project;
+use std::fmt::Write as _;
 
 /// Answers each question for the version of Landlock with another one, and lets all else be.
 const OLDER: &str = r#"
@@ -99,6 +100,23 @@ fn an_older_landlock_gives_what_it_knows_and_no_more() {
     }
     // The one of this system, given by the same way.
     on("6", &["run", "--all"]).exits(0);
+}
+
+#[test]
+fn a_thousand_folders_need_no_thousand_descriptors() {
+    let mut contract =
+        "vplan 1\ncheck a {\n  run touch out999/ran\n  sandbox guard\n  writes".to_owned();
+    for n in 0..1000 {
+        write!(contract, " \"out{n}/**\"").unwrap();
+    }
+    contract.push_str("\n}\n");
+    let project = project(&contract);
+    if !guards(&project) {
+        return;
+    }
+    let few = ["prlimit", "--nofile=256:256"];
+    project.vplan(&["run", "--all"]).under(&few).run().exits(0);
+    assert!(project.exists("out999/ran"));
 }
 
 #[test]

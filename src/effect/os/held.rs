@@ -116,14 +116,15 @@ impl HeldFiles {
                 path.display()
             )))?;
         }
+        let confine = Confine::new(SandboxLevel::Guard.guarantees())
+            .map_err(refused("Landlock's rules cannot be made"))?;
         let writable = self.writable.iter().map(|path| Writable::open(path));
-        let writable: Result<Vec<Writable>, Errno> =
-            writable.chain(devices().into_iter().map(Ok)).collect();
-        let writable = writable
-            .map_err(io::Error::from)
-            .map_err(refused("what it may change cannot be opened"))?;
-        Confine::new(SandboxLevel::Guard.guarantees(), &writable)
-            .map_err(refused("Landlock's rules cannot be made"))?
+        for one in writable.chain(devices().into_iter().map(Ok)) {
+            one.map_err(io::Error::from)
+                .and_then(|one| confine.let_change(&one))
+                .map_err(refused("what it may change cannot be opened"))?;
+        }
+        confine
             .apply()
             .map_err(|why| refused("it is not confined")(io::Error::other(why)))?;
         // A mount that looks right and keeps nothing would be worse than none.

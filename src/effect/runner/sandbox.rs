@@ -89,21 +89,24 @@ impl Sandbox {
             .into_iter()
             .filter(|one| !missing.contains_key(one))
             .collect();
-        let (mut writable, mut temporary) = (Vec::new(), None);
+        let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
+        let confine = Confine::new(&held).map_err(unmade)?;
+        let mut temporary = None;
         if asked.level >= SandboxLevel::Guard {
+            // One at a time: there may be more of them than files that can be open.
             for (path, is_file) in self.places(root, step)? {
-                writable.push(made(root, &path, is_file)?);
+                let place = made(root, &path, is_file)?;
+                confine.let_change(&place).map_err(unmade)?;
             }
             let folder = scratch::temporary()
                 .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
             let place = Writable::open(folder.path())
                 .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
-            writable.push(place);
-            writable.extend(devices());
+            for one in devices().iter().chain([&place]) {
+                confine.let_change(one).map_err(unmade)?;
+            }
             temporary = Some(folder);
         }
-        let confine = Confine::new(&held, &writable)
-            .map_err(|error| format!("what confines it cannot be made: {error}"))?;
         if held.contains(&Guarantee::DeclaredReads) {
             self.let_read(&confine, root, search, step)?;
             let own = temporary.as_ref().map(|folder| folder.path());

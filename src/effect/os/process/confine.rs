@@ -35,6 +35,8 @@ const WRITE_FILE: u64 = 1 << 1;
 const TRUNCATE: u64 = 1 << 14;
 /// To make and remove anything in a folder, and to move it between folders.
 const CHANGE_FOLDER: u64 = 0b11_1111_1111 << 4;
+/// All of that.
+const CHANGE: u64 = WRITE_FILE | TRUNCATE | CHANGE_FOLDER;
 const SCOPES: u64 = 0b11;
 
 /// The capabilities that a confined step of root keeps: those over files, and to become another user.
@@ -170,15 +172,14 @@ impl Confine {
         &self.held
     }
 
-    /// Prepares that these guarantees hold. `writable`: what the step may change, where
-    /// [`Guarantee::OnlyDeclared`] is among them.
+    /// Prepares that these guarantees hold. What the step may change and read is said afterwards.
     ///
     /// # Errors
     /// The system knows no such rules, or gives no user namespace.
-    pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
+    pub fn new(held: &[Guarantee]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
         let changes = if has(Guarantee::OnlyDeclared) {
-            WRITE_FILE | TRUNCATE | CHANGE_FOLDER
+            CHANGE
         } else {
             0
         };
@@ -192,19 +193,11 @@ impl Confine {
         } else {
             0
         };
-        let mut rules = None;
-        if changes | reads | scopes != 0 {
-            let made = sys::landlock_rules(changes | reads, scopes)?;
-            for one in writable.iter().filter(|_| changes != 0) {
-                let rights = if one.is_folder {
-                    changes
-                } else {
-                    WRITE_FILE | TRUNCATE
-                };
-                sys::landlock_allow(&made, &one.place, rights)?;
-            }
-            rules = Some(made);
-        }
+        let rules = if changes | reads | scopes == 0 {
+            None
+        } else {
+            Some(sys::landlock_rules(changes | reads, scopes)?)
+        };
         let user = if has(Guarantee::NetworkLoopback) {
             namespace::user_namespace().map_err(io::Error::other)?
         } else {
@@ -227,6 +220,20 @@ impl Confine {
         }
     }
 
+    /// Lets the step change a file, or all that is below a folder; nothing where its changes are not held
+    /// to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn let_change(&self, one: &Writable) -> io::Result<()> {
+        let rights = if one.is_folder {
+            CHANGE
+        } else {
+            WRITE_FILE | TRUNCATE
+        };
+        self.allow(Guarantee::OnlyDeclared, &one.place, rights)
+    }
+
     /// Lets the step read a file, or all that is below a folder, and execute it; nothing where its reads
     /// are not held to.
     ///
@@ -234,7 +241,7 @@ impl Confine {
     /// Errors of the system.
     pub fn let_read(&self, place: impl AsFd, is_folder: bool) -> io::Result<()> {
         let list = if is_folder { READ_DIR } else { 0 };
-        self.allow(place, EXECUTE | READ_FILE | list)
+        self.allow(Guarantee::DeclaredReads, place, EXECUTE | READ_FILE | list)
     }
 
     /// Lets the step list a folder and all below it; nothing where its reads are not held to.
@@ -242,14 +249,12 @@ impl Confine {
     /// # Errors
     /// Errors of the system.
     pub fn let_list(&self, folder: impl AsFd) -> io::Result<()> {
-        self.allow(folder, READ_DIR)
+        self.allow(Guarantee::DeclaredReads, folder, READ_DIR)
     }
 
-    fn allow(&self, place: impl AsFd, rights: u64) -> io::Result<()> {
+    fn allow(&self, by: Guarantee, place: impl AsFd, rights: u64) -> io::Result<()> {
         match &self.rules {
-            Some(rules) if self.held.contains(&Guarantee::DeclaredReads) => {
-                sys::landlock_allow(rules, place, rights)
-            }
+            Some(rules) if self.held.contains(&by) => sys::landlock_allow(rules, place, rights),
             _ => Ok(()),
         }
     }

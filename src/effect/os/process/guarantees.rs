@@ -30,7 +30,7 @@ const ANOTHER: i32 = 0xfff2;
 /// Tries a loopback of its own, in a process of its own: what listens outside is not reached, what
 /// listens within is, and there are no sockets of other kinds.
 fn loopback() -> Result<(), String> {
-    let confine = Confine::new(&[Guarantee::NetworkLoopback], &[]).map_err(|e| e.to_string())?;
+    let confine = Confine::new(&[Guarantee::NetworkLoopback]).map_err(|e| e.to_string())?;
     // Where nothing can listen on this side, nobody is there who could be reached.
     let outside = TcpListener::bind(ANY).ok();
     let address = outside
@@ -102,7 +102,7 @@ fn tried(one: Guarantee) -> Result<(), String> {
     std::fs::write(&there, "x").map_err(|error| format!("a file cannot be made: {error}"))?;
     let thread = std::thread::Builder::new().name("guarantee".to_owned());
     let thread = thread.spawn(move || {
-        let confine = Confine::new(&[one], &[]).map_err(|error| error.to_string())?;
+        let confine = Confine::new(&[one]).map_err(|error| error.to_string())?;
         confine.apply().map_err(|why| why.to_string())?;
         match one {
             Guarantee::NetworkOff => {
