@@ -64,7 +64,7 @@ fn readable(context: &Context<'_>, seen: &ObservedCheck<'_>, place: &str) -> Opt
     let is_own = context.contract.imported(check.place.source).is_none() && check.named;
     let is_file = seen.elsewhere.keys().any(|read| is_at(context, read, path));
     let can = is_own && check.level() >= SandboxLevel::Files && is_path && is_file;
-    (can && !SECRETS.iter().any(|one| is_secret(one))).then(|| Amendment::Reads {
+    (can && !SECRETS.iter().any(is_secret)).then(|| Amendment::Reads {
         check: seen.check,
         paths: vec![path.to_owned()],
     })
