@@ -427,7 +427,7 @@ impl Checker<'_> {
     /// keeps it from.
     fn report_reads(&mut self, made: &Check, check: &draft::Check) {
         // Of a line with an error nothing is known.
-        if self.sink.has_errors() {
+        if self.incomplete {
             return;
         }
         let is_confined = made.level() >= SandboxLevel::Files;
