@@ -86,6 +86,10 @@ fn what_reads_names_is_outside_and_may_be_missing() {
     };
     let notes = run(&project).exits(0).json()["notes"].to_string();
     assert!(notes.contains("reads_missing"), "{notes}");
+    project
+        .run(&["explain", "--all"])
+        .exits(0)
+        .says("sandbox files, reads ~/none");
     let root = project.parent().canonicalize().unwrap();
     let inside = project.path("src").canonicalize().unwrap();
     for path in [&root, &inside] {

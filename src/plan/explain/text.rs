@@ -91,7 +91,8 @@ pub fn settings(step: &Step) -> Vec<String> {
     parts
 }
 
-/// Returns how a step is confined, and by whom if that is not the contract; nothing where it is not.
+/// Returns how a step is confined, by whom if that is not the contract, and what it may read besides;
+/// nothing where it is not.
 #[must_use]
 pub fn confinement(step: &Step) -> Option<String> {
     let asked = asked_settings(step.confinement());
@@ -99,7 +100,11 @@ pub fn confinement(step: &Step) -> Option<String> {
     let by = step
         .sandbox_from
         .map(|SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or ")));
-    (!asked.is_empty()).then(|| confined(step.confinement()) + &by.unwrap_or_default())
+    let reads = step.reads.iter().map(|path| visible(path.as_bytes()));
+    let reads: Vec<String> = reads.collect();
+    let reads = (!reads.is_empty()).then(|| format!(", reads {}", reads.join(" ")));
+    let more = by.unwrap_or_default() + &reads.unwrap_or_default();
+    (!asked.is_empty()).then(|| confined(step.confinement()) + &more)
 }
 
 /// Returns a confinement as the settings that ask for it: `sandbox guard, network off`.
