@@ -186,7 +186,7 @@ fn project(settings: &str, name: &str, port: u16) -> Project {
         .write("../home/named/x", "x\n")
         .write("../home/secret", "secret\n");
     for name in ["secret", "second", "folder/x", "third", "fourth", "fifth"] {
-        project.write(&format!("gen/{name}"), "secret\n");
+        project.write(format!("gen/{name}"), "secret\n");
     }
     project
         .script("closed/tool", "#!/bin/sh\n")

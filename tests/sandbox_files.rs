@@ -163,7 +163,7 @@ fn many_single_files_are_said_and_too_many_are_refused() {
     };
     let many = |from: usize, to: usize| {
         for number in from..to {
-            project.write(&format!("src/many/{number}.c"), "");
+            project.write(format!("src/many/{number}.c"), "");
         }
     };
     many(0, 1_001);

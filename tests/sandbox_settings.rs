@@ -456,7 +456,8 @@ fn a_report_is_held_against_the_confinement_that_the_plan_asks_for() {
     if sandbox["missing"] == serde_json::json!([]) {
         project.run(&["details"]).says("network off");
     }
-    let edited: [(&str, fn(&mut Value)); 4] = [
+    type Edit = fn(&mut Value);
+    let edited: [(&str, Edit); 4] = [
         ("it is not said", |step| {
             step.as_object_mut().unwrap().remove("sandbox");
         }),
