@@ -35,6 +35,8 @@ use crate::plan::{Note, Plan};
 use crate::reuse::decide::Use;
 use crate::run::report::Report;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The most recorded runs that are looked through.
@@ -420,8 +422,8 @@ fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Fail
     Ok(runs)
 }
 
-/// Returns the folders of the programs that steps find, and those around them, where that is no
-/// folder of the user and not part of the repository.
+/// Returns the folders of the programs that steps find, and those around them outside of HOME, where that
+/// is no part of the repository: what a step may read that is confined to what it declares.
 fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
     let root = Root::open(&site.root).map_err(|e| {
         let message = format!("the repository cannot be opened: {e}");
@@ -430,7 +432,11 @@ fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
     let environment = Environment::of_this_process(&root, Grants::default());
     let mut folders = Vec::new();
     for folder in environment.search().folders() {
-        let around = folder.parent().map(Path::to_path_buf);
+        let is_at_home = |path: &Path| {
+            home.is_some_and(|home| path.starts_with(OsStr::from_bytes(home.as_bytes())))
+        };
+        let around = folder.parent().filter(|around| !is_at_home(around));
+        let around = around.map(Path::to_path_buf);
         let is_plain = |path: &PathBuf| {
             path != Path::new("/")
                 && Some(&word(path)) != home
@@ -445,6 +451,5 @@ fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
 }
 
 fn word(path: &Path) -> Word {
-    use std::os::unix::ffi::OsStrExt as _;
     Word::new(path.as_os_str().as_bytes())
 }

@@ -4,12 +4,9 @@ use super::amendment::Amendment;
 use super::observed::ObservedCheck;
 use super::{Context, Finding, FindingKind};
 use crate::base::word::{Word, visible};
-use crate::check::confine::SandboxLevel;
+use crate::check::confine::{SandboxLevel, TOOLCHAINS};
 use crate::check::observed::Peer;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where programs are, and what they are made of, a line each; `#` begins a comment.
-const TOOLCHAIN: &str = include_str!("toolchain.txt");
 
 /// The sockets of services of the system that answer everybody alike.
 const HARMLESS: [&str; 4] = [
@@ -104,7 +101,7 @@ fn named(peer: &Peer) -> Option<String> {
 }
 
 fn is_toolchain(context: &Context<'_>, path: &Word) -> bool {
-    let lines = TOOLCHAIN
+    let lines = TOOLCHAINS
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty());
     let usual = lines.map(str::as_bytes);
