@@ -146,8 +146,16 @@ fn every_word_of_the_grammar_is_known() {
             "\n}",
             &["blocking", "warning"],
         ),
-        ("check a {\n  run x\n  sandbox ", "\n}", &["none", "guard"]),
-        ("defaults {\n  network ", "\n}\ncheck a: x", &["on", "off"]),
+        (
+            "check a {\n  run x\n  inputs \"x\"\n  sandbox ",
+            "\n}",
+            &["none", "guard", "files"],
+        ),
+        (
+            "defaults {\n  network ",
+            "\n}\ncheck a: x",
+            &["on", "loopback", "off"],
+        ),
         (
             "check a {\n  run x\n  timeout 1",
             "\n}",
@@ -309,6 +317,7 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
                 "severity" => "severity warning".to_owned(),
                 "sandbox" => "sandbox guard".to_owned(),
                 "network" => "network off".to_owned(),
+                "reads" => "reads \"/x\"\n  sandbox files\n  inputs \"x\"".to_owned(),
                 _ => example(usage),
             };
             settings.insert(setting.split(' ').next().unwrap().to_owned());
