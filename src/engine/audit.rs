@@ -24,6 +24,7 @@ use crate::effect::os::process::program::Root;
 use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
+use crate::effect::runner::readable::Outside;
 use crate::effect::store::history::History;
 use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
@@ -37,7 +38,7 @@ use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most recorded runs that are looked through.
 const LOOKED_AT: usize = 200;
@@ -422,31 +423,16 @@ fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Fail
     Ok(runs)
 }
 
-/// Returns the folders of the programs that steps find, and those around them outside of HOME, where that
-/// is no part of the repository: what a step may read that is confined to what it declares.
+/// Returns the folders of the programs that steps find, with what a step may read around them that is
+/// confined to what it declares.
 fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
     let root = Root::open(&site.root).map_err(|e| {
         let message = format!("the repository cannot be opened: {e}");
         Failure::new(Exit::Setup, "vplan::audit::root", message)
     })?;
     let environment = Environment::of_this_process(&root, Grants::default());
-    let mut folders = Vec::new();
-    for folder in environment.search().folders() {
-        let is_at_home = |path: &Path| {
-            home.is_some_and(|home| path.starts_with(OsStr::from_bytes(home.as_bytes())))
-        };
-        let around = folder.parent().filter(|around| !is_at_home(around));
-        let around = around.map(Path::to_path_buf);
-        let is_plain = |path: &PathBuf| {
-            path != Path::new("/")
-                && Some(&word(path)) != home
-                && !path.starts_with(&site.root)
-                && !site.root.starts_with(path)
-        };
-        folders.extend([folder.clone()].into_iter().chain(around).filter(is_plain));
-    }
-    folders.sort();
-    folders.dedup();
+    let home = home.map(|home| Path::new(OsStr::from_bytes(home.as_bytes())));
+    let folders = Outside::new(root.path(), home).of_programs(environment.search());
     Ok(folders.iter().map(|path| word(path)).collect())
 }
 

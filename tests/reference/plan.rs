@@ -127,14 +127,27 @@ pub fn right(
         {
             return None;
         }
-        let more: Vec<CheckIndex> = wanted
+        // What a role, a tier or `--only` left out applies where it would; all else at its first place.
+        let through = |i: CheckIndex| {
+            let check = &checks[i];
+            let mut holding: Vec<usize> = (0..check.placements.len())
+                .filter(|p| world.place_holds(&check.placements[*p]))
+                .collect();
+            if holding.is_empty() {
+                holding.push(0);
+            }
+            holding
+        };
+        let more: BTreeMap<CheckIndex, Vec<usize>> = wanted
             .into_iter()
-            .filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0]))
+            .filter(|i| !places.contains_key(i))
+            .map(|i| (i, through(i)))
+            .filter(|(i, through)| world.has_its_files(&checks[*i], through))
             .collect();
         if more.is_empty() {
             break;
         }
-        places.extend(more.into_iter().map(|i| (i, vec![0])));
+        places.extend(more);
     }
     let mut tier: BTreeMap<CheckIndex, u8> = places.keys().map(|i| (*i, checks[*i].tier)).collect();
     for _ in checks {

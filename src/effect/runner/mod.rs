@@ -11,7 +11,7 @@ pub mod journal_writer;
 pub mod judge;
 pub mod looks;
 pub mod propose;
-mod readable;
+pub mod readable;
 pub mod reports;
 pub mod sandbox;
 mod services;

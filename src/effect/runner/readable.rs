@@ -172,13 +172,15 @@ pub(super) fn let_read_outside(confine: &Confine, path: &Path) -> Result<(), Str
 
 /// What is outside of the repository, seen from a run.
 #[derive(Debug)]
-pub(super) struct Outside {
+pub struct Outside {
     root: PathBuf,
     home: Option<PathBuf>,
 }
 
 impl Outside {
-    pub(super) fn new(root: &Path, home: Option<&Path>) -> Self {
+    /// Looks from the repository's root and the user's folder.
+    #[must_use]
+    pub fn new(root: &Path, home: Option<&Path>) -> Self {
         let home = home.filter(|home| home.is_absolute());
         Self {
             root: root.to_owned(),
@@ -205,8 +207,18 @@ impl Outside {
         let program = word.and_then(|word| resolve(root, search, &step.dir, word.as_bytes()).ok());
         let program = program.and_then(|(program, _)| program.path.canonicalize().ok());
         let program = program.as_deref().and_then(Path::parent);
-        let folders = search.folders().iter().map(PathBuf::as_path).chain(program);
-        for folder in folders {
+        places.extend(self.of_programs(search));
+        program
+            .into_iter()
+            .for_each(|folder| self.programs(folder, &mut places));
+        places
+    }
+
+    /// Returns the folders of programs on a path, and around them what belongs to these programs.
+    #[must_use]
+    pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
+        let mut places = BTreeSet::new();
+        for folder in search.folders() {
             self.programs(folder, &mut places);
         }
         places
