@@ -68,7 +68,11 @@ pub fn cover(
         .copied()
         .filter(|path| text(path).is_some())
         .collect();
-    let covering = Covering { tracked, listed };
+    let covering = Covering {
+        tracked,
+        listed,
+        selected: BTreeSet::new(),
+    };
     let mut globs = covering.folder(&RepoPath::root(), &wanted, read);
     globs.sort();
     globs.dedup();
@@ -110,9 +114,9 @@ fn selects_all_of(one: &str, other: &str) -> bool {
 }
 
 /// Whether a glob that selects these numbers of tracked files, and of files that were read, selects
-/// few enough that were not.
-pub(super) fn is_narrow(tracked: usize, read: usize, is_listed: bool) -> bool {
-    tracked == read || is_listed && 2 * tracked <= 3 * read
+/// few enough that were not. `counted`: how many of those that were read justify another glob.
+pub(super) fn is_narrow(tracked: usize, read: usize, counted: usize, is_listed: bool) -> bool {
+    tracked == read || is_listed && 2 * tracked + counted <= 3 * read
 }
 
 /// Returns the ending of a file's name, without the dot.
@@ -135,9 +139,12 @@ fn text(path: &RepoPath) -> Option<&str> {
 }
 
 /// What all folders have in common.
+#[derive(Clone)]
 struct Covering<'a> {
     tracked: &'a TrackedFiles<'a>,
     listed: &'a BTreeSet<&'a RepoPath>,
+    /// The endings that globs of folders above select.
+    selected: BTreeSet<String>,
 }
 
 /// Some sorted paths.
@@ -154,11 +161,9 @@ impl Covering<'_> {
         if apart.len() <= 1 {
             return apart;
         }
-        if is_narrow(
-            self.tracked.below(dir),
-            read.len(),
-            self.listed.contains(dir),
-        ) && let Some(glob) = in_folder(dir, "**")
+        let tracked = self.tracked.below(dir);
+        if self.is_narrow(dir, tracked, read)
+            && let Some(glob) = in_folder(dir, "**")
         {
             return vec![glob];
         }
@@ -191,16 +196,13 @@ impl Covering<'_> {
         if let [] | [_] = wanted {
             return wanted.iter().filter_map(|path| literal(path)).collect();
         }
-        let read: Vec<&&RepoPath> = read
-            .iter()
-            .filter(|path| child(dir, path).is_none())
-            .collect();
+        let read = read.iter().filter(|path| child(dir, path).is_none());
+        let read: Vec<&RepoPath> = read.copied().collect();
         let narrow = |by: Option<&str>| {
-            let read = read
-                .iter()
-                .filter(|path| by.is_none() || ending(path) == by);
-            let is_listed = self.listed.contains(dir);
-            is_narrow(self.tracked.directly_in(dir, by), read.count(), is_listed)
+            let read = read.iter();
+            let read = read.filter(|path| by.is_none() || ending(path) == by);
+            let read: Vec<&RepoPath> = read.copied().collect();
+            self.is_narrow(dir, self.tracked.directly_in(dir, by), &read)
         };
         let mut globs = Vec::new();
         for (by, paths) in by_own_ending(wanted) {
@@ -226,14 +228,18 @@ impl Covering<'_> {
     ) -> Option<Vec<String>> {
         let narrow = |by: &&str| {
             let read = read.iter().filter(|path| ending(path) == Some(by));
-            let is_listed = self.listed.contains(dir);
-            is_narrow(self.tracked.below_of(dir, by), read.count(), is_listed)
+            let read: Vec<&RepoPath> = read.copied().collect();
+            self.is_narrow(dir, self.tracked.below_of(dir, by), &read)
         };
         let (mut globs, mut rest) = (Vec::new(), Vec::new());
+        let mut behind = self.clone();
         for (by, paths) in by_own_ending(wanted) {
             let glob = by.filter(|_| paths.len() > 1).filter(narrow);
             match glob.and_then(|by| in_folder(dir, &format!("**/*.{}", escape(by)))) {
-                Some(glob) => globs.push(glob),
+                Some(glob) => {
+                    globs.push(glob);
+                    behind.selected.extend(by.map(str::to_owned));
+                }
                 None => rest.extend(paths),
             }
         }
@@ -241,8 +247,18 @@ impl Covering<'_> {
             return None;
         }
         rest.sort_unstable();
-        globs.extend(self.by_place(dir, &rest, read));
+        globs.extend(behind.by_place(dir, &rest, read));
         Some(globs)
+    }
+
+    /// Whether a glob in a folder that selects this number of tracked files, and these that were read,
+    /// is narrow.
+    fn is_narrow(&self, dir: &RepoPath, tracked: usize, read: &Paths<'_>) -> bool {
+        let counted = read
+            .iter()
+            .filter(|path| ending(path).is_some_and(|by| self.selected.contains(by)))
+            .count();
+        is_narrow(tracked, read.len(), counted, self.listed.contains(dir))
     }
 }
 
@@ -276,4 +292,27 @@ fn within<'a, P: Borrow<RepoPath>>(dir: &RepoPath, all: &'a [P]) -> &'a [P] {
     let rest = all.get(from..).unwrap_or_default();
     let count = rest.partition_point(|path| path.borrow().as_bytes().starts_with(&prefix));
     rest.get(..count).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_read_justifies_one_glob() {
+        let path = |text: &&str| RepoPath::parse(text.as_bytes()).unwrap();
+        let read = ["ab/1.x", "ab/2.x", "ab/b", "ab/c", "c/3.x", "d/5.x"];
+        let other = ["ab/d", "ab/e", "e/6.x", "e/7.x"];
+        let read: Vec<RepoPath> = read.iter().map(path).collect();
+        let other: Vec<RepoPath> = other.iter().map(path).collect();
+        let mut tracked = [read.clone(), other].concat();
+        tracked.sort();
+        let read: Vec<&RepoPath> = read.iter().collect();
+        let (root, ab) = (RepoPath::root(), path(&"ab"));
+        let listed = BTreeSet::from([&root, &ab]);
+        // `**/*.x` and `ab/**` are fewer, and each is narrow: both select four files that were read
+        // and two that were not. The two of `ab` are the same.
+        let globs = cover(&read, &read, &TrackedFiles::new(&tracked), &listed);
+        assert_eq!(globs, ["ab/*", "c/3.x", "d/5.x"]);
+    }
 }

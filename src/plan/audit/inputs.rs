@@ -201,7 +201,7 @@ impl Kind<'_> {
         match self {
             Kind::Ending(ending) => {
                 let tracked = context.tracked().directly_in(dir, Some(ending));
-                is_narrow(tracked, read, true)
+                is_narrow(tracked, read, 0, true)
             }
             Kind::Name(_) => true,
         }
