@@ -140,6 +140,57 @@ fn without_inputs_nothing_starts() {
 }
 
 #[test]
+fn a_pass_stands_only_while_the_toolchain_is_as_it_was() {
+    let lines = "  run greet\n  inputs \"src/**\"\n";
+    let Some(project) = project(lines) else {
+        return;
+    };
+    // A program that reads what is beside its folder, as an interpreter reads its modules.
+    let greet = "#!/bin/sh\ncat ${0%/bin/greet}/lib/greeting\n";
+    project.script("../tools/bin/greet", greet);
+    project.write("../tools/lib/greeting", "one\n");
+    let path = std::env::join_paths([
+        project.path("../tools/bin"),
+        "/usr/bin".into(),
+        "/bin".into(),
+    ]);
+    let project = project.env("PATH", path.unwrap());
+    let ended = |ran: Ran| {
+        let steps = ran.exits(0).json()["steps"].take();
+        let status = |step: &Value| step["status"].as_str().unwrap().to_owned();
+        steps
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(status)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ended(run(&project)), ["passed"]);
+    assert_eq!(ended(run(&project)), ["cached"]);
+    project.write("../tools/lib/greeting", "two\n");
+    let said = project.run(&["explain", "--all"]);
+    said.exits(0).says("the toolchain changed");
+    assert_eq!(ended(run(&project)), ["passed"]);
+    // What is not confined may change it before `b`.
+    let check = |id: &str| {
+        format!("check {id} {{\n  run greet\n  inputs \"src/**\"\n  sandbox files\n}}\n")
+    };
+    let change = "check change {\n  shell echo three > ../tools/lib/greeting\n}\n";
+    let text = format!(
+        "vplan 1\nlimits {{ jobs 1 }}\n{}{change}{}",
+        check("a"),
+        check("b")
+    );
+    project.write(
+        "contracts/verify.vplan",
+        text.replace("{ jobs 1 }", "{\n  jobs 1\n}"),
+    );
+    for _ in 0..2 {
+        assert_eq!(ended(run(&project)), ["passed", "passed", "passed"]);
+    }
+}
+
+#[test]
 fn what_another_check_makes_is_readable_only_where_it_is_declared() {
     let two = |inputs: &str| {
         format!(

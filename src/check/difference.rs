@@ -40,6 +40,8 @@ pub enum DifferenceKind {
     Program,
     /// What it may read outside of the repository.
     Outside,
+    /// A toolchain that it may read: packages of the system, a folder of programs.
+    Toolchain,
     /// vplan itself.
     Vplan,
     /// The repository's path, or the system.
@@ -117,6 +119,7 @@ impl std::fmt::Display for Difference {
             DifferenceKind::Outside => {
                 "what it may read outside of the repository changed".to_owned()
             }
+            DifferenceKind::Toolchain => "the toolchain changed".to_owned(),
             DifferenceKind::File => match (name, self.change) {
                 (None, _) => "its inputs changed".to_owned(),
                 (_, Some(FileChange::New)) => named("file") + " is new",

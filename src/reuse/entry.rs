@@ -119,6 +119,7 @@ mod tests {
             platform: "x".to_owned(),
             predecessors: Digest::of(b""),
             reads: None,
+            toolchains: None,
             settings: Digest::of(b"s"),
             tools: Vec::new(),
             vplan: "0".to_owned(),

@@ -120,6 +120,9 @@ pub struct Parts {
     pub reads: Option<Digest>,
     /// Of the settings of the step itself.
     pub settings: Digest,
+    /// The state of the toolchains that it may read, where its reads are held to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolchains: Option<Digest>,
     /// The program that its command names, then that program's interpreter, and so on; where its reads
     /// are held to, also the other programs that its words name.
     pub tools: Vec<Tool>,
@@ -171,6 +174,10 @@ impl Parts {
         list.extend(unnamed(
             self.reads != earlier.reads,
             DifferenceKind::Outside,
+        ));
+        list.extend(unnamed(
+            self.toolchains != earlier.toolchains,
+            DifferenceKind::Toolchain,
         ));
         list.extend(unnamed(
             self.vplan != earlier.vplan || self.judging != earlier.judging,

@@ -351,6 +351,7 @@ impl Bench {
                 Order::new(plan).settings_before(StepIndex::new(index))
             },
             reads: None,
+            toolchains: None,
             settings: if self.broken == Broken::Settings {
                 nothing
             } else {

@@ -7,6 +7,7 @@ pub mod environment;
 pub mod files;
 pub mod held;
 pub mod input;
+pub mod outside;
 pub mod own_program;
 pub mod parallel;
 pub mod port;

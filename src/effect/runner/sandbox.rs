@@ -5,13 +5,14 @@ use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
+use crate::effect::os::outside::Outside;
 use crate::effect::os::process::confine::{Confine, Writable, devices};
 use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
 use crate::effect::runner::readable::{
-    MANY_RULES, Outside, in_repository, let_read, let_read_outside, single_files,
+    MANY_RULES, in_repository, let_read, let_read_outside, single_files,
 };
 use crate::plan::Step;
 use rustix::fd::{AsFd, OwnedFd};

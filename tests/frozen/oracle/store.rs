@@ -189,6 +189,7 @@ fn entry(choices: &mut Choices<'_>) -> KeptPass {
         platform: "linux-x86_64".to_owned(),
         predecessors: digest(),
         reads: None,
+        toolchains: None,
         settings: digest(),
         tools: vec![Tool {
             digest: digest(),

@@ -19,10 +19,12 @@ use crate::check::difference::{Difference, DifferenceKind};
 use crate::check::evidence::EarlierPass;
 use crate::check::outcome::Status;
 use crate::effect::git::Git;
+use crate::effect::git::environment as variable;
 use crate::effect::git::fingerprint::{Prints, fingerprint, first_difference};
 use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::files::beneath::Beneath;
+use crate::effect::os::outside::Outside;
 use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::stat_cache::Stats;
 use crate::plan::{Note, Plan, Step, StepIndex};
@@ -39,7 +41,7 @@ use scan::{Scan, Snapshots};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,6 +63,10 @@ pub struct Recall<'a> {
     mark: Option<&'a RunMark>,
     state: Mutex<State>,
     eyes: Mutex<Eyes>,
+    outside: Outside,
+    /// The states of toolchains, by their places, as they were when they were first asked for, and since
+    /// the last step began that may change them.
+    toolchains: Mutex<BTreeMap<PathBuf, Digest>>,
     /// The number of times that a process of a step has begun or ended.
     epoch: AtomicU64,
     /// The number of running processes.
@@ -189,6 +195,7 @@ impl<'a> Recall<'a> {
         how: Use,
         run_id: &str,
     ) -> io::Result<Self> {
+        let home = variable("HOME").map(PathBuf::from);
         Ok(Self {
             root,
             beneath: Beneath::open(root.path())?,
@@ -200,6 +207,8 @@ impl<'a> Recall<'a> {
             mark: None,
             state: Mutex::default(),
             eyes: Mutex::default(),
+            outside: Outside::new(root.path(), home.as_deref()),
+            toolchains: Mutex::default(),
             epoch: AtomicU64::new(0),
             running: AtomicUsize::new(0),
         })
@@ -357,6 +366,9 @@ impl<'a> Recall<'a> {
     pub fn started(&self, step: &Step) {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
+        if step.confinement().level < SandboxLevel::Guard {
+            self.toolchains().clear();
+        }
         // A judge answers, and writes no files.
         if step.kind != Kind::Judge {
             self.state().past.ran.insert(step.id.clone());
@@ -726,6 +738,15 @@ impl<'a> Recall<'a> {
             let stats = eyes.stats.get_or_insert_with(|| self.results.stats());
             tools::tools(self.root, &environment.search, step, stats)?
         };
+        let (mut reads, mut toolchains) = (None, None);
+        if step.confinement().level >= SandboxLevel::Files {
+            reads = outside::named(&self.outside, &step.reads)?;
+            let places = self
+                .outside
+                .toolchains(self.root, &environment.search, step);
+            let mut known = self.toolchains();
+            toolchains = Some(outside::toolchains(places, &mut known)?);
+        }
         let variables = environment.variables.iter();
         let parts = Parts {
             enforced: step.confinement().guarantees(),
@@ -737,12 +758,9 @@ impl<'a> Recall<'a> {
             place: Digest::of(self.root.path().as_os_str().as_bytes()),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             predecessors: order.settings_before(index),
-            reads: if step.confinement().level >= SandboxLevel::Files {
-                outside::state(&step.reads)?
-            } else {
-                None
-            },
+            reads,
             settings: order.settings(index).clone(),
+            toolchains,
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -764,6 +782,11 @@ impl<'a> Recall<'a> {
         }
         self.scan(&[all_of(&step.produces)], trees, true)
             .map(|seen| seen.files)
+    }
+
+    fn toolchains(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Digest>> {
+        let toolchains = self.toolchains.lock();
+        toolchains.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn eyes(&self) -> MutexGuard<'_, Eyes> {

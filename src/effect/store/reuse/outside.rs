@@ -1,9 +1,10 @@
-//! The state of what a step may read outside of the repository, by its `reads`.
+//! The state of what a step may read outside of the repository: what its `reads` names, and toolchains.
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::word::visible;
-use crate::effect::git::environment;
+use crate::effect::os::outside::Outside;
 use crate::effect::os::process::program::message_of;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,34 +13,96 @@ use std::path::{Path, PathBuf};
 /// The most files and folders that are looked at.
 const MOST: usize = 300_000;
 
-/// Returns one digest of the paths, kinds, sizes and times of all that is named, and of the targets of
-/// symlinks; no content is read. What is touched counts as changed. `None` where nothing is named.
+/// The lists of what the system's packages are: files and folders that change with them.
+const PACKAGES: [&str; 8] = [
+    "/lib/apk/db/installed",
+    "/run/current-system",
+    "/usr/lib/apk/db/installed",
+    "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/dpkg/status",
+    "/var/lib/pacman/local",
+    "/var/lib/rpm/Packages",
+    "/var/lib/rpm/rpmdb.sqlite",
+];
+
+/// Where what packages install is, besides what they do not.
+const OF_PACKAGES: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+
+/// Where no package installs.
+const LOCAL: &str = "/usr/local";
+
+/// What has no state that could be followed, or says it by its names.
+const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
+
+/// Returns one digest of the state of all that `reads` names: see [`State::below`]. `None` where nothing is
+/// named.
 ///
 /// # Errors
 /// For people: it cannot be looked at, or is too much.
-pub(super) fn state(named: &[String]) -> Result<Option<Digest>, String> {
+pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, String> {
     if named.is_empty() {
         return Ok(None);
     }
-    let home = environment("HOME").map(PathBuf::from);
-    let mut state = State {
-        hasher: Hasher::default(),
-        left: MOST,
-    };
+    let mut state = State::default();
     for name in named {
-        let path = match (name.strip_prefix("~/"), &home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => PathBuf::from(name),
-        };
-        state.add(&path).map_err(|error| {
-            let why = message_of(&error);
-            format!(
-                "what it reads at `{}` cannot be followed: {why}",
-                visible(name.as_bytes())
-            )
-        })?;
+        let path = outside.path_of(name)?;
+        let added = state.one(&path).and_then(|_| match path.canonicalize() {
+            Ok(real) => state.below(real),
+            Err(_) => Ok(()),
+        });
+        added.map_err(|error| unknown("what it reads", name.as_bytes(), &error))?;
     }
     Ok(Some(state.hasher.finish()))
+}
+
+/// Returns one digest of the state of these toolchains. `known`: of their places, where that is known; what
+/// is learned is added to it.
+///
+/// Of a folder of the system that is the lists of its packages and the folders at its top, else all of it
+/// ([`State::below`]).
+///
+/// # Errors
+/// For people: one cannot be looked at, or is too much.
+pub(super) fn toolchains(
+    places: BTreeSet<PathBuf>,
+    known: &mut BTreeMap<PathBuf, Digest>,
+) -> Result<Digest, String> {
+    let packages = PACKAGES.iter().any(|list| Path::new(list).exists());
+    let is_of_packages = |place: &Path| {
+        let is_there = OF_PACKAGES.iter().any(|there| place.starts_with(there));
+        packages && is_there && !place.starts_with(LOCAL)
+    };
+    let mut all = State::default();
+    for place in places {
+        if STATELESS.iter().any(|there| place.starts_with(there)) {
+            continue;
+        }
+        let state = match known.get(&place) {
+            Some(state) => state.clone(),
+            None => {
+                let mut state = State::default();
+                let added = if is_of_packages(&place) {
+                    state.installed(&place)
+                } else {
+                    state.below(place.clone())
+                };
+                let shown = place.as_os_str().as_bytes();
+                added.map_err(|error| unknown("its toolchain", shown, &error))?;
+                let state = state.hasher.finish();
+                known.insert(place.clone(), state.clone());
+                state
+            }
+        };
+        let added = all.text(place.as_os_str().as_bytes());
+        let added = added.and_then(|()| all.text(state.as_bytes()));
+        added.map_err(|error| message_of(&error))?;
+    }
+    Ok(all.hasher.finish())
+}
+
+fn unknown(what: &str, place: &[u8], error: &io::Error) -> String {
+    let (place, why) = (visible(place), message_of(error));
+    format!("{what} at `{place}` cannot be followed: {why}")
 }
 
 struct State {
@@ -47,30 +110,57 @@ struct State {
     left: usize,
 }
 
-impl State {
-    /// Adds what is at a path: of a symlink also what it leads to.
-    fn add(&mut self, path: &Path) -> io::Result<()> {
-        self.one(path)?;
-        match path.canonicalize() {
-            Ok(real) => self.below(real),
-            Err(_) => Ok(()),
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            hasher: Hasher::default(),
+            left: MOST,
         }
     }
+}
 
-    /// Adds all that is at and below a path.
+impl State {
+    /// Adds the packages of the system, and of a folder what is directly in its folders.
+    fn installed(&mut self, place: &Path) -> io::Result<()> {
+        for list in PACKAGES {
+            self.one(Path::new(list))?;
+        }
+        for folder in self.list(place)? {
+            if self.one(&folder)? && !folder.starts_with(LOCAL) {
+                for path in self.list(&folder)? {
+                    self.one(&path)?;
+                }
+            }
+        }
+        if Path::new(LOCAL).starts_with(place) {
+            self.below(PathBuf::from(LOCAL))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the paths, kinds, sizes and times of all that is at and below a path, and the targets of
+    /// symlinks; no content is read. What is touched counts as changed.
     fn below(&mut self, path: PathBuf) -> io::Result<()> {
         let mut open = vec![path];
         while let Some(path) = open.pop() {
             if self.one(&path)? {
-                let entries = std::fs::read_dir(&path)?;
-                let mut paths: Vec<PathBuf> = entries
-                    .map(|entry| Ok(entry?.path()))
-                    .collect::<io::Result<_>>()?;
-                paths.sort();
-                open.extend(paths);
+                open.extend(self.list(&path)?);
             }
         }
         Ok(())
+    }
+
+    /// Lists a folder, sorted. One that this user cannot read is empty: its steps cannot, either.
+    fn list(&mut self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut paths = entries
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<Vec<PathBuf>>>()?;
+        paths.sort();
+        Ok(paths)
     }
 
     /// Adds the state of a path; returns whether it is a folder.
@@ -123,9 +213,11 @@ mod tests {
     fn what_changes_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("named");
-        let named = [path.to_str().unwrap().to_owned()];
-        let mut states = vec![state(&named).unwrap()];
-        let mut next = || states.push(state(&named).unwrap());
+        let outside = Outside::new(Path::new("/repository"), None);
+        let state = |names: &[String]| named(&outside, names);
+        let names = [path.to_str().unwrap().to_owned()];
+        let mut states = vec![state(&names).unwrap()];
+        let mut next = || states.push(state(&names).unwrap());
         std::fs::create_dir(&path).unwrap();
         next();
         std::fs::write(path.join("a"), "1").unwrap();
@@ -141,7 +233,7 @@ mod tests {
         for (at, state) in states.iter().enumerate() {
             assert!(!states[..at].contains(state), "{at}");
         }
-        assert_eq!(state(&named).unwrap(), *states.last().unwrap());
+        assert_eq!(state(&names).unwrap(), *states.last().unwrap());
         assert_eq!(state(&[]).unwrap(), None);
     }
 }

@@ -401,6 +401,7 @@ mod tests {
             platform: String::new(),
             predecessors: Digest::of(b""),
             reads: None,
+            toolchains: None,
             settings: Digest::of(b""),
             tools: Vec::new(),
             vplan: String::new(),
