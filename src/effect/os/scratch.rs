@@ -6,9 +6,12 @@ use crate::effect::os::stale_temp;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, fstat};
 use rustix::io::Errno;
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 pub use tempfile::TempDir;
 
 /// Makes a temporary folder that is removed on drop; that of a killed process stays.
@@ -17,6 +20,71 @@ pub use tempfile::TempDir;
 /// Errors of the system.
 pub fn temporary() -> io::Result<TempDir> {
     tempfile::tempdir()
+}
+
+/// Temporary folders that are emptied one by one, and removed together: where a file system has just
+/// removed many (ext4), it takes a millisecond to make one more.
+#[derive(Debug)]
+pub struct Folders {
+    parent: TempDir,
+    made: AtomicU64,
+}
+
+impl Folders {
+    /// Makes the folder that holds them.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            parent: temporary()?,
+            made: AtomicU64::new(0),
+        })
+    }
+
+    /// Makes one more, which only its user can use.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn make(&self) -> io::Result<Emptied> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let path = self.parent.path().join(number.to_string());
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Emptied { path })
+    }
+}
+
+/// A folder that is emptied on drop.
+#[derive(Debug)]
+pub struct Emptied {
+    path: PathBuf,
+}
+
+impl Emptied {
+    /// Returns its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn empty(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())?;
+            } else {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Emptied {
+    fn drop(&mut self) {
+        // What cannot be removed now is tried again with all of them.
+        let _ = self.empty();
+    }
 }
 
 /// A kind of temporary folder.

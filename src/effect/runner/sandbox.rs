@@ -10,7 +10,7 @@ use crate::effect::os::process::confine::{Confine, Writable, devices};
 use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
 use crate::effect::os::retry_eintr::openat;
-use crate::effect::os::scratch;
+use crate::effect::os::scratch::{Emptied, Folders};
 use crate::effect::runner::readable::{
     MANY_RULES, in_repository, let_read, let_read_outside, single_files,
 };
@@ -19,9 +19,10 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, mkdirat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use tempfile::TempDir;
+use std::sync::OnceLock;
 
 /// The variables that name the temporary folder.
 pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
@@ -32,6 +33,8 @@ pub struct Sandbox {
     /// What no step may change: paths in the repository.
     reserved: BTreeSet<RepoPath>,
     outside: Outside,
+    /// The temporary folders of steps, as soon as one is needed.
+    temporary: OnceLock<io::Result<Folders>>,
 }
 
 /// A remark on how a step is confined: its kind, and one line for people.
@@ -41,8 +44,8 @@ pub type Remark = (&'static str, String);
 pub(super) struct StepSandbox {
     pub confine: Confine,
     pub confined: Confined,
-    /// Its temporary folder, which is removed with it.
-    temporary: Option<TempDir>,
+    /// Its temporary folder, which is emptied with it.
+    temporary: Option<Emptied>,
 }
 
 impl Sandbox {
@@ -67,6 +70,7 @@ impl Sandbox {
         Self {
             reserved: own.into_iter().chain(inside).chain(always).collect(),
             outside: Outside::new(root, home),
+            temporary: OnceLock::new(),
         }
     }
 
@@ -99,7 +103,12 @@ impl Sandbox {
                 let place = made(root, &path, is_file)?;
                 confine.let_change(&place).map_err(unmade)?;
             }
-            let folder = scratch::temporary()
+            let folder = self
+                .temporary
+                .get_or_init(Folders::new)
+                .as_ref()
+                .map_err(ToString::to_string)
+                .and_then(|folders| folders.make().map_err(|error| error.to_string()))
                 .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
             let place = Writable::open(folder.path())
                 .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
