@@ -234,6 +234,93 @@ fn a_run_tells_what_it_saw_and_ends_as_it_would() {
 }
 
 #[test]
+fn a_denied_finding_is_no_pass() {
+    let project = project();
+    let denied = ["run", "--all", "--observe", "--deny", "blind_spot"];
+    let report = project.run(&[&denied[..], &["--format", "json"]].concat());
+    let report = report.exits(40).json();
+    assert_eq!(report["verdict"], "failed", "{report}");
+    let caveats = report["caveats"].as_array().unwrap();
+    let caveat = caveats.iter().find(|one| one["code"] == "denied_findings");
+    let caveat = caveat.unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(caveat["effect"], "fails");
+    assert_eq!(report["coverage"], "full");
+    assert_eq!(caveat["checks"], serde_json::json!(["unit"]));
+    let steps = report["steps"].as_array().unwrap().iter();
+    assert!(steps.clone().all(|step| step["status"] == "passed"));
+    assert_eq!(report["feedback"]["failureCode"], "denied_findings");
+    // The record says the same: it is genuine, and stands for nothing.
+    project
+        .run(&["verify"])
+        .exits(0)
+        .says("exit code 40")
+        .says("(failed) holds");
+    project.run(&["report", "--html", "page.html"]).exits(0);
+    assert!(
+        project
+            .read("page.html")
+            .contains("a finding is denied: blind_spot of")
+    );
+    // For people: why, and the way out.
+    project
+        .run(&denied)
+        .exits(40)
+        .says("a finding is denied: blind_spot of `unit` (data/b.txt, tests/unit.sh (2 files))")
+        .says("`vplan audit --write`");
+    // What has no finding denies nothing.
+    let other = ["run", "--all", "--observe", "--deny", "undeclared_write"];
+    project.run(&other).exits(0);
+    // A step that failed keeps its own code.
+    project.write("tests/unit.sh", "cat src/a.txt data/b.txt\nexit 1\n");
+    project.run(&denied).exits(42);
+}
+
+#[test]
+fn findings_are_denied_only_where_steps_are_observed() {
+    let project = project();
+    for args in [
+        &["run", "--deny", "blind_spot"][..],
+        &["loop", "--fix", "true", "--deny", "outside"],
+        &["plan", "--deny", "idle_condition"],
+        &["explain", "--deny", "undeclared_order"],
+    ] {
+        project
+            .run(args)
+            .exits(2)
+            .warns("vplan::usage::deny")
+            .warns("is about what steps are seen to do")
+            .warns("vplan run --observe");
+    }
+}
+
+#[test]
+fn denied_findings_need_that_all_was_seen() {
+    let uring = python(
+        "import ctypes\nctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(256))\n",
+    );
+    let denied = ["run", "--all", "--observe", "--deny", "undeclared_write"];
+    let report = uring.run(&[&denied[..], &["--format", "json"]].concat());
+    let report = report.exits(44).json();
+    assert_eq!(report["verdict"], "incomplete", "{report}");
+    assert_eq!(report["caveats"][0]["code"], "observation_incomplete");
+    uring.run(&["verify"]).exits(0);
+    // Without a contract there is nothing to hold against what was seen.
+    let bare = Project::git_empty();
+    bare.run(&[
+        "run",
+        "--command",
+        "true",
+        "--changed",
+        "x",
+        "--observe",
+        "--deny",
+        "outside",
+    ])
+    .exits(44)
+    .says("there is no contract");
+}
+
+#[test]
 fn the_findings_are_sarif() {
     let project = project();
     let log = project.run(&["audit", "--format", "sarif"]).exits(40).out();

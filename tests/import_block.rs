@@ -291,6 +291,7 @@ fn contract_of(block: &str, lib: &str) -> Result<(Contract, Sources), TestCaseEr
             draft: lower(&sources, source, &Caps::default(), &mut sink),
             name: (*name).to_owned(),
             path: RepoPath::parse(name.as_bytes()).ok(),
+            is_foreign: false,
             source,
             bytes: text.len(),
             imports: Vec::new(),

@@ -14,6 +14,8 @@ use vplan::effect::git::pins::{NOT_PINNED, NothingPinned, PinError, Pins};
 use vplan::effect::repo::import as effect;
 use vplan::effect::repo::import::{NOT_UTF8, TOO_LARGE};
 use vplan::effect::repo::load::{self, ContractRequest, Loaded};
+use vplan::plan::diff::Class;
+use vplan::plan::diff::contracts::{Side, compare};
 
 const REV: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -861,6 +863,7 @@ fn no_code_without_an_example() {
     let elsewhere =
         [effect::OUTSIDE, effect::UNREADABLE].map(|c| c.0.trim_start_matches("vplan::").to_owned());
     shown.extend(elsewhere);
+    shown.insert("contract::import_not_allowed".to_owned());
     for code in contract::CODES.iter().chain(&effect::CODES) {
         assert!(
             shown.contains(code.0.trim_start_matches("vplan::")),
@@ -971,6 +974,158 @@ impl Pins for These {
     fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
         NothingPinned.commit(at)
     }
+}
+
+#[test]
+fn a_file_of_another_repository_widens_nothing_by_itself() {
+    let url = format!("git+https://h/r?rev={REV}#d/main.vplan");
+    let refused = |block: &str, files: &[(&'static str, &'static str)]| {
+        let project = tree(&[(MAIN, &format!("import \"{url}\" as r{block}\n"))]);
+        found(&load_with(&project, &mut These(files.to_vec())))
+    };
+    let at = |places: &[&str]| -> Vec<(String, String)> {
+        let code = "contract::import_not_allowed".to_owned();
+        let places = places
+            .iter()
+            .map(|place| (code.clone(), (*place).to_owned()));
+        places.collect()
+    };
+    let main = |text: &'static str| vec![("d/main.vplan", text)];
+    let confined = "vplan 1\ncheck a {\n  run true\n  inputs \"x\"\n  sandbox files\n  network off\n  \
+                    reads \"~/.ssh\" \"/usr/share\"\n}\n";
+    // Each of the three, in a check, in `defaults` and in those of a verb.
+    assert_eq!(
+        refused("", &main(confined)),
+        at(&["reads \"~/.ssh\" \"/usr/share\""])
+    );
+    let on = "vplan 1\ndefaults {\n  network on\n}\ncheck a: true\n";
+    assert_eq!(refused("", &main(on)), at(&["network on"]));
+    let none = "vplan 1\ndefaults test {\n  sandbox none\n}\ncheck a: true\n";
+    assert_eq!(refused("", &main(none)), at(&["sandbox none"]));
+    // The word of another one allows nothing; the right one does.
+    assert_eq!(
+        refused(" {\n  allow network sandbox\n}", &main(confined)).len(),
+        1
+    );
+    for (word, text) in [("reads", confined), ("network", on), ("sandbox", none)] {
+        assert_eq!(
+            refused(&format!(" {{\n  allow {word}\n}}"), &main(text)),
+            []
+        );
+    }
+    // What is stronger, what is readable anyway, and what is not given need no leave.
+    let free = "vplan 1\ndefaults {\n  sandbox guard\n  network loopback\n}\ncheck a {\n  run true\n  \
+                inputs \"x\"\n  sandbox files\n  reads \"/usr/share\" \"/etc\"\n  writes \"out/**\"\n}\ncheck b: true\n";
+    assert_eq!(refused("", &main(free)), []);
+    for path in ["/usr/../root", "/usrx", "~/usr"] {
+        let text = confined
+            .replace("/usr/share", path)
+            .replace("\"~/.ssh\" ", "");
+        let text: &'static str = text.leak();
+        let codes = refused("", &main(text));
+        let mut codes = codes.iter().map(|(code, _)| code.as_str());
+        assert!(
+            codes.any(|code| code == "contract::import_not_allowed"),
+            "{path}"
+        );
+    }
+    // The importing file can change the check instead, or take it out.
+    for block in [
+        "override a {\n    without reads\n  }",
+        "override a {\n    reads \"/opt/x\"\n  }",
+    ] {
+        assert_eq!(
+            refused(&format!(" {{\n  {block}\n}}"), &main(confined)),
+            [],
+            "{block}"
+        );
+    }
+    let two = "vplan 1\ncheck a: true\ncheck b {\n  run true\n  network on\n}\n";
+    assert_eq!(refused(" {\n  without b\n}", &main(two)), []);
+}
+
+#[test]
+fn to_allow_more_to_another_repository_is_weaker() {
+    let files = vec![("d/main.vplan", "vplan 1\ncheck a: true\n")];
+    let load = |rev: &str, block: &str| {
+        let url = format!("git+https://h/r?rev={rev}#d/main.vplan");
+        let project = tree(&[(MAIN, &format!("import \"{url}\" as r{block}\n"))]);
+        load_with(&project, &mut These(files.clone()))
+    };
+    let diff = |old: &Loaded, new: &Loaded| {
+        let side = |loaded: &'_ Loaded| loaded.contract.clone().unwrap();
+        let (before, after) = (side(old), side(new));
+        let compared = compare(
+            &Side {
+                contract: &before,
+                sources: &old.sources,
+            },
+            &Side {
+                contract: &after,
+                sources: &new.sources,
+            },
+            &[],
+        );
+        [Class::Weakens, Class::Strengthens].map(|class| compared.count(class))
+    };
+    let (none, one) = (load(REV, ""), load(REV, " {\n  allow reads\n}"));
+    let two = load(REV, " {\n  allow reads\n  allow network\n}");
+    assert_eq!(diff(&none, &one), [1, 0]);
+    assert_eq!(diff(&none, &two), [2, 0]);
+    assert_eq!(diff(&two, &one), [0, 1]);
+    assert_eq!(diff(&one, &one), [0, 0]);
+    // Another commit of the same file is allowed the same.
+    let other = "1".repeat(40);
+    assert_eq!(diff(&one, &load(&other, " {\n  allow reads\n}")), [0, 0]);
+}
+
+#[test]
+fn what_comes_with_a_file_of_another_repository_is_allowed_by_ours_alone() {
+    let url = format!("git+https://h/r?rev={REV}#d/main.vplan");
+    let on = "vplan 1\ncheck on {\n  run true\n  network on\n}\n";
+    let files = vec![
+        (
+            "d/main.vplan",
+            "vplan 1\nimport \"on.vplan\" as on {\n  allow network\n}\nimport \"std:docs@1\" as docs {\n  \
+             override markdownlint {\n    sandbox none\n  }\n}\n",
+        ),
+        ("d/on.vplan", on),
+    ];
+    let refused = |main: &str| {
+        let project = tree(&[
+            (MAIN, main),
+            (
+                "contracts/own.vplan",
+                &format!("vplan 1\nimport \"{url}\" as r {{\n  allow network sandbox\n}}\n"),
+            ),
+        ]);
+        let mut found = found(&load_with(&project, &mut These(files.clone())));
+        // It is the default, which is a warning of its own.
+        found.retain(|(code, text)| code != "contract::change_nothing" || text != "sandbox none");
+        found
+    };
+    let codes = |found: &[(String, String)]| -> Vec<String> {
+        found.iter().map(|(_, place)| place.clone()).collect()
+    };
+    // What a foreign file allows to another, and what it changes of a shipped one, counts for nothing.
+    let bare = refused(&format!("import \"{url}\" as r\n"));
+    assert_eq!(codes(&bare), ["sandbox none", "network on"]);
+    let one = refused(&format!("import \"{url}\" as r {{\n  allow network\n}}\n"));
+    assert_eq!(codes(&one), ["sandbox none"]);
+    // A file of ours allows, wherever it is; to allow what needs no leave is a warning.
+    assert_eq!(refused("import \"own.vplan\"\n"), []);
+    let warned = refused("import \"own.vplan\" {\n  allow network\n}\n");
+    assert_eq!(
+        warned,
+        [("contract::change_nothing".to_owned(), "network".to_owned())]
+    );
+    let wrong = refused(&format!(
+        "import \"{url}\" as r {{\n  allow network sandbox nothing\n}}\n"
+    ));
+    assert_eq!(
+        wrong,
+        [("lang::unknown_word".to_owned(), "nothing".to_owned())]
+    );
 }
 
 #[test]

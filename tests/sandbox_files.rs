@@ -3,7 +3,7 @@
 
 use crate::sandbox::guards;
 use crate::support::{Project, Ran};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn contract(lines: &str) -> String {
     format!("vplan 1\ncheck a {{\n{lines}  sandbox files\n}}\n")
@@ -49,6 +49,67 @@ fn the_report_says_on_what_inputs_rest() {
         assert_eq!(step["sandbox"]["reached"], reached);
         assert_eq!(step["sandbox"]["asked"], "files");
     }
+}
+
+#[test]
+fn a_forged_basis_of_inputs_does_not_verify() {
+    let enforced = "  run cat src/a\n  inputs \"src/**\"\n";
+    let writes = format!("{enforced}  writes \"out/**\"\n");
+    let Some(project) = project(enforced) else {
+        return;
+    };
+    let plain = "vplan 1\ncheck a {\n  run cat src/a\n  inputs \"src/**\"\n}\n";
+    let none = "vplan 1\ncheck a: cat src/a\n";
+    let all = json!(["no-privileges", "no-tampering", "reads", "writes"]);
+    let confined = json!({"asked": "files", "missing": [], "network": "on", "reached": all});
+    type Forge<'a> = &'a dyn Fn(&mut Value);
+    let cases: &[(&str, &[&str], Forge<'_>)] = &[
+        // Nothing held it, whatever the record says of that.
+        (plain, &[], &|step| step["inputs"] = json!("enforced")),
+        (plain, &[], &|step| {
+            step["inputs"] = json!("enforced");
+            step["sandbox"] = confined.clone();
+            step["sandbox"]["reached"] = json!(["reads"]);
+        }),
+        // What it wrote may have stayed.
+        (&contract(&writes), &[], &|step| {
+            step["inputs"] = json!("enforced")
+        }),
+        // The guarantee that it needs is not among those that held.
+        (&contract(enforced), &[], &|step| {
+            step["sandbox"]["reached"] = json!(["no-privileges", "no-tampering", "writes"]);
+        }),
+        (&contract(enforced), &[], &|step| {
+            drop(step["sandbox"].take())
+        }),
+        // It has no inputs, or what was seen of it is not there.
+        (none, &[], &|step| step["inputs"] = json!("believed")),
+        (plain, &[], &|step| step["inputs"] = json!("observed")),
+    ];
+    for (number, (text, flags, forge)) in cases.iter().enumerate() {
+        project.write("contracts/verify.vplan", text);
+        let args = [&["run", "--all", "--no-cache", "--format", "json"], *flags].concat();
+        let report = project.run(&args).exits(0).json();
+        let id = report["runId"].as_str().unwrap();
+        project.run(&["verify"]).exits(0);
+        let path = format!(".vplan/runs/{id}/report.json");
+        let mut forged: Value = serde_json::from_str(&project.read(&path)).unwrap();
+        forge(&mut forged["steps"][0]);
+        project.write(&path, forged.to_string());
+        let answer = project.run(&["verify", "--format", "json"]).exits(4).json();
+        let aspects = answer["aspects"].as_array().unwrap().iter();
+        let broken = aspects.filter(|one| one["holds"] == "no");
+        let broken: Vec<&str> = broken.map(|one| one["aspect"].as_str().unwrap()).collect();
+        assert!(
+            broken.contains(&"statuses") || broken.contains(&"logs"),
+            "{number}: {broken:?}"
+        );
+    }
+    // What is less than what held may be said, and is what observation says of a plain step.
+    project.write("contracts/verify.vplan", plain);
+    let observed = project.run(&["run", "--all", "--observe", "--format", "json"]);
+    assert_eq!(step(observed.exits(0))["inputs"], "observed");
+    project.run(&["verify"]).exits(0);
 }
 
 #[test]

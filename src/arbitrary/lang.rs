@@ -439,7 +439,10 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "skip-exit 77",
             "tier 1",
             "severity warning",
+            "sandbox none",
             "sandbox guard",
+            "sandbox files",
+            "network on",
             "network off",
             "network loopback",
             "format tap",
@@ -455,6 +458,10 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("needs", name().prop_map(Piece::Bare)),
         list("with", name().prop_map(Piece::Bare)),
         Just(vec![bare("env"), bare("PORT={db.port}")]),
+        list(
+            "reads",
+            select(vec!["~/.cargo", "/opt/a b"]).prop_map(|path| Piece::Str(path.to_owned()))
+        ),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
         Union::new(
             Row::ALL
@@ -619,11 +626,18 @@ fn top() -> impl Strategy<Value = Line> {
         Just(("limits", vec!["budget 5m", "jobs 2"])),
         Just(("limits", vec!["jobs auto"])),
         Just((
+            "import \"l\" as x at \"d\"",
+            vec!["allow reads", "without a b/*", "allow network sandbox"]
+        )),
+        Just((
             "gate",
             vec!["confirmations 2", "retries 1", "propagate off"]
         )),
         Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
-        Just(("defaults test", vec!["timeout 3s", "tags a b"])),
+        Just((
+            "defaults test",
+            vec!["timeout 3s", "tags a b", "sandbox files"]
+        )),
     ];
     let policy = prop_oneof![4 => policy.boxed(), 1 => format_block().boxed()];
     prop_oneof![
@@ -633,8 +647,8 @@ fn top() -> impl Strategy<Value = Line> {
         1 => policy.prop_map(|(head, body)| Line {
             pieces: words(&[head]),
             body: Some(body.into_iter().map(|b| line(words(&[b]))).collect()),
-            // The first pattern that fits reads a line.
-            free: !head.starts_with("format"),
+            // The first pattern that fits reads a line; the lines of an import stay as they are.
+            free: !head.starts_with("format") && !head.starts_with("import"),
         }),
     ]
 }

@@ -248,16 +248,28 @@ fn service() -> Service {
     }
 }
 
-/// Levels and networks; most checks are not confined.
-const CONFINED: [(&str, &str); 7] = [
-    ("none", "on"),
-    ("none", "on"),
-    ("none", "on"),
-    ("guard", "on"),
-    ("none", "off"),
-    ("none", "loopback"),
-    ("guard", "off"),
+/// Levels, networks and what may be read outside; most checks are not confined.
+const CONFINED: [(&str, &str, &[&str]); 10] = [
+    ("none", "on", &[]),
+    ("none", "on", &[]),
+    ("none", "on", &[]),
+    ("guard", "on", &[]),
+    ("none", "off", &[]),
+    ("none", "loopback", &[]),
+    ("guard", "off", &[]),
+    ("files", "on", &[]),
+    ("files", "off", &["~/.cargo/registry", "/opt/tool"]),
+    ("files", "loopback", &["/opt/tool"]),
 ];
+
+/// What a generated check whose reads are held to may read of the repository.
+fn read_by_default() -> Selection {
+    crate::reuse::key::all_of(&globs(&["src/**"]))
+}
+
+fn outside(paths: &[&str]) -> Value {
+    Value::Outside(paths.iter().map(|path| (*path).to_owned()).collect())
+}
 
 /// A check whose conditions, needs and sequences are drawn later.
 fn check() -> impl Strategy<Value = Check> {
@@ -277,7 +289,8 @@ fn check() -> impl Strategy<Value = Check> {
     (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
             let (cleans, produces, requires, tags, dir, (flags, beside, confined)) = settings;
-            let (level, network) = confined;
+            let (level, network, reads) = confined;
+            let is_held = level == "files";
             let [setup, always, optional, warning] = flags;
             let named = named || !matches!(body, Body::Command(_));
             let plain = plain_check("");
@@ -319,6 +332,12 @@ fn check() -> impl Strategy<Value = Check> {
                     beside && starts,
                 ),
                 (Row::Severity, Value::Word("warning"), warning),
+                (
+                    Row::Inputs,
+                    Value::Selection(read_by_default()),
+                    starts && is_held,
+                ),
+                (Row::Reads, outside(reads), starts && !reads.is_empty()),
                 (Row::Sandbox, Value::Word(level), starts),
                 (Row::Network, Value::Word(network), starts),
             ] {

@@ -15,6 +15,18 @@ pub const PAGE: &str = concat!(
 /// a path a line: the list at the end of `vplan help sandbox`.
 pub const TOOLCHAINS: &str = include_str!("toolchains.txt");
 
+/// Whether a path is one of them or below one, and so is readable at each level on every machine.
+#[must_use]
+pub fn is_toolchain(path: &str) -> bool {
+    let mut roots = TOOLCHAINS.lines().filter(|line| !line.starts_with('#'));
+    let is_plain = !path.split('/').any(|part| part == "..");
+    is_plain
+        && roots.any(|root| {
+            let below = path.strip_prefix(root);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+}
+
 /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
 /// before.
 #[derive(

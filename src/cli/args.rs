@@ -7,9 +7,10 @@ use crate::base::vocabulary::Exit;
 use crate::check::confine::{NetworkUse, SandboxLevel};
 use crate::engine::Engine;
 use crate::engine::request::Allowed;
+use crate::plan::audit::FindingKind;
 use crate::plan::shard::Shard;
 use crate::run::feedback::LEAST_BYTES;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -196,8 +197,9 @@ pub struct Request {
     /// widened.
     #[arg(long, value_name = "WORD", value_parser = networks())]
     pub network: Option<NetworkUse>,
-    /// Refuse a plan with such a step: `definition-changed`, `shell` (repeatable).
-    #[arg(long, value_name = "WHAT")]
+    /// Refuse a plan with such a step: `definition-changed`, `shell`; with `run --observe`, a run with
+    /// findings of this kind, as `vplan audit` names it (repeatable).
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
     pub deny: Vec<Deny>,
     /// Read the contract from this revision, not from the work tree.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
@@ -260,13 +262,40 @@ pub enum ListFormat {
     Raw,
 }
 
-/// The kinds of steps that can be refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// What can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deny {
-    /// A step whose command is defined by a changed file.
-    DefinitionChanged,
-    /// A step that goes through `sh -c`.
-    Shell,
+    /// A plan with such a step.
+    Step(crate::engine::request::Deny),
+    /// A run in which a step was seen to do this.
+    Finding(FindingKind),
+}
+
+impl ValueEnum for Deny {
+    fn value_variants<'a>() -> &'a [Self] {
+        use crate::engine::request::Deny::{DefinitionChanged, Shell};
+        const ALL: [Deny; FindingKind::ALL.len() + 2] = [
+            Deny::Step(DefinitionChanged),
+            Deny::Step(Shell),
+            Deny::Finding(FindingKind::BlindSpot),
+            Deny::Finding(FindingKind::UndeclaredInput),
+            Deny::Finding(FindingKind::UndeclaredOrder),
+            Deny::Finding(FindingKind::UndeclaredWrite),
+            Deny::Finding(FindingKind::Outside),
+            Deny::Finding(FindingKind::IgnoredInput),
+            Deny::Finding(FindingKind::IdleCondition),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        use crate::engine::request::Deny::{DefinitionChanged, Shell};
+        Some(PossibleValue::new(match self {
+            Deny::Step(DefinitionChanged) => "definition-changed",
+            Deny::Step(Shell) => "shell",
+            Deny::Finding(kind) => kind.word(),
+        }))
+    }
 }
 
 /// Risk levels.
@@ -278,15 +307,6 @@ pub enum Risk {
     Medium,
     /// Reaches tier 1.
     High,
-}
-
-impl From<Deny> for crate::engine::request::Deny {
-    fn from(deny: Deny) -> Self {
-        match deny {
-            Deny::DefinitionChanged => Self::DefinitionChanged,
-            Deny::Shell => Self::Shell,
-        }
-    }
 }
 
 impl From<Risk> for crate::plan::request::Risk {
@@ -445,7 +465,8 @@ pub struct Run {
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = RUN)]
     pub progress: Progress,
     /// See what each step reads, writes and connects to, record it, and hold the contract against it:
-    /// what it does not say is a note (`vplan audit`). Slower; reuses nothing.
+    /// what it does not say is a note (`vplan audit`), or fails the run with `--deny KIND`. Slower;
+    /// reuses nothing.
     #[arg(long, help_heading = RUN)]
     pub observe: bool,
     /// Write the events to this file too; `-` is standard output.

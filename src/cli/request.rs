@@ -1,6 +1,6 @@
 //! Turns the words of a command line into what the engine is asked.
 
-use super::args::{Changes, ListFormat, Request, Require, Run};
+use super::args::{Changes, Deny, ListFormat, Request, Require, Run};
 use crate::base::command::{Command, is_env_name};
 use crate::base::word::visible;
 use crate::check::confine::Confinement;
@@ -11,8 +11,9 @@ use crate::effect::store::history::Keep;
 use crate::engine::propose::command;
 use crate::engine::request::PlanFile;
 use crate::engine::request::selector;
-use crate::engine::{Failure, PlanRequest, VerifyRequest};
+use crate::engine::{self, Failure, PlanRequest, VerifyRequest};
 use crate::lang::command::parse_command;
+use crate::plan::audit::FindingKind;
 use crate::plan::request::{Boundary, Skip};
 use crate::run::verdict;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,11 +24,37 @@ use std::time::Duration;
 const MAX_LIST: u64 = 256 << 20;
 
 impl Request {
-    /// Reads what is to be planned, with the files and the standard input that the flags name.
+    /// Reads what is to be planned and not run, with the files and the standard input that the flags
+    /// name.
     ///
     /// # Errors
     /// Flags that do not fit together, files that cannot be read (exit 2).
     pub fn planned(&self) -> Result<PlanRequest, Failure> {
+        self.denied_findings(false)?;
+        self.plan_request()
+    }
+
+    /// Returns the kinds of findings that `--deny` refuses; only a run that observes has any.
+    fn denied_findings(&self, observes: bool) -> Result<Vec<FindingKind>, Failure> {
+        let kinds = self.deny.iter().filter_map(|deny| match deny {
+            Deny::Finding(kind) => Some(*kind),
+            Deny::Step(_) => None,
+        });
+        let kinds: Vec<_> = kinds.collect();
+        match kinds.first() {
+            Some(kind) if !observes => {
+                let message = format!(
+                    "`--deny {}` is about what steps are seen to do",
+                    kind.word()
+                );
+                Err(Failure::usage("vplan::usage::deny", message)
+                    .help("`vplan run --observe` sees it"))
+            }
+            _ => Ok(kinds),
+        }
+    }
+
+    fn plan_request(&self) -> Result<PlanRequest, Failure> {
         Ok(PlanRequest {
             role: self.role.clone(),
             risk: self.risk.into(),
@@ -50,8 +77,15 @@ impl Request {
                 level: self.sandbox.unwrap_or_default(),
                 network: self.network.unwrap_or_default(),
             },
-            deny: self.deny.iter().map(|deny| (*deny).into()).collect(),
+            deny: self.denied_steps().collect(),
             contract_from: self.contract_from.clone(),
+        })
+    }
+
+    fn denied_steps(&self) -> impl Iterator<Item = engine::request::Deny> {
+        self.deny.iter().filter_map(|deny| match deny {
+            Deny::Step(step) => Some(*step),
+            Deny::Finding(_) => None,
         })
     }
 
@@ -143,9 +177,10 @@ impl Run {
         ];
         Ok(VerifyRequest {
             observe: self.observe,
+            deny_findings: self.request.denied_findings(self.observe)?,
             plan: PlanRequest {
                 names: self.names.iter().map(|name| selector(name)).collect(),
-                ..self.request.planned()?
+                ..self.request.plan_request()?
             },
             file: self.saved.plan.clone().map(|path| PlanFile {
                 path,

@@ -102,6 +102,8 @@ pub struct Draft {
     pub folders: FolderAnswers,
     /// The checks that the blocks of imports take out.
     pub taken_out: Vec<At<String>>,
+    /// What imports from other repositories are allowed.
+    pub allowed: Vec<Allowed>,
 }
 
 /// The rows of the `each` blocks of some files; a [`Place`] has the number of its row.
@@ -195,10 +197,59 @@ pub struct Import {
 /// imported file does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
+    /// `allow WORD…`: what a file of another repository may widen.
+    pub allowed: Vec<At<Allowance>>,
     /// `without NAME…`: checks that are taken out.
     pub without: Vec<At<String>>,
     /// `override` blocks, in file order.
     pub overrides: Vec<Override>,
+}
+
+/// What a file of another repository may widen where the importing file allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Allowance {
+    /// `reads` of anything but toolchains.
+    Reads,
+    /// `network on`
+    Network,
+    /// `sandbox none`
+    Sandbox,
+}
+
+impl Allowance {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Allowance::Reads, Allowance::Network, Allowance::Sandbox];
+
+    /// Returns its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Allowance::Reads => "reads",
+            Allowance::Network => "network",
+            Allowance::Sandbox => "sandbox",
+        }
+    }
+
+    /// Says of a setting what it does.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Allowance::Reads => "it lets a confined check read outside of the repository",
+            Allowance::Network => "it asks for every network",
+            Allowance::Sandbox => "it asks for no confinement",
+        }
+    }
+}
+
+/// What an import from another repository is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// The file, without its commit and path in it, and the place of the import.
+    pub import: At<String>,
+    /// The prefix of its names.
+    pub namespace: String,
+    /// What it may widen.
+    pub words: BTreeSet<Allowance>,
 }
 
 /// `override NAME { … }`

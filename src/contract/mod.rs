@@ -35,7 +35,7 @@ use crate::base::vocabulary::RewriteRule;
 use crate::check::definition::FormatDefinition;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report};
-use draft::{Imported, Rows};
+use draft::{Allowance, Imported, Rows};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -91,6 +91,21 @@ pub struct Contract {
     pub taken_out: Vec<TakenOut>,
     /// The folders that `each` blocks were written out for.
     pub folders: FolderAnswers,
+    /// What imports from other repositories are allowed. No plan depends on it.
+    pub allowed: Vec<AllowedImport>,
+}
+
+/// What an import from another repository is allowed to widen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedImport {
+    /// The file, without its commit.
+    pub import: String,
+    /// The prefix of its names.
+    pub namespace: String,
+    /// What it may widen.
+    pub words: BTreeSet<Allowance>,
+    /// The line of the import.
+    pub line: usize,
 }
 
 impl Contract {

@@ -16,8 +16,8 @@ use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
 use super::settings::{Defaults, Values};
 use super::{
-    ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract, InclusionIndex, Placement,
-    Sought, TakenOut, Test,
+    AllowedImport, ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract,
+    InclusionIndex, Placement, Sought, TakenOut, Test,
 };
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
@@ -152,6 +152,7 @@ impl Checker<'_> {
             rows: self.draft.rows.clone(),
             taken_out: self.taken_out(),
             folders: self.draft.folders.clone(),
+            allowed: self.allowed(),
             services: self.service_places(),
             checks: checks
                 .into_iter()
@@ -401,6 +402,16 @@ impl Checker<'_> {
     }
 
     /// The checks that the blocks of imports take out.
+    fn allowed(&self) -> Vec<AllowedImport> {
+        let allowed = self.draft.allowed.iter().map(|allowed| AllowedImport {
+            import: allowed.import.value.clone(),
+            namespace: allowed.namespace.clone(),
+            words: allowed.words.clone(),
+            line: self.sources.position(allowed.import.place).line,
+        });
+        allowed.collect()
+    }
+
     fn taken_out(&self) -> Vec<TakenOut> {
         let taken = |name: &At<String>| TakenOut {
             name: name.value.clone(),

@@ -26,15 +26,15 @@ use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
+use crate::plan::Plan;
+use crate::plan::audit::findings::ObservedFindings;
 use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
 use crate::plan::diff::contracts::{Side, compare};
 use crate::plan::diff::{Class, Difference};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Selector;
-use crate::plan::{Note, Plan};
 use crate::reuse::decide::Use;
-use crate::run::report::Report;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -115,41 +115,27 @@ impl Engine<'_> {
         })
     }
 
-    /// Returns what the audit of an observed run has found, as notes on its report. The run need not be
-    /// over.
-    pub(super) fn observed_notes(
+    /// Returns what the audit of an observed run has found. The run need not be over.
+    pub(super) fn observed_findings(
         &self,
         session: &Session,
-        records: Option<&Path>,
-        report: &Report,
-    ) -> Vec<Note> {
-        let note = |kind: &str, message: String| Note {
-            kind: kind.to_owned(),
-            message,
-            path: None,
-        };
+        asked: &VerifyRequest,
+        run: &str,
+    ) -> ObservedFindings {
+        let denied = &asked.deny_findings;
         let Some(contract) = session.contract() else {
-            return Vec::new();
+            let why = "there is no contract to hold against what steps did".to_owned();
+            return ObservedFindings::unknown(why, denied);
         };
         let audited = || {
+            let records = asked.records.as_deref();
             let history = History::open(&session.site.home, records).map_err(|e| unreadable(&e))?;
-            let run = recorded(&history, &report.run_id)?;
+            let run = recorded(&history, run)?;
             self.hold(&session.site, contract, &[run], audit)
         };
         match audited() {
-            Ok(Audited {
-                findings,
-                incomplete,
-            }) => {
-                let findings = findings.iter();
-                let findings = findings.map(|found| note(found.kind.word(), found.sentence()));
-                let gaps = incomplete.into_iter().map(|gap| {
-                    let message = format!("{}: {}", gap.check, gap.reason);
-                    note("observation_incomplete", message)
-                });
-                findings.chain(gaps).collect()
-            }
-            Err(failure) => vec![note("observation_incomplete", failure.message)],
+            Ok(audited) => ObservedFindings::of(&audited, denied),
+            Err(failure) => ObservedFindings::unknown(failure.message, denied),
         }
     }
 

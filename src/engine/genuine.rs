@@ -4,10 +4,12 @@ use super::failure::Failure;
 use super::place::Engine;
 use crate::base::canon::{Digest, to_canonical};
 use crate::base::word::{count, visible};
+use crate::check::confine::InputsBasis;
 use crate::effect::os::files;
 use crate::effect::repo::load::Site;
 use crate::effect::runner::tree::Present;
 use crate::effect::store::history::MAX_FILE;
+use crate::effect::store::records::reads_name;
 use crate::plan::{Plan, document};
 use crate::run::ended::{EndedRun, Recorded, believed};
 use crate::run::genuine::{Aspect, Holds, examine, own_plan};
@@ -162,7 +164,16 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
                 .symlink_metadata()
                 .is_ok_and(|m| m.is_file())
     };
-    match named.iter().find(|log| !is_there(log)) {
+    let observed = (report.steps.iter())
+        .filter(|step| step.inputs == Some(InputsBasis::Observed))
+        .filter_map(|step| step.log.as_deref().map(reads_name));
+    let observed: Vec<String> = observed.collect();
+    match named
+        .iter()
+        .copied()
+        .chain(&observed)
+        .find(|log| !is_there(log))
+    {
         Some(log) => Aspect::no(
             "logs",
             format!("the log `{}` is not there", visible(log.as_bytes())),

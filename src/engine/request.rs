@@ -14,6 +14,7 @@ use crate::effect::repo::changes::{BaseRevision, ChangeSource};
 use crate::effect::store::history::Keep;
 use crate::ledger::Status;
 use crate::plan::Plan;
+use crate::plan::audit::FindingKind;
 use crate::plan::definition::changed_definitions;
 use crate::plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
 use crate::plan::shard::Shard;
@@ -154,6 +155,8 @@ pub struct VerifyRequest {
     pub max_output: Option<u64>,
     /// Observe what each step reads, writes and connects to, and record it. Reuses nothing.
     pub observe: bool,
+    /// The kinds of findings of which one fails an observed run.
+    pub deny_findings: Vec<FindingKind>,
     /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
     /// How many records of earlier runs stay there.

@@ -5,7 +5,7 @@ use crate::base::command::is_env_name;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::nearest::nearest;
 use crate::base::setting::Row;
-use crate::contract::draft::{At, Changes, Override, SettingName};
+use crate::contract::draft::{Allowance, At, Changes, Override, SettingName};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{UNKNOWN_WORD, shown};
 use crate::lang::statement::Keyword;
@@ -16,6 +16,10 @@ impl Lowering<'_> {
         let mut changes = Changes::default();
         for line in node.body.iter().flat_map(|body| &body.nodes) {
             match line.statement.keyword {
+                Keyword::AllowImport => {
+                    let allowed = line.values().filter_map(|arg| self.allowance(arg));
+                    changes.allowed.extend(allowed);
+                }
                 Keyword::Without => changes.without.extend(self.values.words(line)),
                 Keyword::Override => {
                     let changed = self.change(line);
@@ -25,6 +29,14 @@ impl Lowering<'_> {
             }
         }
         changes
+    }
+
+    fn allowance(&mut self, arg: &Arg<'_>) -> Option<At<Allowance>> {
+        let known = Allowance::ALL.map(Allowance::word);
+        let word = self.values.one_of(arg, &known)?;
+        let mut all = Allowance::ALL.into_iter();
+        let allowance = all.find(|one| one.word() == word)?;
+        Some(At::new(allowance, self.place(arg.span)))
     }
 
     fn change(&mut self, node: &Node<'_>) -> Option<Override> {

@@ -259,6 +259,8 @@ statements! {
         ],
         opens Some(Context::Change), "import \"PATH\" as NAME at \"DIR\"";
     Without "without" in CHANGE, takes REFERENCES, opens None, "without NAME …";
+    AllowImport "allow" in CHANGE, takes &[Slot::Many(Item::Word("`reads`, `network` or `sandbox`"))], opens None,
+        "allow WORD …";
     Override "override" in CHANGE, takes &[Slot::One(Item::Reference)], opens Some(Context::Override),
         "override NAME {";
     Paths "paths" in REPEATED, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,

@@ -34,6 +34,8 @@ pub enum Code {
     BaseUnknown,
     /// The contract asks for less than the one at the base does, for the same request.
     ContractWeakened,
+    /// `--observe --deny KIND`: steps were seen to do what the contract does not say.
+    DeniedFindings,
     /// The contract has no checks, and the request brings none.
     EmptyContract,
     /// `--staged`: checks changed tracked files, so that what was verified is not what is staged.
@@ -52,6 +54,8 @@ pub enum Code {
     KnownFindings,
     /// `run NAME…`: only the named checks were examined.
     Named,
+    /// `--observe --deny KIND`: not all that steps did could be seen.
+    ObservationIncomplete,
     /// `--only` names checks of which none applies.
     OnlyNothing,
     /// A push to the default branch is compared with the commit before it: earlier pushes were not
@@ -126,12 +130,14 @@ impl Code {
             Code::ToolsDiffer => "tools_differ",
             Code::TreeChanged => "tree_changed",
             Code::ContractWeakened => "contract_weakened",
+            Code::DeniedFindings => "denied_findings",
             Code::EmptyContract => "empty_contract",
             Code::HeadMoved => "head_moved",
             Code::IndexDiffers => "index_differs",
             Code::IndexView => "index_view",
             Code::LinkedChanged => "linked_changed",
             Code::Named => "named",
+            Code::ObservationIncomplete => "observation_incomplete",
             Code::OnlyNothing => "only_nothing",
             Code::EarlierPushes => "earlier_pushes",
             Code::WholeTree => "whole_tree",
@@ -163,6 +169,8 @@ pub enum Effect {
     Narrows,
     /// The coverage is narrowed, and what would be a pass is incomplete.
     Incomplete,
+    /// What would be a pass has failed, whatever was verified.
+    Fails,
 }
 
 /// A reason why an answer means less than was requested.
@@ -266,11 +274,19 @@ pub fn sorted(caveats: &[Caveat]) -> Vec<&Caveat> {
 /// Whether the coverage is narrowed by any of them.
 #[must_use]
 pub fn narrows(caveats: &[Caveat]) -> bool {
-    caveats.iter().any(|c| c.effect >= Effect::Narrows)
+    let narrows = |c: &Caveat| matches!(c.effect, Effect::Narrows | Effect::Incomplete);
+    caveats.iter().any(narrows)
 }
 
-/// Returns the first one that makes what would be a pass incomplete.
+/// Returns the first one that makes what would be a pass failed, or else incomplete.
 #[must_use]
 pub fn blocking(caveats: &[Caveat]) -> Option<&Caveat> {
-    caveats.iter().find(|c| c.effect == Effect::Incomplete)
+    let incomplete = || caveats.iter().find(|c| c.effect == Effect::Incomplete);
+    failing(caveats).or_else(incomplete)
+}
+
+/// Returns the first one that makes what would be a pass failed.
+#[must_use]
+pub fn failing(caveats: &[Caveat]) -> Option<&Caveat> {
+    caveats.iter().find(|c| c.effect == Effect::Fails)
 }

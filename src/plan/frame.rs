@@ -345,5 +345,6 @@ pub fn without_contract() -> Contract {
         taken_out: Vec::new(),
         folders: FolderAnswers::new(),
         services: Default::default(),
+        allowed: Vec::new(),
     }
 }

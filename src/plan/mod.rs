@@ -48,7 +48,7 @@ use crate::base::service::Service;
 use crate::base::setting::Row;
 use crate::base::vocabulary::{FormatName, Open, RewriteRule};
 use crate::base::word::Word;
-use crate::check::confine::{Confinement, NetworkUse, SandboxLevel};
+use crate::check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
 use crate::check::definition::FormatDefinition;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
@@ -515,6 +515,15 @@ impl Step {
         let products = self.produces.iter().chain(&self.cleans).chain(report);
         let written = self.writes.iter().flat_map(selecting_globs);
         written.chain(products).collect()
+    }
+
+    /// Whether it depends on its `inputs` alone where these guarantees hold: it can read nothing else, and
+    /// keeps nothing from one run to the next.
+    #[must_use]
+    pub fn is_held_to_inputs(&self, reached: &[Guarantee]) -> bool {
+        self.inputs.is_some()
+            && reached.contains(&Guarantee::DeclaredReads)
+            && self.written_globs().is_empty()
     }
 
     /// Whether it starts the command of its check, which can be confined.

@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use crate::check::confine::{Guarantee, SandboxLevel};
     use crate::check::difference::{Difference, DifferenceKind};
+    use std::collections::BTreeSet;
 
     fn entry() -> KeptPass {
         let parts = Parts {
@@ -150,6 +151,27 @@ mod tests {
         assert!(offline.key() != plain.key() && offline.key() != guarded.key());
         let differs = offline.differences(&plain, Vec::new());
         assert_eq!(differs, [Difference::unnamed(DifferenceKind::Settings)]);
+    }
+
+    #[test]
+    fn a_pass_is_kept_under_the_guarantees_that_held() {
+        let plain = entry().parts;
+        let sets = 0..1_usize << Guarantee::ALL.len();
+        let keys = sets.clone().map(|set| {
+            let held = Guarantee::ALL.into_iter().enumerate();
+            let held = held.filter(|(bit, _)| set & 1 << bit != 0);
+            Parts {
+                enforced: held.map(|(_, one)| one).collect(),
+                ..plain.clone()
+            }
+            .key()
+        });
+        let keys: BTreeSet<Digest> = keys.collect();
+        assert_eq!(
+            keys.len(),
+            sets.len(),
+            "no set of guarantees has the key of another"
+        );
     }
 
     #[test]

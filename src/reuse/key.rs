@@ -347,7 +347,7 @@ mod tests {
             change(&mut other);
             settings(&other) != settings(&base)
         };
-        let counts: [Row; 14] = [
+        let counts: [Row; 18] = [
             ("argv", |s| s.argv = Some(vec![Word::from("b")])),
             ("dir", |s| s.dir = RepoPath::parse(b"sub").unwrap()),
             ("env", |s| {
@@ -364,8 +364,14 @@ mod tests {
                 s.produces = vec![Glob::parse("dist/**").unwrap()]
             }),
             ("pass-env", |s| s.pass_env = vec!["A".to_owned()]),
-            ("sandbox", |s| s.sandbox = SandboxLevel::Guard),
-            ("network", |s| s.network = NetworkUse::Off),
+            ("sandbox guard", |s| s.sandbox = SandboxLevel::Guard),
+            ("sandbox files", |s| s.sandbox = SandboxLevel::Files),
+            ("network loopback", |s| s.network = NetworkUse::Loopback),
+            ("network off", |s| s.network = NetworkUse::Off),
+            ("reads", |s| s.reads = vec!["~/.cargo".to_owned()]),
+            ("writes", |s| {
+                s.writes = Some(all_of(&[Glob::parse("target/**").unwrap()]))
+            }),
         ];
         for (name, change) in counts {
             assert!(changed(change), "{name}");

@@ -16,7 +16,7 @@ use crate::base::word::{and_more, visible};
 use crate::check::Severity;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{FailedTest, Finding, TestCounts};
-use crate::plan::caveat::{self, Caveat};
+use crate::plan::caveat::{self, Caveat, Effect};
 use crate::plan::scope::{List, OUTSIDE};
 use crate::plan::{Plan, Step};
 use check::{ALONE, AMONG_OTHERS, cut};
@@ -409,15 +409,22 @@ fn shown(caveats: &[Caveat]) -> Vec<String> {
         .collect()
 }
 
-/// Makes the feedback where nothing failed and a caveat makes the verdict incomplete: the caveat is
-/// to be resolved.
+/// Makes the feedback where no check failed and a caveat keeps the run from having passed: the caveat
+/// is to be resolved.
 fn of_caveat(caveats: &[Caveat], common: Feedback) -> Option<Feedback> {
     let first = caveat::blocking(caveats)?;
+    let suggestion = match first.effect {
+        Effect::Fails => {
+            "no check failed, but what they did is refused: mend what is said here, then verify again"
+        }
+        _ => {
+            "no check failed, but the answer is incomplete: mend what is said here, then verify again"
+        }
+    };
     Some(Feedback {
         detail: cut(&visible(first.message.as_bytes()), TEXT_BYTES),
         failure_code: Some(first.code.name().into()),
-        suggestion: "no check failed, but the answer is incomplete: mend what is said here, then verify again"
-            .to_owned(),
+        suggestion: suggestion.to_owned(),
         ..common
     })
 }

@@ -15,6 +15,7 @@ use crate::base::canon::Digest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::Kind;
+use crate::check::confine::InputsBasis;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::caveat::Code;
 use crate::plan::order::check_order;
@@ -334,6 +335,9 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             _ if ended && !is_confined(step, record, report) => {
                 Some("passed, and was not confined as the plan asks")
             }
+            _ if !is_basis_earned(step, record) => {
+                Some("is said to have been held to its inputs, and was not")
+            }
             Status::PassedWithWarnings
                 if record.reason != Some(Cause::Known)
                     && record.tests.is_some_and(|t| t.failed > 0) =>
@@ -375,6 +379,18 @@ fn is_confined(step: &Step, record: &StepRecord, report: &Report) -> bool {
     confined.is_of(step.confinement())
         && (confined.missing.is_empty()
             || caveats.any(|caveat| caveat.code == Code::SandboxMissing))
+}
+
+/// Whether what a record says of how far it is known that its step depends on its `inputs` alone follows
+/// from the plan and from what held. Less than that may be said.
+fn is_basis_earned(step: &Step, record: &StepRecord) -> bool {
+    match record.inputs {
+        None => true,
+        Some(InputsBasis::Enforced) => record.sandbox.as_ref().is_some_and(|confined| {
+            confined.is_of(step.confinement()) && step.is_held_to_inputs(&confined.reached)
+        }),
+        Some(InputsBasis::Observed | InputsBasis::Believed) => step.inputs.is_some(),
+    }
 }
 
 /// Compares the verdict, the exit code and the coverage with those that the records give.

@@ -27,7 +27,7 @@ pub enum Verdict {
     Cancelled,
     /// A blocking step could not be run.
     Errored,
-    /// A blocking step failed, or the change is outside the contract's scope.
+    /// A blocking step failed, the change is outside the contract's scope, or a caveat says so.
     Failed,
     /// A blocking step used up its own time limit.
     TimedOut,
@@ -154,7 +154,8 @@ pub fn judge_share(
         Interrupt::Int => Exit::Interrupted,
         Interrupt::Term => Exit::Terminated,
     }));
-    codes.extend((!violations.is_empty()).then_some(Exit::Failed));
+    let is_refused = !violations.is_empty() || caveat::failing(caveats).is_some();
+    codes.extend(is_refused.then_some(Exit::Failed));
     let narrowed = require.full && coverage == Coverage::Narrowed;
     let nothing = require.some && verdict == Verdict::NothingToVerify && part.is_none();
     codes.extend((narrowed || nothing || !verdict.is_pass()).then_some(Exit::Incomplete));
@@ -288,6 +289,9 @@ impl Run<'_> {
                 Verdict::Failed
             };
             return (verdict, Some(describe_end(record)));
+        }
+        if let Some(caveat) = caveat::failing(self.caveats) {
+            return (Verdict::Failed, Some(caveat.message.clone()));
         }
         if let Some(reason) = self.missing() {
             return (Verdict::Incomplete, Some(reason));

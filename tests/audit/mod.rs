@@ -1,4 +1,5 @@
 //! Tests of the audit.
 
+mod held;
 pub mod rules;
 mod trees;

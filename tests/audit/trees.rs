@@ -11,6 +11,26 @@ use vplan::base::glob::Glob;
 use vplan::base::path::RepoPath;
 use vplan::check::observed::{Observed, Place, Uses};
 
+/// What the tools make, which git ignores.
+pub const IGNORED: &str = "/.vplan\n/build\n/gen\n/target\n__pycache__\ndist\nnode_modules\n";
+
+/// Copies a tree into a repository.
+pub fn copy_tree(project: &Project, name: &str) {
+    let trees = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees");
+    copy(&trees.join(format!("audit-{name}")), &project.root());
+}
+
+/// A repository whose programs find the toolchains of whoever runs the tests.
+pub fn with_toolchains(project: Project) -> Project {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let value = |name: &str, below: &str| std::env::var(name).unwrap_or(format!("{home}/{below}"));
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/bin".to_owned());
+    project
+        .env("CARGO_HOME", value("CARGO_HOME", ".cargo"))
+        .env("RUSTUP_HOME", value("RUSTUP_HOME", ".rustup"))
+        .env("PATH", format!("/usr/bin:{path}"))
+}
+
 /// A tree, and what its contract lacks.
 struct Tree {
     name: &'static str,
@@ -58,19 +78,10 @@ impl Tree {
     }
 
     fn copied(&self) -> Project {
-        let trees = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees");
-        let project = Project::git_empty();
-        copy(&trees.join(format!("audit-{}", self.name)), &project.root());
-        let ignored = "/.vplan\n/build\n/gen\n/target\n__pycache__\ndist\nnode_modules\n";
-        project.write(".gitignore", ignored).commit("begin");
-        let home = std::env::var("HOME").unwrap_or_default();
-        let value =
-            |name: &str, below: &str| std::env::var(name).unwrap_or(format!("{home}/{below}"));
-        let path = std::env::var("PATH").unwrap_or_else(|_| "/bin".to_owned());
+        let project = with_toolchains(Project::git_empty());
+        copy_tree(&project, self.name);
+        project.write(".gitignore", IGNORED).commit("begin");
         project
-            .env("CARGO_HOME", value("CARGO_HOME", ".cargo"))
-            .env("RUSTUP_HOME", value("RUSTUP_HOME", ".rustup"))
-            .env("PATH", format!("/usr/bin:{path}"))
     }
 
     /// Audits its contract, and mends it; then nothing is left.

@@ -9,6 +9,7 @@ mod each;
 mod environment;
 mod glob;
 mod graph;
+mod held_reuse;
 mod imports;
 mod journal;
 mod judged;

@@ -61,7 +61,7 @@ fn caveats(caveats: &[Caveat]) -> String {
             let command = match c.effect {
                 Effect::Note => return None,
                 Effect::Narrows => "warning",
-                Effect::Incomplete => "error",
+                Effect::Incomplete | Effect::Fails => "error",
             };
             Some(format!(
                 "::{command} title={}::{}\n",

@@ -42,6 +42,8 @@ pub(super) struct ImportBlock<'b> {
     pub(super) below: BTreeSet<InclusionIndex>,
     /// These files.
     pub(super) files: BTreeSet<SourceId>,
+    /// Whether it is a file of another repository.
+    pub(super) is_foreign: bool,
     /// The name of the imported file.
     pub(super) name: &'b str,
 }
@@ -60,6 +62,7 @@ pub(super) fn apply(
         taken: BTreeMap::new(),
         seen: BTreeMap::new(),
     };
+    applying.report_allowed();
     applying.take_out(draft, &block.changes.without);
     for change in &block.changes.overrides {
         applying.change(draft, change);
@@ -83,6 +86,23 @@ struct Applying<'b> {
 }
 
 impl Applying<'_> {
+    /// Warns of what is allowed to a file that needs no leave.
+    fn report_allowed(&mut self) {
+        let first = self.block.changes.allowed.first();
+        let Some(first) = first.filter(|_| !self.block.is_foreign) else {
+            return;
+        };
+        let message = format!(
+            "`{}` is no file of another repository, and needs no leave",
+            visible(self.block.name.as_bytes())
+        );
+        self.sink.push(
+            Diagnostic::warning(CHANGE_NOTHING, message)
+                .label(first.place, "this changes nothing")
+                .help("leave the line out; what that file imports from elsewhere it allows itself"),
+        );
+    }
+
     /// The checks that the import brings.
     fn brought<'d>(&self, draft: &'d Draft) -> impl Iterator<Item = (&'d str, &'d Check)> {
         let checks = draft.entries.iter().filter_map(|entry| match entry {
@@ -480,6 +500,9 @@ pub(super) fn without_places(changes: &Changes) -> Changes {
             .collect(),
     });
     Changes {
+        allowed: (changes.allowed.iter())
+            .map(|word| At::new(word.value, Place::default()))
+            .collect(),
         without: changes.without.iter().map(at).collect(),
         overrides: overrides.collect(),
     }

@@ -3,7 +3,9 @@
 //! Pure: which files there are and what is in them has been read before. `source` says what an
 //! import names, `scope` how its content reads where it is put; this file puts it there.
 
+mod allowed;
 mod changes;
+mod file;
 mod scope;
 pub mod source;
 
@@ -19,6 +21,8 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
+use file::Use;
+pub use file::{File, FileIndex};
 use scope::Scope;
 use source::IMPORT_SOURCE;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +42,8 @@ pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// A file that is imported says which folders a checkout has as links.
 pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
 /// All codes of this room.
-pub const CODES: [Code; 12] = [
+pub const CODES: [Code; 13] = [
+    allowed::IMPORT_NOT_ALLOWED,
     changes::CHANGE_UNKNOWN,
     changes::CHANGE_TWICE,
     changes::CHANGE_NEEDED,
@@ -80,34 +85,6 @@ impl Default for Caps {
             checks,
         }
     }
-}
-
-/// A file that was read, the contract itself among them.
-#[derive(Clone, Debug, Default)]
-pub struct File {
-    /// Its draft.
-    pub draft: Draft,
-    /// Its name.
-    pub name: String,
-    /// Its path, if it is a file of this repository.
-    pub path: Option<RepoPath>,
-    /// The id of its source.
-    pub source: SourceId,
-    /// Its length, in bytes.
-    pub bytes: usize,
-    /// For each of its imports the file; `None` for those that could not be read.
-    pub imports: Vec<Option<FileIndex>>,
-}
-
-crate::index!(
-    FileIndex,
-    "file of a contract",
-    "Number of a file that was read; the contract itself is the first."
-);
-
-impl FileIndex {
-    /// The contract itself.
-    pub const CONTRACT: Self = Self(0);
 }
 
 /// Puts the content of all files into the first, the contract. Files are in the order of their
@@ -205,23 +182,15 @@ pub fn expand(
             scope: &used.scope,
             importer: &uses[used.importer].scope,
             files: below.iter().map(|i| files[uses[*i].file].source).collect(),
+            is_foreign: files[used.file].is_foreign,
             below,
             name: &files[used.file].name,
         };
         changes::apply(&mut whole, &block, sources, sink);
     }
+    allowed::report(&whole, &uses, &files, sink);
+    whole.allowed = allowed::allowed(&uses, &files);
     Some(whole)
-}
-
-/// One use of a file.
-struct Use {
-    file: FileIndex,
-    scope: Scope,
-    chain: Vec<Place>,
-    /// The use of the file that imports it.
-    importer: InclusionIndex,
-    /// What the block of the import changes.
-    changes: Changes,
 }
 
 /// The uses of files that one of them brings, itself among them.

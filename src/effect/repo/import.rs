@@ -231,6 +231,7 @@ impl Reader<'_, '_> {
             draft,
             name: source.to_string(),
             path,
+            is_foreign: matches!(source, Source::Git(_)),
             source: id,
             bytes: self.sources[id].text().len(),
             imports: Vec::new(),

@@ -507,10 +507,10 @@ fn inputs_basis(
     observed: Option<&Observed>,
 ) -> Option<InputsBasis> {
     step.inputs.as_ref()?;
-    let reached = confined.map(|confined| confined.reached.as_slice());
-    let is_held = reached.is_some_and(|held| held.contains(&Guarantee::DeclaredReads));
+    let reached = confined.map_or(&[][..], |confined| &confined.reached);
+    let is_held = reached.contains(&Guarantee::DeclaredReads);
     match observed {
-        _ if is_held && step.written_globs().is_empty() => Some(InputsBasis::Enforced),
+        _ if step.is_held_to_inputs(reached) => Some(InputsBasis::Enforced),
         Some(observed) if observed.gaps.is_empty() => Some(InputsBasis::Observed),
         None if !is_held => None,
         _ => Some(InputsBasis::Believed),

@@ -27,6 +27,7 @@ use crate::effect::runner::tree::{self, TreeChanges, blame};
 use crate::effect::store::records::RunRecord;
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::vault::Vault;
+use crate::plan::audit::findings::ObservedFindings;
 use crate::plan::beside::Beside;
 use crate::plan::caveat::{Caveat, Code};
 use crate::plan::facts::{Facts, Question};
@@ -86,6 +87,8 @@ pub struct Run<'a> {
     pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
     /// The memory, outside the repository, of how the run ended.
     pub vault: Option<&'a Vault>,
+    /// Holds the contract against what the steps of this run, by its name, were seen to do.
+    pub findings: &'a dyn Fn(&str) -> ObservedFindings,
     /// Makes the caveats about passes in comparison with earlier ones.
     pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
     /// The contract that the plan was made from, if there is one.
@@ -176,6 +179,7 @@ pub fn verify(
         tree,
         again,
         vault,
+        findings,
         compare,
         contract,
         mut circumstances,
@@ -316,8 +320,10 @@ pub fn verify(
     circumstances
         .caveats
         .extend(known_findings(&plan, &records, origin));
+    let observed = findings(&circumstances.run_id);
+    circumstances.caveats.extend(observed.caveats);
     let mut report = report(&plan, records, &ending, circumstances);
-    report.notes.extend(note);
+    report.notes.extend(note.into_iter().chain(observed.notes));
     conclude(&mut report);
     book.end(&mut report);
     drop(plans);

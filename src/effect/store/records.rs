@@ -560,7 +560,8 @@ fn file_name(id: &str) -> String {
 const READS: &str = ".reads";
 
 /// Returns the name of the file of what a try was seen to do, beside its log.
-pub(in crate::effect) fn reads_name(log: &str) -> String {
+#[must_use]
+pub fn reads_name(log: &str) -> String {
     format!("{}{READS}", log.strip_suffix(".log").unwrap_or(log))
 }
 

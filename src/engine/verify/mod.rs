@@ -44,6 +44,7 @@ use crate::engine::staged::complete;
 use crate::engine::staged::linked::Linked;
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
+use crate::plan::audit::findings::ObservedFindings;
 use crate::plan::caveat::{Caveat, Code};
 use crate::plan::{Note, Plan, Step, scope::OUTSIDE};
 use crate::reuse::decide::{Use, eligible};
@@ -261,10 +262,6 @@ fn execute(
     let conclude = |report: &mut Report| {
         let changed = linked.iter().filter_map(Linked::changed);
         report.caveats.extend(changed);
-        if asked.observe {
-            let notes = engine.observed_notes(&session, asked.records.as_deref(), report);
-            report.notes.extend(notes);
-        }
         keeper
             .iter()
             .for_each(|keeper| keeper.conclude(report, &tree))
@@ -312,6 +309,10 @@ fn execute(
         session: &session,
     };
     let again = |first: &Plan, wrote: &[RepoPath]| again.caveat(first, wrote);
+    let findings = |run: &str| match asked.observe {
+        true => engine.observed_findings(&session, asked, run),
+        false => ObservedFindings::default(),
+    };
     let beside = |plan: &Plan| beside(&session, asked.records.as_deref(), plan);
     let run = runner::Run {
         root: &root,
@@ -333,6 +334,7 @@ fn execute(
         tree: beginning.seen(),
         again: &again,
         vault: vault.as_ref(),
+        findings: &findings,
         compare: &compare,
         contract: session.contract(),
         circumstances: Circumstances {

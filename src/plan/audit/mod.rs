@@ -4,6 +4,7 @@
 pub mod amendment;
 mod blind;
 pub mod covering;
+pub mod findings;
 mod idle;
 mod ignored;
 mod inputs;

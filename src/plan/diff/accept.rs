@@ -202,6 +202,8 @@ impl<'a> Words<'a> {
 /// All that belongs to no single check.
 #[derive(Serialize)]
 struct Shared<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<(&'a str, &'a str, Vec<&'static str>)>,
     base: Option<&'a str>,
     gate: &'a Gate,
     judge_with: Option<String>,
@@ -224,7 +226,13 @@ impl<'a> Shared<'a> {
                 .collect()
         };
         let scope = &contract.scope;
+        let allowed = contract.allowed.iter().map(|allowed| {
+            let words = allowed.words.iter().map(|word| word.word());
+            let words = words.collect();
+            (allowed.import.as_str(), allowed.namespace.as_str(), words)
+        });
         Self {
+            allowed: allowed.collect(),
             base: contract.base.as_deref(),
             gate: &contract.gate,
             judge_with: contract.judge_with.as_ref().map(Command::to_text),

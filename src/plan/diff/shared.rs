@@ -10,6 +10,7 @@ use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::vocabulary::RewriteRule;
+use crate::contract::draft::Allowance;
 use crate::contract::{CheckIndex, Condition, Contract, Risk, Test};
 use crate::plan::Policy;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ impl Comparison<'_> {
         }
         self.limits();
         self.scope();
+        self.allowed();
         self.recovery();
         self.gate();
         self.rest();
@@ -456,6 +458,42 @@ impl Comparison<'_> {
                     lines.1,
                 );
             }
+        }
+    }
+
+    /// Compares what imports from other repositories may widen.
+    fn allowed(&mut self) {
+        let words = |contract: &Contract| {
+            let mut words = BTreeMap::new();
+            for allowed in &contract.allowed {
+                for word in &allowed.words {
+                    let key = (allowed.import.clone(), allowed.namespace.clone(), *word);
+                    words.insert(key, allowed.line);
+                }
+            }
+            words
+        };
+        let (old, new) = (words(self.old.contract), words(self.new.contract));
+        let said = |word: &Allowance| format!("allow {}", word.word());
+        for ((import, _, word), line) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+            let why = "a file of another repository may widen what its checks may do";
+            let found = finding(Class::Weakens, format!("{} added", said(word)), why);
+            self.say(
+                &format!("import {}", shown(import)),
+                found,
+                None,
+                Some(*line),
+            );
+        }
+        for ((import, _, word), line) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
+            let why = "a file of another repository may no longer widen what its checks may do";
+            let found = finding(Class::Strengthens, format!("{} removed", said(word)), why);
+            self.say(
+                &format!("import {}", shown(import)),
+                found,
+                Some(*line),
+                None,
+            );
         }
     }
 

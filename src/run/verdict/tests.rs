@@ -3,6 +3,7 @@
 use super::*;
 use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, plan, play, step};
 use crate::plan::Omitted;
+use crate::plan::caveat::{Code, Effect};
 
 /// Makes a step by its name: the verb or a setting, then what it does.
 fn named(name: &str) -> (Step, Vec<Behaviour>) {
@@ -589,4 +590,39 @@ fn a_share_and_a_mode_without_checks_say_so() {
         share(&only_setup, Status::Failed),
         (Verdict::Failed, 5, Some("`a` failed".to_owned()))
     );
+}
+
+#[test]
+fn a_caveat_can_fail_what_would_be_a_pass() {
+    let plan = plan(vec![step("a"), step("b")]);
+    let judged = |status, effects: &[Effect]| {
+        let statuses = [status, Status::Passed];
+        let steps = plan.steps.iter().zip(statuses);
+        let records: Vec<_> = steps
+            .map(|(s, status)| record(s, status, None, None))
+            .collect();
+        let caveats = effects.iter().map(|effect| {
+            let code = Code::DeniedFindings;
+            Caveat::new(code, *effect, format!("{effect:?}"))
+        });
+        let caveats: Vec<_> = caveats.collect();
+        let also = RunFacts {
+            caveats: &caveats,
+            violations: &[],
+        };
+        let judged = judge(
+            &plan,
+            &records,
+            &Ending::default(),
+            &also,
+            Require::default(),
+        );
+        (judged.verdict, judged.exit.code(), judged.reason)
+    };
+    use Effect::{Fails, Incomplete, Note};
+    let failed = (Verdict::Failed, 40, Some("Fails".to_owned()));
+    assert_eq!(judged(Status::Passed, &[Note, Fails]), failed);
+    assert_eq!(judged(Status::Passed, &[Incomplete, Fails]), failed);
+    let own = judged(Status::Failed, &[Fails]);
+    assert_eq!(own.2.as_deref(), Some("`a` failed"));
 }

@@ -1,0 +1,51 @@
+//! The files that a contract is made of, and their uses.
+
+use super::scope::Scope;
+use crate::base::path::RepoPath;
+use crate::base::span::{Place, SourceId};
+use crate::contract::InclusionIndex;
+use crate::contract::draft::{Changes, Draft};
+
+/// A file that was read, the contract itself among them.
+#[derive(Clone, Debug, Default)]
+pub struct File {
+    /// Its draft.
+    pub draft: Draft,
+    /// Its name.
+    pub name: String,
+    /// Its path, if it is a file of this repository.
+    pub path: Option<RepoPath>,
+    /// Whether it is a file of another repository, which somebody else writes.
+    pub is_foreign: bool,
+    /// The id of its source.
+    pub source: SourceId,
+    /// Its length, in bytes.
+    pub bytes: usize,
+    /// For each of its imports the file; `None` for those that could not be read.
+    pub imports: Vec<Option<FileIndex>>,
+}
+
+crate::index!(
+    FileIndex,
+    "file of a contract",
+    "Number of a file that was read; the contract itself is the first."
+);
+
+impl FileIndex {
+    /// The contract itself.
+    pub const CONTRACT: Self = Self(0);
+}
+
+/// One use of a file.
+pub(super) struct Use {
+    /// The file.
+    pub(super) file: FileIndex,
+    /// Where its content is put.
+    pub(super) scope: Scope,
+    /// The imports by which it came, the outermost first.
+    pub(super) chain: Vec<Place>,
+    /// The use of the file that imports it.
+    pub(super) importer: InclusionIndex,
+    /// What the block of the import changes.
+    pub(super) changes: Changes,
+}

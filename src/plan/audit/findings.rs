@@ -1,0 +1,101 @@
+//! What the audit of an observed run says in the run's report: a note for each finding, and caveats
+//! where kinds of findings are denied.
+
+use super::{Audited, Finding, FindingKind};
+use crate::base::word::{count, first_of, visible};
+use crate::plan::Note;
+use crate::plan::caveat::{Caveat, Code, Effect};
+use std::collections::BTreeSet;
+
+/// The kind of notes on what was not seen.
+const INCOMPLETE: &str = "observation_incomplete";
+/// The most findings, or reasons, that a caveat names.
+const SHOWN: usize = 3;
+/// The way out of a finding, for people.
+const WAY_OUT: &str = "`vplan audit --write` writes the lines that mend the contract";
+
+/// What an observed run says of its contract.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObservedFindings {
+    /// What is denied, or could not be seen where something is denied.
+    pub caveats: Vec<Caveat>,
+    /// All of it, for people.
+    pub notes: Vec<Note>,
+}
+
+impl ObservedFindings {
+    /// Says what an audit has found, and fails the run for findings of the kinds in `denied`. Where
+    /// not all was seen, no finding says nothing: then a pass is incomplete.
+    #[must_use]
+    pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
+        let gaps = audited.incomplete.iter();
+        let gaps: Vec<String> = gaps
+            .map(|gap| format!("{}: {}", visible(gap.check.as_bytes()), gap.reason))
+            .collect();
+        let notes = audited.findings.iter();
+        let notes = notes.map(|found| note(found.kind.word(), found.sentence()));
+        let notes = notes.chain(gaps.iter().map(|gap| note(INCOMPLETE, gap.clone())));
+        let findings = audited.findings.iter();
+        let findings: Vec<&Finding> = findings
+            .filter(|finding| denied.contains(&finding.kind))
+            .collect();
+        let refused = refused(&findings);
+        Self {
+            notes: notes.collect(),
+            caveats: refused.into_iter().chain(unseen(&gaps, denied)).collect(),
+        }
+    }
+
+    /// Says that the contract could not be held against what was seen.
+    #[must_use]
+    pub fn unknown(why: String, denied: &[FindingKind]) -> Self {
+        Self {
+            caveats: unseen(std::slice::from_ref(&why), denied)
+                .into_iter()
+                .collect(),
+            notes: vec![note(INCOMPLETE, why)],
+        }
+    }
+}
+
+fn note(kind: &str, message: String) -> Note {
+    Note {
+        kind: kind.to_owned(),
+        message,
+        path: None,
+    }
+}
+
+/// Returns the caveat that fails a run with findings that are denied.
+fn refused(findings: &[&Finding]) -> Option<Caveat> {
+    let first = findings.first()?;
+    let said = |finding: &&Finding| {
+        let check = visible(finding.check.as_bytes());
+        format!("{} of `{check}` ({})", finding.kind.word(), finding.what())
+    };
+    let all = first_of(findings.iter().map(said), SHOWN);
+    let message = match findings {
+        [_] => format!("a finding is denied: {all}"),
+        _ => format!("{} are denied: {all}", count(findings.len(), "finding")),
+    };
+    let checks: BTreeSet<&String> = findings.iter().map(|finding| &finding.check).collect();
+    let caveat = Caveat::new(Code::DeniedFindings, Effect::Fails, message)
+        .of_checks(checks.into_iter().cloned().collect());
+    Some(match first.line {
+        Some(_) => caveat.way_out(WAY_OUT),
+        None => caveat,
+    })
+}
+
+/// Returns the caveat on what was not seen where findings are denied.
+fn unseen(gaps: &[String], denied: &[FindingKind]) -> Option<Caveat> {
+    if gaps.is_empty() || denied.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "findings are denied, and not all that was done could be seen: {}",
+        first_of(gaps.iter().cloned(), SHOWN)
+    );
+    let caveat = Caveat::new(Code::ObservationIncomplete, Effect::Incomplete, message);
+    Some(caveat)
+}

@@ -1,0 +1,352 @@
+//! Reuse of real runs, under real confinement: small generated programs read content, look for files
+//! that are not there, list folders, read HOME, and remember in a build folder, while files change
+//! between the runs. Where a pass is reused, a fresh run does the same. Unconfined, the same programs
+//! are found out by `--observe`.
+
+use crate::support::{Project, Ran};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner, contextualize_config};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use vplan::arbitrary::config;
+use vplan::base::glob::Glob;
+use vplan::base::path::RepoPath;
+
+/// What a level holds a step to; the law is claimed for these.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    word: &'static str,
+    /// Whether what is not declared does not exist for it, so that names may decide, too.
+    hides_names: bool,
+}
+
+const HELD: [Level; 1] = [Level {
+    word: "files",
+    hides_names: false,
+}];
+const NONE: Level = Level {
+    word: "none",
+    hides_names: false,
+};
+
+const FILES: [&str; 6] = ["src/a", "src/b", "src/sub/c", "data/d", "other", "new"];
+/// Those of them that are there in the beginning.
+const THERE: usize = 5;
+const INPUTS: [&[&str]; 5] = [
+    &["src/**"],
+    &["src/a", "other"],
+    &["data/*", "src/sub/**"],
+    &["**"],
+    &["new", "src/b"],
+];
+const FOLDERS: [&str; 3] = ["src", "data", "."];
+/// It is run by Python, so that it calls nothing but what it says.
+const INTERPRETER: &str = "/usr/bin/python3";
+
+/// What a program does; the result of each decides its output and its end.
+#[derive(Clone, Copy, Debug)]
+enum Instruction {
+    Read(usize),
+    ReadHome,
+    /// A counter in a folder that git ignores.
+    Remember,
+    /// Whether a file is there.
+    Ask(usize),
+    List(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    Write(usize, u8),
+    Remove(usize),
+    Home(Option<u8>),
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+struct Story {
+    program: Vec<Instruction>,
+    inputs: &'static [&'static str],
+    /// It says that it reads HOME.
+    reads_home: bool,
+    edits: Vec<Edit>,
+}
+
+fn story(level: Level) -> impl Strategy<Value = Story> {
+    let names = u32::from(level.hides_names);
+    let instruction = prop_oneof![
+        6 => (0..FILES.len()).prop_map(Instruction::Read),
+        2 => Just(Instruction::ReadHome),
+        1 => Just(Instruction::Remember),
+        names => (0..FILES.len()).prop_map(Instruction::Ask),
+        names => (0..FOLDERS.len()).prop_map(Instruction::List),
+    ];
+    let edit = prop_oneof![
+        4 => (0..FILES.len(), 0..3_u8).prop_map(|(file, content)| Edit::Write(file, content)),
+        2 => (0..FILES.len()).prop_map(Edit::Remove),
+        2 => prop::option::of(0..3_u8).prop_map(Edit::Home),
+        1 => Just(Edit::Nothing),
+    ];
+    (
+        prop::collection::vec(instruction, 1..6),
+        prop::sample::select(&INPUTS[..]),
+        any::<bool>(),
+        prop::collection::vec(edit, 2..6),
+    )
+        .prop_map(|(program, inputs, reads_home, edits)| Story {
+            program,
+            inputs,
+            reads_home,
+            edits,
+        })
+}
+
+/// What is refused and what is not there is the same to it: it only looks at content.
+const PRELUDE: &str = r#"import os
+total, said = 0, []
+def note(value):
+    global total
+    said.append(value)
+    total += sum(value.encode())
+def attempt(act):
+    try:
+        note(act())
+    except OSError:
+        note("-")
+def read(path):
+    with open(path) as file:
+        return file.read()
+def remember():
+    os.makedirs("build", exist_ok=True)
+    count = read("build/mem") if os.path.exists("build/mem") else ""
+    with open("build/mem", "w") as file:
+        file.write(count + "x")
+    return count
+"#;
+
+impl Instruction {
+    fn line(self) -> String {
+        let act = match self {
+            Instruction::Read(file) => format!("read({:?})", FILES[file]),
+            Instruction::ReadHome => "read(os.environ[\"HOME\"] + \"/conf\")".to_owned(),
+            Instruction::Remember => "remember()".to_owned(),
+            Instruction::Ask(file) => format!("str(os.path.exists({:?}))", FILES[file]),
+            Instruction::List(folder) => {
+                format!("\" \".join(sorted(os.listdir({:?})))", FOLDERS[folder])
+            }
+        };
+        format!("attempt(lambda: {act})\n")
+    }
+}
+
+impl Story {
+    fn program(&self) -> String {
+        let lines: String = self.program.iter().map(|one| one.line()).collect();
+        // A pass is what is reused: it does not pass for each state.
+        format!("{PRELUDE}{lines}print(said)\nraise SystemExit(total % 5 == 4)\n")
+    }
+
+    fn project(&self, level: Level) -> Project {
+        let quoted = |all: &[&str]| {
+            let all = all.iter().map(|one| format!(" {one:?}"));
+            all.collect::<String>()
+        };
+        let reads = match (level.word, self.reads_home) {
+            ("none", _) | (_, false) => "",
+            _ => "  reads \"~/conf\"\n",
+        };
+        let contract = format!(
+            "vplan 1\ncheck one {{\n  run {INTERPRETER} -I -S program.py\n  inputs \"program.py\"{}\n  \
+             sandbox {}\n{reads}}}\n",
+            quoted(self.inputs),
+            level.word
+        );
+        let project = Project::contract(&contract);
+        project
+            .write(".gitignore", ".vplan/\nbuild/\n")
+            .write("program.py", self.program())
+            .write("../home/conf", "0");
+        for file in &FILES[..THERE] {
+            project.write(file, "0");
+        }
+        project.commit("begin");
+        project
+    }
+
+    /// Whether a file of the repository is among the inputs.
+    fn selects(&self, file: &str) -> bool {
+        let mut globs = self.inputs.iter().map(|glob| Glob::parse(glob).unwrap());
+        globs.any(|glob| glob.matches(&path(file)))
+    }
+}
+
+fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text.as_bytes()).unwrap()
+}
+
+fn apply(project: &Project, edit: Edit) {
+    let (path, content) = match edit {
+        Edit::Write(file, content) => (FILES[file], Some(content)),
+        Edit::Remove(file) => (FILES[file], None),
+        Edit::Home(content) => ("../home/conf", content),
+        Edit::Nothing => return,
+    };
+    if let Some(content) = content {
+        project.write(path, content.to_string());
+    } else if project.exists(path) {
+        project.remove(path);
+    }
+}
+
+/// How the check ended, and what it printed.
+fn end(project: &Project, ran: &Ran) -> (String, String) {
+    let report = ran.json();
+    let step = &report["steps"][0];
+    let run = step["cachedFrom"]["runId"].as_str();
+    let run = run.or(report["runId"].as_str()).unwrap();
+    let log = step["log"].as_str().unwrap_or("logs/one.1.log");
+    let log = project.read(&format!(".vplan/runs/{run}/{log}"));
+    (step["status"].as_str().unwrap().to_owned(), log)
+}
+
+/// Plays a story. Returns how often a pass was reused, and the first time that a fresh run did not do the
+/// same.
+fn play(level: Level, story: &Story) -> (usize, Option<String>) {
+    let project = story.project(level);
+    let run = |flags: &[&str]| {
+        let args = [&["run", "--all", "--format", "json"], flags].concat();
+        end(&project, &project.run(&args))
+    };
+    let mut reused = 0;
+    run(&[]);
+    for edit in &story.edits {
+        apply(&project, *edit);
+        let (status, log) = run(&[]);
+        if status != "cached" {
+            continue;
+        }
+        reused += 1;
+        let fresh = run(&["--no-cache"]);
+        if fresh != ("passed".to_owned(), log.clone()) {
+            return (reused, Some(format!("after {edit:?}: {log:?}, {fresh:?}")));
+        }
+    }
+    (reused, None)
+}
+
+/// So many stories start real programs: few, and more where `PROPTEST_CASES` asks for many of all.
+fn stories() -> Config {
+    let asked = contextualize_config(config(6));
+    Config {
+        cases: (asked.cases / 40).clamp(6, 100),
+        max_shrink_iters: 24,
+        ..asked
+    }
+}
+
+/// Whether programs can be held to the levels here.
+fn is_possible() -> bool {
+    let project = Project::contract("vplan 1\ncheck a: true\n");
+    let tried = HELD.iter().all(|level| {
+        let args = ["audit", "--machine", "--require", level.word];
+        project.run(&args).exit == Some(0)
+    });
+    let is_possible = tried && std::path::Path::new(INTERPRETER).exists();
+    if !is_possible {
+        eprintln!("SKIPPED: programs that are held to what they declare, or {INTERPRETER}");
+    }
+    is_possible
+}
+
+#[test]
+fn what_is_held_to_its_inputs_is_reused_like_a_fresh_run() {
+    if !is_possible() {
+        return;
+    }
+    let mut reused = 0;
+    for level in HELD {
+        let result = TestRunner::new(stories()).run(&story(level), |story| {
+            let (_, differs) = play(level, &story);
+            differs.map_or(Ok(()), |differs| Err(TestCaseError::fail(differs)))
+        });
+        result.unwrap_or_else(|error| panic!("{}: {error}", level.word));
+        // That something is reused at all is told by one story that must.
+        let same = Story {
+            program: vec![Instruction::Read(0), Instruction::Read(4)],
+            inputs: INPUTS[0],
+            reads_home: false,
+            edits: vec![Edit::Write(4, 1), Edit::Remove(4), Edit::Home(Some(1))],
+        };
+        reused += play(level, &same).0;
+    }
+    assert_eq!(reused, 3 * HELD.len());
+}
+
+#[test]
+fn the_law_of_reuse_does_not_hold_unconfined() {
+    if !is_possible() {
+        return;
+    }
+    let undeclared = |program, edit| Story {
+        program: vec![program],
+        inputs: INPUTS[0],
+        reads_home: false,
+        edits: vec![edit],
+    };
+    for story in [
+        undeclared(Instruction::Read(4), Edit::Write(4, 1)),
+        undeclared(Instruction::ReadHome, Edit::Home(Some(1))),
+        undeclared(Instruction::List(1), Edit::Remove(3)),
+    ] {
+        let (reused, differs) = play(NONE, &story);
+        assert!(reused == 1 && differs.is_some(), "{story:?}");
+    }
+}
+
+/// What an audit must find of a program that nothing confines: the files that are there and undeclared,
+/// and whether it reads HOME.
+fn undeclared(story: &Story) -> (BTreeSet<&'static str>, bool) {
+    let is_undeclared = |file: &usize| !story.selects(FILES[*file]);
+    let files = story.program.iter().filter_map(|one| match one {
+        Instruction::Read(file) if *file < THERE => Some(*file),
+        _ => None,
+    });
+    let files = files.filter(is_undeclared).map(|file| FILES[file]);
+    let mut all = story.program.iter();
+    let home = all.any(|one| matches!(one, Instruction::ReadHome));
+    (files.collect(), home)
+}
+
+#[test]
+fn what_reuse_could_miss_is_found_unconfined() {
+    if !is_possible() {
+        return;
+    }
+    let result = TestRunner::new(stories()).run(&story(NONE), |story| {
+        let project = story.project(NONE);
+        let audit = project.run(&["audit", "--format", "json"]).json();
+        let findings = audit["findings"].as_array().unwrap().iter();
+        let of = |kind: &str, severity: &str| -> Vec<&Value> {
+            let is_it = |one: &&Value| one["kind"] == kind && one["severity"] == severity;
+            findings.clone().filter(is_it).collect()
+        };
+        let errors = of("undeclared_input", "error");
+        let found = errors
+            .iter()
+            .flat_map(|one| one["files"].as_array().unwrap());
+        let found: BTreeSet<&str> = found.map(|file| file.as_str().unwrap()).collect();
+        let (files, home) = undeclared(&story);
+        prop_assert_eq!(found, files, "{}", audit);
+        let outside = of("outside", "warning");
+        let conf = |one: &&Value| one["files"].to_string().contains("/conf");
+        prop_assert_eq!(outside.iter().any(conf), home, "{}", audit);
+        prop_assert_eq!(&audit["incomplete"], &json!([]));
+        // The run that denies such findings is no pass either.
+        let denied = ["run", "--all", "--observe", "--deny", "undeclared_input"];
+        if !errors.is_empty() {
+            prop_assert_ne!(project.run(&denied).exit, Some(0));
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
