@@ -220,12 +220,12 @@ impl Confine {
     }
 
     /// Takes what an order says, and the descriptors that came with it.
-    pub(super) fn of_order(bits: u8, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
+    pub(super) fn of_order(bits: u16, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
         let held = Guarantee::ALL
             .into_iter()
             .filter(|one| bits & bit(*one) != 0);
         let mut confine = Self::holding(held.collect());
-        if has_rules(bits) {
+        if confine.held.iter().any(|one| needs(*one) > 0) {
             confine.rules = next();
         }
         if bits & IN_USER != 0 {
@@ -235,7 +235,7 @@ impl Confine {
     }
 
     /// Returns what an order says of it.
-    pub(super) fn bits(&self) -> u8 {
+    pub(super) fn bits(&self) -> u16 {
         let user = self.user.as_ref().map_or(0, |_| IN_USER);
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
     }
@@ -310,7 +310,7 @@ const UNPRIVILEGED: [Guarantee; 3] = [
     Guarantee::NoPrivileges,
 ];
 /// Among the bits of an order: a user namespace comes along.
-const IN_USER: u8 = 32;
+const IN_USER: u16 = 1 << 15;
 
 /// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
@@ -326,19 +326,8 @@ pub(super) fn is_bounded() -> bool {
     capabilities(None).is_ok_and(|own| KEPT.contains(own.permitted))
 }
 
-fn bit(one: Guarantee) -> u8 {
-    match one {
-        Guarantee::NetworkOff => 1,
-        Guarantee::NoPrivileges => 2,
-        Guarantee::NoTampering => 4,
-        Guarantee::OnlyDeclared => 8,
-        Guarantee::NetworkLoopback => 16,
-    }
-}
-
-/// Whether an order with these guarantees comes with rules.
-fn has_rules(bits: u8) -> bool {
-    bits & (bit(Guarantee::NoTampering) | bit(Guarantee::OnlyDeclared)) != 0
+fn bit(one: Guarantee) -> u16 {
+    1 << one as u16
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
@@ -561,15 +550,24 @@ mod tests {
 
     #[test]
     fn orders_carry_what_holds() {
-        for bits in 0..64 {
-            let mut came = 0;
-            let confine = Confine::of_order(bits, || {
-                came += 1;
-                Some(std::fs::File::open("/dev/null").unwrap().into())
-            });
-            assert_eq!(confine.bits(), bits);
-            let fds = usize::from(bits & 12 != 0) + usize::from(bits & 32 != 0);
-            assert_eq!((confine.fds().count(), came), (fds, fds));
+        let all = Guarantee::ALL.map(bit);
+        assert_eq!(
+            all.iter().sum::<u16>(),
+            all.iter().fold(0, |bits, one| bits | one)
+        );
+        for (bits, rules) in (0..=all.iter().sum()).map(|bits| {
+            let of = |one: &Guarantee| bits & bit(*one) != 0 && needs(*one) > 0;
+            (bits, usize::from(Guarantee::ALL.iter().any(of)))
+        }) {
+            for (bits, fds) in [(bits, rules), (bits | IN_USER, rules + 1)] {
+                let mut came = 0;
+                let confine = Confine::of_order(bits, || {
+                    came += 1;
+                    Some(std::fs::File::open("/dev/null").unwrap().into())
+                });
+                assert_eq!(confine.bits(), bits);
+                assert_eq!((confine.fds().count(), came), (fds, fds));
+            }
         }
     }
 

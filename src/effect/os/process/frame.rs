@@ -50,7 +50,7 @@ pub(super) struct Start {
     /// The repository's root, an absolute path without links, when the step is observed.
     pub observe: Option<Vec<u8>>,
     /// The guarantees that are held to while it runs ([`super::confine::Confine::bits`]).
-    pub confine: u8,
+    pub confine: u16,
     /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
     /// The time after that until the supervisor ends the tree, in milliseconds.
@@ -123,7 +123,7 @@ impl Order {
             out.extend(start.grace_ms.to_le_bytes());
             out.extend(start.tracer.to_le_bytes());
             out.extend(start.secret);
-            out.push(start.confine);
+            out.extend(start.confine.to_le_bytes());
             out.push(u8::from(start.observe.is_some()));
             start.observe.iter().for_each(|root| put(&mut out, root));
             put(&mut out, &start.program);
@@ -150,9 +150,7 @@ impl Order {
                     rest.number()?.cast_signed(),
                     rest.take(16)?.try_into().ok()?,
                 );
-                let &[confine] = rest.take(1)? else {
-                    return None;
-                };
+                let confine = u16::from_le_bytes(rest.take(2)?.try_into().ok()?);
                 let observe = match rest.take(1)? {
                     b"\0" => None,
                     _ => Some(rest.word()?),
@@ -440,7 +438,7 @@ mod tests {
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
             observe: Some(b"/r".to_vec()),
-            confine: 45,
+            confine: 0x8005,
             limit_ms: 5,
             grace_ms: u64::MAX,
             keep_capabilities: true,
