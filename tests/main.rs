@@ -77,6 +77,7 @@ mod runner;
 mod sandbox;
 mod sandbox_settings;
 mod schema;
+mod sealed;
 mod services;
 mod std;
 mod support;

@@ -93,6 +93,8 @@ impl NetworkUse {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
+    /// What it does not declare does not exist for it: no file, no process, no name of the host.
+    Absence,
     /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
     /// at every level.
     NetworkLoopback,
@@ -100,9 +102,14 @@ pub enum Guarantee {
     NetworkOff,
     /// It gains no rights by what it executes, and has none over other processes as root.
     NoPrivileges,
+    /// Nothing that it starts outlives it, whoever is killed.
+    NoSurvivor,
     /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
     /// what vplan keeps.
     NoTampering,
+    /// It reaches no socket of another process by an abstract name, nor by a path, unless that lies in what
+    /// it declares to read.
+    Sockets,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
     #[serde(rename = "writes")]
@@ -111,11 +118,14 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 5] = [
+    pub const ALL: [Guarantee; 8] = [
+        Guarantee::Absence,
         Guarantee::NetworkLoopback,
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
+        Guarantee::NoSurvivor,
         Guarantee::NoTampering,
+        Guarantee::Sockets,
         Guarantee::OnlyDeclared,
     ];
 
@@ -123,6 +133,9 @@ impl Guarantee {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Guarantee::Absence => "absence",
+            Guarantee::NoSurvivor => "no-survivor",
+            Guarantee::Sockets => "sockets",
             Guarantee::NetworkLoopback => "network-loopback",
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
@@ -137,6 +150,9 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Guarantee::Absence => "what is not declared does not exist",
+            Guarantee::NoSurvivor => "nothing outlives it, whoever is killed",
+            Guarantee::Sockets => "no socket of another process that is not declared is reached",
             Guarantee::NetworkLoopback => "no network but a loopback of its own",
             Guarantee::NetworkOff => "no network",
             Guarantee::NoPrivileges => "no rights are gained by what is executed",

@@ -8,6 +8,7 @@ use super::filter::{
     ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind,
 };
 use super::namespace;
+use super::sealed_files::SealedFiles;
 use super::sys::{self, Instruction};
 use crate::check::confine::Guarantee;
 use crate::effect::os::retry_eintr::openat;
@@ -32,6 +33,8 @@ const WRITE_FILE: u64 = 1 << 1;
 const TRUNCATE: u64 = 1 << 14;
 /// To make and remove anything in a folder, and to move it between folders.
 const CHANGE_FOLDER: u64 = 0b11_1111_1111 << 4;
+/// All that changes files.
+const CHANGES: u64 = WRITE_FILE | TRUNCATE | CHANGE_FOLDER;
 const SCOPES: u64 = 0b11;
 
 /// The capabilities that a confined step of root keeps: those over files, and to become another user.
@@ -84,6 +87,8 @@ pub struct Confine {
     rules: Option<OwnedFd>,
     /// The user namespace that is entered.
     user: Option<OwnedFd>,
+    /// All that exists for it, where that is not everything.
+    sealed: Option<SealedFiles>,
     filter: Vec<Instruction>,
 }
 
@@ -100,10 +105,18 @@ pub(in crate::effect) struct Unconfined {
 pub(super) enum Stage {
     /// A user namespace is entered.
     User,
+    /// It gets mounts, processes, communication and a name of the host of its own.
+    Namespaces,
     /// It gets a network of its own.
     Network,
     /// The loopback of that is set up.
     Loopback,
+    /// The first process of its namespaces.
+    Init,
+    /// Its files are put together.
+    Root,
+    /// It starts in its folder.
+    Directory,
     /// The capabilities of root are taken.
     Capabilities,
     /// It can gain none by what it executes.
@@ -115,10 +128,14 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 7] = [
+    pub(super) const ALL: [Stage; 11] = [
         Stage::User,
+        Stage::Namespaces,
         Stage::Network,
         Stage::Loopback,
+        Stage::Init,
+        Stage::Root,
+        Stage::Directory,
         Stage::Capabilities,
         Stage::NoNewPrivileges,
         Stage::Rules,
@@ -128,6 +145,10 @@ impl Stage {
     pub(super) fn words(self) -> &'static str {
         match self {
             Stage::User => "it could not enter a user namespace",
+            Stage::Namespaces => "it could not be given namespaces of its own",
+            Stage::Init => "the first process of its namespaces ended",
+            Stage::Root => "its files could not be put together",
+            Stage::Directory => "its folder could not be entered",
             Stage::Network => "it could not be given a network of its own",
             Stage::Loopback => "the loopback of its network could not be set up",
             Stage::Capabilities => "its capabilities could not be taken",
@@ -144,7 +165,7 @@ const STAGE: u32 = 16;
 
 impl Unconfined {
     /// Makes the error that a process hands to its parent as a number.
-    fn to_error(self) -> io::Error {
+    pub(super) fn to_error(self) -> io::Error {
         let number = ((self.stage as i32 + 1) << STAGE) | (self.error & ((1 << STAGE) - 1));
         io::Error::from_raw_os_error(number)
     }
@@ -175,7 +196,7 @@ impl Confine {
     pub fn new(held: &[Guarantee], writable: &[Writable]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
         let files = if has(Guarantee::OnlyDeclared) {
-            WRITE_FILE | TRUNCATE | CHANGE_FOLDER
+            CHANGES
         } else {
             0
         };
@@ -197,7 +218,7 @@ impl Confine {
             }
             rules = Some(made);
         }
-        let user = if has(Guarantee::NetworkLoopback) {
+        let user = if has(Guarantee::NetworkLoopback) || has(Guarantee::Absence) {
             namespace::user_namespace().map_err(io::Error::other)?
         } else {
             None
@@ -217,6 +238,20 @@ impl Confine {
             filter,
             ..Self::default()
         }
+    }
+
+    /// Adds all that exists for it, where [`Guarantee::Absence`] is to hold.
+    #[must_use]
+    pub fn with_only(self, files: SealedFiles) -> Self {
+        Self {
+            sealed: Some(files),
+            ..self
+        }
+    }
+
+    /// Returns all that exists for it, where that is not everything.
+    pub(super) fn sealed(&self) -> Option<&SealedFiles> {
+        self.sealed.as_ref()
     }
 
     /// Takes what an order says, and the descriptors that came with it.
@@ -240,6 +275,21 @@ impl Confine {
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
     }
 
+    /// Whether it says for which files it is sealed, if it is.
+    pub(super) fn is_whole(&self) -> bool {
+        const SEALED: [Guarantee; 3] = [
+            Guarantee::Absence,
+            Guarantee::NoSurvivor,
+            Guarantee::Sockets,
+        ];
+        let is_held = |one| self.held.contains(one);
+        if self.sealed.is_some() {
+            SEALED.iter().all(is_held)
+        } else {
+            !SEALED.iter().any(is_held)
+        }
+    }
+
     /// Returns the descriptors that go with an order.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let fds = self.rules.iter().chain(&self.user);
@@ -259,15 +309,22 @@ impl Confine {
         done: impl Fn() -> io::Result<()> + Send + Sync + 'static,
     ) {
         sys::before_program(command, move || {
-            let confined = self.separate().and_then(|()| self.apply());
+            // What is sealed starts among namespaces of its own already.
+            let separated = self
+                .sealed
+                .as_ref()
+                .map_or_else(|| self.separate(), |_| Ok(()));
+            let confined = separated.and_then(|()| self.apply());
             confined.map_err(Unconfined::to_error)?;
             done()
         });
     }
 
     /// Gives this process, which must have one thread, the namespaces that it is to have.
-    fn separate(&self) -> Result<(), Unconfined> {
-        if !self.held.contains(&Guarantee::NetworkLoopback) {
+    pub(super) fn separate(&self) -> Result<(), Unconfined> {
+        let has = |one| self.held.contains(&one);
+        let (is_sealed, has_loopback) = (has(Guarantee::Absence), has(Guarantee::NetworkLoopback));
+        if !is_sealed && !has_loopback {
             return Ok(());
         }
         let user = self
@@ -275,8 +332,28 @@ impl Confine {
             .as_ref()
             .map_or(Ok(()), |user| namespace::enter(user.as_fd()));
         user.map_err(at(Stage::User))?;
-        namespace::own_network().map_err(at(Stage::Network))?;
-        namespace::set_loopback_up().map_err(at(Stage::Loopback))
+        if is_sealed {
+            namespace::own_all_but_network().map_err(at(Stage::Namespaces))?;
+        }
+        if has_loopback || is_sealed && has(Guarantee::NetworkOff) {
+            namespace::own_network().map_err(at(Stage::Network))?;
+        }
+        if has_loopback {
+            namespace::set_loopback_up().map_err(at(Stage::Loopback))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a sealed step, whose root this process has, change the devices that only that has.
+    pub(super) fn allow_devices(&self) -> io::Result<()> {
+        let rules = self.rules.iter();
+        let mut rules = rules.filter(|_| self.held.contains(&Guarantee::OnlyDeclared));
+        rules.try_for_each(|rules| {
+            ["pts", "shm"].iter().try_for_each(|name| {
+                let place = Writable::open(&Path::new("/dev").join(name))?;
+                sys::landlock_allow(rules, &place.place, CHANGES)
+            })
+        })
     }
 
     /// Confines this thread and what it starts, but for what only a process of its own can have.
@@ -296,7 +373,7 @@ impl Confine {
     }
 }
 
-fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
+pub(super) fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
     move |error| Unconfined {
         stage,
         error: error.into().raw_os_error().unwrap_or(0),
@@ -304,7 +381,8 @@ fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
 }
 
 /// What takes capabilities: with them root would get around it.
-const UNPRIVILEGED: [Guarantee; 3] = [
+const UNPRIVILEGED: [Guarantee; 4] = [
+    Guarantee::Absence,
     Guarantee::NetworkLoopback,
     Guarantee::NetworkOff,
     Guarantee::NoPrivileges,
@@ -315,7 +393,12 @@ const IN_USER: u16 = 1 << 15;
 /// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
-        Guarantee::NetworkLoopback | Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
+        Guarantee::Absence
+        | Guarantee::NetworkLoopback
+        | Guarantee::NetworkOff
+        | Guarantee::NoPrivileges
+        | Guarantee::NoSurvivor
+        | Guarantee::Sockets => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
         Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
@@ -332,7 +415,7 @@ fn bit(one: Guarantee) -> u16 {
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
 /// when it is executed.
-fn drop_capabilities() -> io::Result<()> {
+pub(super) fn drop_capabilities() -> io::Result<()> {
     let own = capabilities(None)?;
     for one in own.permitted.difference(KEPT).iter() {
         remove_capability_from_bounding_set(one)?;
@@ -361,6 +444,8 @@ type Numbers = [u32; 2];
 const SOCKET: Numbers = [41, 198];
 /// io_uring_setup, io_uring_enter, io_uring_register: what is done in a ring no filter sees.
 const RINGS: [Numbers; 3] = [[425, 425], [426, 426], [427, 427]];
+/// add_key, request_key, keyctl: the keys of a user belong to no namespace.
+const KEYS: [Numbers; 3] = [[248, 217], [249, 218], [250, 219]];
 /// prlimit64: of this process, or to read a limit.
 const SET_LIMIT: Numbers = [302, 261];
 /// Calls about a process by their first argument, 0 for the caller: sched_setparam,
@@ -390,12 +475,10 @@ fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
         } else {
             of_sockets(INET, INET6)
         });
-        for ring in RINGS {
-            filter.extend([
-                instruction(IS, own(ring), [0, 1]),
-                answer(REFUSE | NO_SUCH_CALL),
-            ]);
-        }
+        RINGS.iter().for_each(|call| filter.extend(missing(*call)));
+    }
+    if held.contains(&Guarantee::Absence) {
+        KEYS.iter().for_each(|call| filter.extend(missing(*call)));
     }
     if held.contains(&Guarantee::NoTampering) {
         filter.extend(of_limits());
@@ -408,6 +491,14 @@ fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
     }
     filter.push(answer(ALLOW));
     filter
+}
+
+/// Answers a call as a system that does not have it.
+fn missing(call: Numbers) -> [Instruction; 2] {
+    [
+        instruction(IS, own(call), [0, 1]),
+        answer(REFUSE | NO_SUCH_CALL),
+    ]
 }
 
 fn load(index: usize) -> Instruction {
@@ -516,6 +607,11 @@ mod tests {
             assert_eq!(says(&network, ring, &[]), REFUSE | NO_SUCH_CALL);
             assert_eq!(says(&loopback, ring, &[]), REFUSE | NO_SUCH_CALL);
             assert_eq!(says(&guard, ring, &[]), ALLOW);
+        }
+        let sealed = filter(architecture, &[Guarantee::Absence]);
+        for call in KEYS {
+            assert_eq!(says(&sealed, call, &[]), REFUSE | NO_SUCH_CALL);
+            assert_eq!(says(&guard, call, &[]), ALLOW);
         }
         let refused = REFUSE | NOT_PERMITTED;
         for (arguments, want) in [
