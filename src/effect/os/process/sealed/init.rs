@@ -1,7 +1,8 @@
 //! The first process of a sealed step's namespaces. It is not the step itself: the system gives a first
 //! process no signal that it does not handle.
 
-use super::{Message, is_ready, root};
+use super::message::{Message, is_ready};
+use super::root;
 use crate::effect::os::process::confine::{Confine, Stage, Unconfined, at, drop_capabilities};
 use crate::effect::os::process::sealed_files::SealedFiles;
 use crate::effect::os::process::sys;

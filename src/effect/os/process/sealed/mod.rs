@@ -8,17 +8,17 @@
 
 pub mod attempt;
 mod init;
+mod message;
 mod root;
 
 use super::confine::{Confine, Stage, Unconfined};
 use super::sealed_files::SealedFiles;
 use super::sys;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use message::{Message, is_ready};
+use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::io;
 use std::path::Path;
@@ -29,62 +29,6 @@ pub(super) struct SealedStep {
     pub init: Pid,
     /// By which it hands over how the step ended.
     messages: OwnedFd,
-}
-
-/// What the first process, and whoever starts it, hand over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Message {
-    /// The number of the first process.
-    Init(i32),
-    /// The step runs.
-    Started,
-    /// It does not: the error of its start.
-    Failed(i32),
-    /// It has ended: its exit code, or the signal that ended it, negated.
-    Ended(i32),
-}
-
-/// The length of a message: its kind, and a number.
-const LENGTH: usize = 5;
-
-impl Message {
-    fn send(self, to: impl AsFd) -> io::Result<()> {
-        let (kind, number) = match self {
-            Message::Init(pid) => (0, pid),
-            Message::Started => (1, 0),
-            Message::Failed(error) => (2, error),
-            Message::Ended(status) => (3, status),
-        };
-        let mut bytes = [kind; LENGTH];
-        bytes
-            .iter_mut()
-            .skip(1)
-            .zip(number.to_le_bytes())
-            .for_each(|(to, from)| *to = from);
-        send(to, &bytes, SendFlags::NOSIGNAL)?;
-        Ok(())
-    }
-
-    /// Receives the next one. `None` when there will be none.
-    fn receive(from: impl AsFd) -> Option<Self> {
-        let mut bytes = [0; LENGTH];
-        let length = loop {
-            match recv(&from, &mut bytes, RecvFlags::empty()) {
-                Err(Errno::INTR) => {}
-                received => break received.ok()?.1,
-            }
-        };
-        let [kind, number @ ..] = bytes;
-        let number = i32::from_le_bytes(number);
-        match kind {
-            _ if length != LENGTH => None,
-            0 => Some(Message::Init(number)),
-            1 => Some(Message::Started),
-            2 => Some(Message::Failed(number)),
-            3 => Some(Message::Ended(number)),
-            _ => None,
-        }
-    }
 }
 
 impl SealedStep {
@@ -169,12 +113,6 @@ fn enter(confine: &Confine) -> io::Result<Option<Pid>> {
     sys::start_copy()
 }
 
-fn is_ready(socket: &OwnedFd, flags: PollFlags) -> bool {
-    let mut fds = [PollFd::new(socket, flags)];
-    let polled = poll(&mut fds, Some(&Timespec::default()));
-    polled.is_err() || fds.iter().any(|fd| !fd.revents().is_empty())
-}
-
 fn lost() -> io::Error {
     let why = Unconfined {
         stage: Stage::Init,
@@ -185,34 +123,4 @@ fn lost() -> io::Error {
 
 fn wait_for(child: Pid) {
     while let Err(Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_arrive_whole() {
-        let (here, there) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap();
-        let all = [
-            Message::Init(7),
-            Message::Started,
-            Message::Failed(i32::MAX),
-            Message::Ended(-9),
-        ];
-        for message in all {
-            message.send(&here).unwrap();
-            assert_eq!(Message::receive(&there), Some(message));
-        }
-        send(&here, b"\x01", SendFlags::NOSIGNAL).unwrap();
-        assert_eq!(Message::receive(&there), None);
-        drop(here);
-        assert_eq!(Message::receive(&there), None);
-    }
 }
