@@ -79,6 +79,7 @@ mod sandbox_faults;
 mod sandbox_files;
 mod sandbox_settings;
 mod schema;
+mod sealed;
 mod services;
 mod std;
 mod support;

@@ -205,7 +205,7 @@ const USER: [&str; 4] = [
 ];
 
 /// Ways to start vplan: how they are called, and the words before its own.
-fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
+pub fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all = vec![("as this user", vec![])];
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: a sandbox as root, and as another user: it needs root");
@@ -226,7 +226,7 @@ fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 /// Gives a project to the user of a launcher.
-fn give(project: &Project, launcher: &[&str]) {
+pub fn give(project: &Project, launcher: &[&str]) {
     if launcher.first() == USER.first() {
         let owned = Command::new("chown")
             .args(["-R", "65534:65534"])

@@ -118,6 +118,8 @@ impl NetworkUse {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
+    /// What it does not declare does not exist for it: no file, no process, no name of the host.
+    Absence,
     /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
     /// at every level.
     NetworkLoopback,
@@ -125,6 +127,8 @@ pub enum Guarantee {
     NetworkOff,
     /// It gains no rights by what it executes, and has none over other processes as root.
     NoPrivileges,
+    /// Nothing that it starts outlives it, whoever is killed.
+    NoSurvivor,
     /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
     /// what vplan keeps.
     NoTampering,
@@ -132,6 +136,9 @@ pub enum Guarantee {
     /// change select, and nothing elsewhere but toolchains and what `reads` names.
     #[serde(rename = "reads")]
     DeclaredReads,
+    /// It reaches no socket of another process by an abstract name, nor by a path, unless that lies in what
+    /// it declares to read.
+    Sockets,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
     #[serde(rename = "writes")]
@@ -140,12 +147,15 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 6] = [
+    pub const ALL: [Guarantee; 9] = [
+        Guarantee::Absence,
         Guarantee::NetworkLoopback,
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
+        Guarantee::NoSurvivor,
         Guarantee::NoTampering,
         Guarantee::DeclaredReads,
+        Guarantee::Sockets,
         Guarantee::OnlyDeclared,
     ];
 
@@ -153,6 +163,9 @@ impl Guarantee {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Guarantee::Absence => "absence",
+            Guarantee::NoSurvivor => "no-survivor",
+            Guarantee::Sockets => "sockets",
             Guarantee::NetworkLoopback => "network-loopback",
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
@@ -168,6 +181,9 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Guarantee::Absence => "what is not declared does not exist",
+            Guarantee::NoSurvivor => "nothing outlives it, whoever is killed",
+            Guarantee::Sockets => "no socket of another process that is not declared is reached",
             Guarantee::NetworkLoopback => "no network but a loopback of its own",
             Guarantee::NetworkOff => "no network",
             Guarantee::NoPrivileges => "no rights are gained by what is executed",
@@ -200,7 +216,9 @@ impl Confinement {
     #[must_use]
     pub fn guarantees(self) -> Vec<Guarantee> {
         let level = self.level.guarantees().iter().copied();
-        self.network.guarantee().into_iter().chain(level).collect()
+        let mut all: Vec<Guarantee> = self.network.guarantee().into_iter().chain(level).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Returns the stronger of both in each part.

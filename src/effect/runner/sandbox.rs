@@ -6,7 +6,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 use crate::effect::os::process::confine::{Confine, Writable, devices};
-use crate::effect::os::process::guarantees::lacking;
+pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
 use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
