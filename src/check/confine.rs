@@ -29,12 +29,18 @@ pub enum SandboxLevel {
     Guard,
     /// It reads nothing but what it declares, besides.
     Files,
+    /// Nothing exists for it but what it declares, besides, and nothing of it is left.
+    Sealed,
 }
 
 impl SandboxLevel {
     /// All levels, the weakest first.
-    pub const ALL: [SandboxLevel; 3] =
-        [SandboxLevel::None, SandboxLevel::Guard, SandboxLevel::Files];
+    pub const ALL: [SandboxLevel; 4] = [
+        SandboxLevel::None,
+        SandboxLevel::Guard,
+        SandboxLevel::Files,
+        SandboxLevel::Sealed,
+    ];
 
     /// Returns its word in a contract.
     #[must_use]
@@ -43,6 +49,7 @@ impl SandboxLevel {
             SandboxLevel::None => "none",
             SandboxLevel::Guard => "guard",
             SandboxLevel::Files => "files",
+            SandboxLevel::Sealed => "sealed",
         }
     }
 
@@ -68,6 +75,24 @@ impl SandboxLevel {
                 Guarantee::DeclaredReads,
                 Guarantee::OnlyDeclared,
             ],
+            SandboxLevel::Sealed => &[
+                Guarantee::Absence,
+                Guarantee::NoPrivileges,
+                Guarantee::NoSurvivor,
+                Guarantee::NoTampering,
+                Guarantee::DeclaredReads,
+                Guarantee::Sockets,
+                Guarantee::OnlyDeclared,
+            ],
+        }
+    }
+
+    /// Returns the networks that a step may use under it where nothing is said about them.
+    #[must_use]
+    pub const fn usual_network(self) -> NetworkUse {
+        match self {
+            SandboxLevel::Sealed => NetworkUse::Off,
+            SandboxLevel::None | SandboxLevel::Guard | SandboxLevel::Files => NetworkUse::On,
         }
     }
 }
@@ -268,7 +293,7 @@ pub enum InputsBasis {
     /// All that it did was seen, and `vplan audit` holds the contract against it.
     Observed,
     /// It could read no other content: the guarantee `reads` held, and it declares nothing that it may
-    /// change, which would stay until a later run.
+    /// change, which would stay until a later run, or it was sealed, so that nothing of that stays.
     Enforced,
 }
 

@@ -28,6 +28,7 @@ impl Request {
     /// # Errors
     /// Flags that do not fit together, files that cannot be read (exit 2).
     pub fn planned(&self) -> Result<PlanRequest, Failure> {
+        let level = self.sandbox.unwrap_or_default();
         Ok(PlanRequest {
             role: self.role.clone(),
             risk: self.risk.into(),
@@ -47,8 +48,8 @@ impl Request {
             no_recover: self.no_recover,
             no_preflight: self.no_preflight,
             confinement: Confinement {
-                level: self.sandbox.unwrap_or_default(),
-                network: self.network.unwrap_or_default(),
+                level,
+                network: self.network.unwrap_or(level.usual_network()),
             },
             deny: self.deny.iter().map(|deny| (*deny).into()).collect(),
             contract_from: self.contract_from.clone(),

@@ -14,6 +14,7 @@ pub mod propose;
 pub mod readable;
 pub mod reports;
 pub mod sandbox;
+mod sealed;
 mod services;
 pub mod session;
 pub mod step;

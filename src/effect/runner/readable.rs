@@ -25,8 +25,16 @@ const MOST_RULES: usize = 10_000;
 /// A file of the repository that a step may read, or a folder with all that is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadRule {
-    path: RepoPath,
+    pub path: RepoPath,
     is_folder: bool,
+}
+
+/// What a sealed step does not have of the repository.
+pub(super) struct Private<'w> {
+    /// The folders of its own, which begin empty.
+    pub folders: &'w BTreeSet<RepoPath>,
+    /// All that it may change.
+    pub changed: Vec<Selection>,
 }
 
 /// Returns the files and folders of the repository that a step may read. A folder stands for all below
@@ -38,9 +46,31 @@ pub(super) fn in_repository(root: &Root, step: &Step) -> Result<Vec<ReadRule>, S
     let mut wanted = depends_on(step);
     // What a step leaves out of what it may change, it may not read either.
     wanted.extend(step.may_change());
+    walk(root, &wanted, None)
+}
+
+/// Returns the files, links and folders of the repository that exist for a step that is sealed. What it may
+/// change begins empty.
+///
+/// # Errors
+/// They cannot be listed, or are too many. For people.
+pub(super) fn for_sealed(
+    root: &Root,
+    step: &Step,
+    private: &Private<'_>,
+) -> Result<Vec<ReadRule>, String> {
+    walk(root, &depends_on(step), Some(private))
+}
+
+fn walk(
+    root: &Root,
+    wanted: &[Selection],
+    private: Option<&Private<'_>>,
+) -> Result<Vec<ReadRule>, String> {
     let walk = Walk {
         root: root.path(),
-        wanted: &wanted,
+        wanted,
+        private,
     };
     let rules = walk.folder(&RepoPath::root(), false)?.rules;
     let files = single_files(&rules);
@@ -60,6 +90,7 @@ pub(super) fn single_files(rules: &[ReadRule]) -> usize {
 struct Walk<'w> {
     root: &'w Path,
     wanted: &'w [Selection],
+    private: Option<&'w Private<'w>>,
 }
 
 /// What a step may read in a folder.
@@ -74,7 +105,8 @@ impl Walk<'_> {
     /// left out here.
     fn folder(&self, folder: &RepoPath, all: bool) -> Result<Below, String> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
-        let (mut rules, mut is_whole) = (Vec::new(), all);
+        let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
+        let (mut rules, mut is_whole) = (Vec::new(), all && !is_own);
         for (name, kind) in entries(&self.root.join(folder.to_os()))
             .map_err(|error| format!("`{folder}` cannot be listed: {error}"))?
         {
@@ -86,13 +118,15 @@ impl Walk<'_> {
                 is_whole = false;
                 continue;
             };
-            if kind.is_dir() {
+            if self.is_private(&path, kind.is_dir()) {
+                is_whole = false;
+            } else if kind.is_dir() {
                 if all || self.wanted.iter().any(|s| s.may_hold(&path)) {
                     let below = self.folder(&path, all)?;
                     is_whole &= below.is_whole;
                     rules.extend(below.rules);
                 }
-            } else if kind.is_file() && (all || self.wanted.iter().any(|s| s.selects(&path))) {
+            } else if self.is_named(kind) && (all || self.wanted.iter().any(|s| s.selects(&path))) {
                 rules.push(ReadRule {
                     path,
                     is_folder: false,
@@ -107,9 +141,27 @@ impl Walk<'_> {
         }
         Ok(Below { rules, is_whole })
     }
+
+    /// Whether a sealed step may change all of it, so that nothing of it is there.
+    fn is_private(&self, path: &RepoPath, is_folder: bool) -> bool {
+        let changed = self.private.iter().flat_map(|own| &own.changed);
+        changed.into_iter().any(|changed| {
+            if is_folder {
+                changed.holds_all(path)
+            } else {
+                changed.selects(path)
+            }
+        })
+    }
+
+    /// Whether what is of this kind is readable by itself. Links exist anyway, where a step is not sealed.
+    fn is_named(&self, kind: std::fs::FileType) -> bool {
+        kind.is_file() || (kind.is_symlink() && self.private.is_some())
+    }
 }
 
-fn entries(folder: &Path) -> io::Result<Vec<(Vec<u8>, std::fs::FileType)>> {
+/// Returns the names in a folder, and what each is.
+pub(super) fn entries(folder: &Path) -> io::Result<Vec<(Vec<u8>, std::fs::FileType)>> {
     let entry = |entry: io::Result<std::fs::DirEntry>| {
         let entry = entry?;
         Ok((entry.file_name().as_bytes().to_vec(), entry.file_type()?))
@@ -214,6 +266,36 @@ impl Outside {
         places
     }
 
+    /// Returns the names under which these places are known besides: what leads over links to one.
+    pub(super) fn links(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+        places: &BTreeSet<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let usual = TOOLCHAINS.lines().filter(|line| line.starts_with('/'));
+        let word = step.argv.as_deref().and_then(<[_]>::first);
+        let program = word.and_then(|word| resolve(root, search, &step.dir, word.as_bytes()).ok());
+        let named = step.reads.iter().filter_map(|named| self.spelled(named));
+        let all = usual.map(PathBuf::from).chain(named);
+        let all = all.chain(search.folders().iter().cloned());
+        let all = all.chain(program.and_then(|(program, _)| Some(program.path.parent()?.to_owned())));
+        let is_known = |path: &PathBuf| {
+            !path.starts_with(&self.root)
+                && path.canonicalize().is_ok_and(|real| real != *path && places.contains(&real))
+        };
+        all.filter(is_known).collect()
+    }
+
+    /// Returns the path that `reads` names, as it is spelled.
+    fn spelled(&self, named: &str) -> Option<PathBuf> {
+        match named.strip_prefix('~') {
+            Some(below) => Some(self.home.as_ref()?.join(below.trim_start_matches('/'))),
+            None => Some(PathBuf::from(named)),
+        }
+    }
+
     /// Returns the folders of programs on a path, and around them what belongs to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
@@ -282,16 +364,10 @@ impl Outside {
     /// # Errors
     /// It is in the repository, or the repository in it. For people.
     pub(super) fn named(&self, named: &str) -> Result<Option<PathBuf>, String> {
-        let path = match (named.strip_prefix('~'), &self.home) {
-            (Some(below), Some(home)) => home.join(below.trim_start_matches('/')),
-            (Some(_), None) => {
-                return Err(format!(
-                    "`reads \"{}\"` needs HOME",
-                    visible(named.as_bytes())
-                ));
-            }
-            (None, _) => PathBuf::from(named),
-        };
+        let path = self.spelled(named).ok_or_else(|| {
+            let named = visible(named.as_bytes());
+            format!("`reads \"{named}\"` needs HOME")
+        })?;
         let Ok(path) = path.canonicalize() else {
             return Ok(None);
         };

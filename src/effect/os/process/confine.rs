@@ -162,6 +162,13 @@ impl Stage {
     }
 }
 
+/// What a step has with [`Confine::with_only`], all of it or nothing.
+pub(in crate::effect) const SEALING: [Guarantee; 3] = [
+    Guarantee::Absence,
+    Guarantee::NoSurvivor,
+    Guarantee::Sockets,
+];
+
 /// Where the stage is in the number that a process which could not be confined hands to its parent; the
 /// system's error is below that.
 const STAGE: u32 = 16;
@@ -303,16 +310,11 @@ impl Confine {
 
     /// Whether it says for which files it is sealed, if it is.
     pub(super) fn is_whole(&self) -> bool {
-        const SEALED: [Guarantee; 3] = [
-            Guarantee::Absence,
-            Guarantee::NoSurvivor,
-            Guarantee::Sockets,
-        ];
         let is_held = |one| self.held.contains(one);
         if self.sealed.is_some() {
-            SEALED.iter().all(is_held)
+            SEALING.iter().all(is_held)
         } else {
-            !SEALED.iter().any(is_held)
+            !SEALING.iter().any(is_held)
         }
     }
 

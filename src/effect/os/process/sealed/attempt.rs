@@ -3,7 +3,7 @@
 use super::start;
 use crate::check::confine::Guarantee;
 use crate::effect::os::own_program;
-use crate::effect::os::process::confine::{Confine, Unconfined};
+use crate::effect::os::process::confine::{Confine, SEALING, Unconfined};
 use crate::effect::os::process::sealed_files::SealedFiles;
 use crate::effect::os::process::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, pause, poll};
@@ -27,12 +27,6 @@ const END: Timespec = Timespec {
     tv_sec: 10,
     tv_nsec: 0,
 };
-/// What sealing guarantees.
-const TRIED: [Guarantee; 3] = [
-    Guarantee::Absence,
-    Guarantee::NoSurvivor,
-    Guarantee::Sockets,
-];
 
 /// Tries all, and returns why each that does not hold does not, for people.
 pub(in crate::effect::os::process) fn lacking() -> BTreeMap<Guarantee, String> {
@@ -44,7 +38,7 @@ pub(in crate::effect::os::process) fn lacking() -> BTreeMap<Guarantee, String> {
         Some(why) => Some(why.trim_start().to_owned()),
         None => Some("it could not be tried".to_owned()),
     };
-    TRIED
+    SEALING
         .into_iter()
         .filter_map(|one| Some((one, why(one)?)))
         .collect()
@@ -60,7 +54,7 @@ pub fn attempted(arguments: &[OsString]) -> Option<u8> {
     if first != ARGUMENT {
         return None;
     }
-    for one in TRIED {
+    for one in SEALING {
         let tried = match one {
             Guarantee::NoSurvivor => survivor(),
             one => refused(one),
@@ -113,7 +107,7 @@ impl Outside {
     }
 
     fn confine(&self) -> io::Result<Confine> {
-        let held = [&TRIED[..], &[Guarantee::NetworkOff]].concat();
+        let held = [&SEALING[..], &[Guarantee::NetworkOff]].concat();
         Ok(Confine::new(&held)?.with_only(self.files.clone()))
     }
 

@@ -44,7 +44,7 @@ pub(super) fn prepare(
 ) -> Result<(), Unconfined> {
     setsid().map_err(at(Stage::Init))?;
     rustix::system::sethostname(b"vplan").map_err(at(Stage::Init))?;
-    root::enter(files).map_err(at(Stage::Root))?;
+    root::enter(files, dir).map_err(at(Stage::Root))?;
     confine.allow_devices().map_err(at(Stage::Rules))?;
     rustix::process::chdir(dir).map_err(at(Stage::Directory))
 }

@@ -43,8 +43,8 @@ enum Place {
     Empty,
 }
 
-/// Gives this process, which has mounts of its own, another root.
-pub(super) fn enter(files: &SealedFiles) -> io::Result<()> {
+/// Gives this process, which has mounts of its own, another root, in which the folder where it starts is.
+pub(super) fn enter(files: &SealedFiles, dir: &Path) -> io::Result<()> {
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -55,7 +55,7 @@ pub(super) fn enter(files: &SealedFiles) -> io::Result<()> {
         base: files.new_root(),
         folders: BTreeMap::new(),
     };
-    view.build(files)?;
+    view.build(files, dir)?;
     let base = files.new_root();
     chdir(&base)?;
     // The old root lies over the new one then, until it is taken away.
@@ -72,7 +72,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn build(mut self, files: &SealedFiles) -> io::Result<()> {
+    fn build(mut self, files: &SealedFiles, dir: &Path) -> io::Result<()> {
         memory(&self.base, c"mode=755")?;
         let mut places = BTreeMap::from([
             (PathBuf::from("/tmp"), Place::Own(files.own_temporary())),
@@ -110,6 +110,7 @@ impl Builder {
                 }
             }
         }
+        self.folder(dir, 0)?;
         self.devices()?;
         let proc = self.mount_point(Path::new("/proc"))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -126,7 +127,12 @@ impl Builder {
         };
         let parent = self.folder(parent, 0)?;
         let outside = parent.join(name);
-        let kind = fs::symlink_metadata(&outside)?.file_type();
+        let kind = match fs::symlink_metadata(&outside) {
+            Ok(found) => found.file_type(),
+            // Other steps remove what they made; what is not there cannot be read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
         if kind.is_symlink() {
             self.link(&outside)?;
             return Ok(false);
