@@ -77,6 +77,7 @@ mod runner;
 mod sandbox;
 mod sandbox_faults;
 mod sandbox_files;
+mod sandbox_sealed;
 mod sandbox_settings;
 mod schema;
 mod sealed;

@@ -280,10 +280,13 @@ impl Outside {
         let named = step.reads.iter().filter_map(|named| self.spelled(named));
         let all = usual.map(PathBuf::from).chain(named);
         let all = all.chain(search.folders().iter().cloned());
-        let all = all.chain(program.and_then(|(program, _)| Some(program.path.parent()?.to_owned())));
+        let all =
+            all.chain(program.and_then(|(program, _)| Some(program.path.parent()?.to_owned())));
         let is_known = |path: &PathBuf| {
             !path.starts_with(&self.root)
-                && path.canonicalize().is_ok_and(|real| real != *path && places.contains(&real))
+                && path
+                    .canonicalize()
+                    .is_ok_and(|real| real != *path && places.contains(&real))
         };
         all.filter(is_known).collect()
     }

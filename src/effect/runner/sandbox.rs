@@ -165,7 +165,12 @@ impl Sandbox {
         let links = self.outside.links(root, search, step, &outside);
         let outside = outside.into_iter().chain(links);
         let files = exists(root, &rules, outside, &folders, temporary)?;
-        Ok(Products::of_step(step, files, folders, self.reserved.clone()))
+        Ok(Products::of_step(
+            step,
+            files,
+            folders,
+            self.reserved.clone(),
+        ))
     }
 
     /// Returns the folders that a sealed step changes.
@@ -292,7 +297,8 @@ fn held(asked: Confinement) -> Vec<Guarantee> {
     let is_there = |one: &Guarantee| !missing.contains_key(one);
     let can_seal = SEALING.iter().all(is_there);
     let all = asked.guarantees().into_iter().filter(is_there);
-    all.filter(|one| can_seal || !SEALING.contains(one)).collect()
+    all.filter(|one| can_seal || !SEALING.contains(one))
+        .collect()
 }
 
 fn in_sealed(

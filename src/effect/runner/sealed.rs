@@ -91,7 +91,11 @@ impl Products {
         folders: BTreeSet<RepoPath>,
         reserved: BTreeSet<RepoPath>,
     ) -> Self {
-        let report: Vec<_> = step.report.iter().map(|report| report.glob.clone()).collect();
+        let report: Vec<_> = step
+            .report
+            .iter()
+            .map(|report| report.glob.clone())
+            .collect();
         Self {
             files,
             folders,
@@ -283,7 +287,7 @@ mod tests {
         set("bin/tool", "new");
         set("bin/deep/more", "more");
         set("other", "other");
-        std::fs::set_permissions(at("bin/tool"), PermissionsExt::from_mode(0o4755)).unwrap();
+        std::fs::set_permissions(at("bin/tool"), std::fs::Permissions::from_mode(0o4755)).unwrap();
         std::os::unix::fs::symlink("tool", at("bin/alias")).unwrap();
         products.copy(&root, false).unwrap();
         assert!(!tree.join("out/bin").exists());

@@ -702,8 +702,13 @@ mod tests {
             all.iter().fold(0, |bits, one| bits | one)
         );
         for (bits, rules) in (0..=all.iter().sum()).map(|bits| {
-            let held = Guarantee::ALL.into_iter().filter(|one| bits & bit(*one) != 0);
-            (bits, usize::from(ruled(&held.collect::<Vec<_>>()) != (0, 0)))
+            let held = Guarantee::ALL
+                .into_iter()
+                .filter(|one| bits & bit(*one) != 0);
+            (
+                bits,
+                usize::from(ruled(&held.collect::<Vec<_>>()) != (0, 0)),
+            )
         }) {
             for (bits, fds) in [(bits, rules), (bits | IN_USER, rules + 1)] {
                 let mut came = 0;
