@@ -71,25 +71,25 @@ test "$(ls -d /proc/[0-9]* | wc -l)" -lt 10
 
 #[test]
 fn products_stay_and_nothing_else_does() {
-    let lines = format!("{USUAL}  produces \"out/bin/**\"\n");
-    let work = "set -e\ntest ! -e out/cache\ntest ! -e out/bin/tool\necho 1 > out/cache\necho 1 > /tmp/mine\n\
-                cat src/a > out/bin/tool\nchmod 750 out/bin/tool\n";
-    let Some(project) = project(&lines, work) else {
+    let lines = "  inputs \"work.sh\" \"src/**\"\n  produces \"out/*.bin\"\n";
+    let work = "set -e\ntest ! -e out/cache\ntest ! -e out/tool.bin\necho 1 > out/cache\necho 1 > /tmp/mine\n\
+                cat src/a > out/tool.bin\nchmod 750 out/tool.bin\n";
+    let Some(project) = project(lines, work) else {
         return;
     };
-    for (content, status) in [("a\n", "passed"), ("b\n", "passed"), ("b\n", "cached")] {
+    for (content, status) in [("a\n", "passed"), ("a\n", "cached"), ("b\n", "passed")] {
         project.write("src/a", content);
         let step = step(run(&project).exits(0));
         assert_eq!(step["status"], status, "{step}");
-        assert_eq!(project.read("out/bin/tool"), content);
+        assert_eq!(project.read("out/tool.bin"), content);
         assert!(!project.path("out/cache").exists());
     }
     // What fails leaves no product.
     project
         .write("src/a", "c\n")
-        .write("work.sh", "cat src/a > out/bin/tool\nexit 1\n");
+        .write("work.sh", "cat src/a > out/tool.bin\nexit 1\n");
     run(&project).exits(1);
-    assert_eq!(project.read("out/bin/tool"), "b\n");
+    assert_eq!(project.read("out/tool.bin"), "b\n");
 }
 
 #[test]
@@ -140,10 +140,11 @@ fn a_network_that_is_named_is_used() {
 
 #[test]
 fn a_pass_at_a_lower_level_does_not_stand_for_it() {
-    let Some(project) = project(USUAL, "true\n") else {
+    let lines = "  inputs \"work.sh\"\n";
+    let Some(project) = project(lines, "true\n") else {
         return;
     };
-    let sealed = contract(USUAL);
+    let sealed = contract(lines);
     let with = |text: String| {
         project.write("contracts/verify.vplan", text);
         step(run(&project).exits(0))["status"].clone()

@@ -20,3 +20,4 @@ pub mod session;
 pub mod step;
 pub mod tree;
 pub mod verify;
+mod writable;

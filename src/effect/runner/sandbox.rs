@@ -8,17 +8,14 @@ use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 use crate::effect::os::process::confine::{Confine, SEALING, Writable, devices};
 pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
-use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch;
 use crate::effect::runner::readable::{
     MANY_RULES, Outside, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
     single_files,
 };
 use crate::effect::runner::sealed::{Products, exists};
+use crate::effect::runner::writable::made;
 use crate::plan::Step;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, mkdirat};
-use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -343,42 +340,6 @@ fn place(
         ));
     }
     Ok((folder, is_file))
-}
-
-/// Opens a place that a step may change. A folder that is missing is made.
-pub(super) fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
-    let cannot = |error: Errno| match error {
-        Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
-        error => format!("`{path}` cannot be opened for it: {error}"),
-    };
-    if is_file {
-        let place = opened(root, &path.to_os(), OFlags::PATH | OFlags::NOFOLLOW).map_err(cannot)?;
-        return Ok(Writable {
-            place,
-            is_folder: false,
-        });
-    }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let mut folder = root
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|e| e.to_string())?;
-    for segment in path.segments() {
-        let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
-        match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(cannot(error)),
-        }
-        folder = opened(&folder, segment, flags).map_err(cannot)?;
-    }
-    Ok(Writable {
-        place: folder,
-        is_folder: true,
-    })
-}
-
-fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
 }
 
 impl StepSandbox {

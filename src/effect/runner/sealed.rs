@@ -13,7 +13,7 @@ use crate::effect::os::files::open_plain;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::process::sealed_files::SealedFiles;
 use crate::effect::runner::readable::{ReadRule, entries};
-use crate::effect::runner::sandbox::made;
+use crate::effect::runner::writable::made;
 use crate::plan::Step;
 use crate::reuse::key::all_of;
 use rustix::fd::AsFd as _;

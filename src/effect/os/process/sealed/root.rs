@@ -127,12 +127,7 @@ impl Builder {
         };
         let parent = self.folder(parent, 0)?;
         let outside = parent.join(name);
-        let kind = match fs::symlink_metadata(&outside) {
-            Ok(found) => found.file_type(),
-            // Other steps remove what they made; what is not there cannot be read.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(error),
-        };
+        let kind = fs::symlink_metadata(&outside)?.file_type();
         if kind.is_symlink() {
             self.link(&outside)?;
             return Ok(false);
