@@ -88,7 +88,7 @@ fn products_stay_and_nothing_else_does() {
     project
         .write("src/a", "c\n")
         .write("work.sh", "cat src/a > out/tool.bin\nexit 1\n");
-    run(&project).exits(1);
+    run(&project).exits(40);
     assert_eq!(project.read("out/tool.bin"), "b\n");
 }
 
