@@ -11,5 +11,8 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = vplan::effect::os::process::namespace::user_namespace_if_asked(&arguments) {
         return code.into();
     }
+    if let Some(code) = vplan::effect::os::process::sealed::attempt::attempted(&arguments) {
+        return code.into();
+    }
     vplan::effect::os::own_program::with_enough_stack(|| vplan::cli::main(std::env::args_os()))
 }

@@ -149,7 +149,7 @@ fn every_word_of_the_grammar_is_known() {
         (
             "check a {\n  run x\n  inputs \"x\"\n  sandbox ",
             "\n}",
-            &["none", "guard", "files"],
+            &["none", "guard", "files", "sealed"],
         ),
         (
             "defaults {\n  network ",

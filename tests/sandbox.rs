@@ -46,7 +46,7 @@ act("commit", lambda: write(".git/index.lock"))
 act("write-records", lambda: write(".vplan/x"))
 act("write-state", lambda: write(state + "/x"))
 guarded = sys.argv[3] == "guarded"
-if guarded:
+if guarded and vplan > 0:
     # Where these succeed, vplan cannot go on.
     act("write-contract", lambda: write("contracts/verify.vplan"))
     act("truncate-contract", lambda: os.truncate("contracts/verify.vplan", 0))
@@ -205,7 +205,7 @@ const USER: [&str; 4] = [
 ];
 
 /// Ways to start vplan: how they are called, and the words before its own.
-fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
+pub fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all = vec![("as this user", vec![])];
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: a sandbox as root, and as another user: it needs root");
@@ -226,7 +226,7 @@ fn launchers() -> Vec<(&'static str, Vec<&'static str>)> {
 }
 
 /// Gives a project to the user of a launcher.
-fn give(project: &Project, launcher: &[&str]) {
+pub fn give(project: &Project, launcher: &[&str]) {
     if launcher.first() == USER.first() {
         let owned = Command::new("chown")
             .args(["-R", "65534:65534"])
@@ -270,7 +270,7 @@ fn each_act_at_each_level() {
             SandboxLevel::None => String::new(),
             level => format!("  sandbox {}\n", level.word()),
         };
-        if level == SandboxLevel::Files {
+        if level >= SandboxLevel::Files {
             settings += "  inputs \"acts.py\" \"src/**\" \"whole/**\" \"!src/{b,deep/left-out}\"\n  reads \"~/named\"\n";
         }
         settings += &format!("  network {}\n", network.word());
@@ -279,6 +279,9 @@ fn each_act_at_each_level() {
             if !guards(&project) {
                 return;
             }
+            if level == SandboxLevel::Sealed && !seals(&project, &launcher) {
+                continue;
+            }
             let _listener = UnixListener::bind(project.parent().join("socket")).unwrap();
             give(&project, &launcher);
             let launched = |args: &[&str]| project.vplan(args).under(&launcher).run();
@@ -286,14 +289,131 @@ fn each_act_at_each_level() {
             let log = launched(&["log", "acts"]);
             let acts = acts(&log);
             assert!(acts.len() > 75, "{who}: {}\n{}", ran.err(), log.out());
-            judge(
-                &acts,
-                level,
-                network,
-                &format!("{who}, {settings}{acts:#?}"),
-            );
+            let context = format!("{who}, {settings}{acts:#?}");
+            match level {
+                SandboxLevel::Sealed => {
+                    judge_sealed(&acts, network, &context);
+                    // Where the repository is in `/tmp`, what is around it is its own.
+                    assert_eq!(project.read("../outside"), "outside\n", "{context}");
+                    for made in ["../made", "../other-tmp", "../home/.bashrc"] {
+                        assert!(!project.path(made).exists(), "{made}: {context}");
+                    }
+                }
+                level => judge(&acts, level, network, &context),
+            }
         }
     }
+}
+
+/// Whether this system can seal a step of a launcher; the test says that it is skipped.
+pub fn seals(project: &Project, launcher: &[&str]) -> bool {
+    let tried = project.vplan(&["audit", "--machine", "--require", "sealed"]);
+    let tried = tried.under(launcher).run();
+    if tried.exit != Some(0) {
+        eprintln!("SKIPPED: sandbox sealed: {}", tried.out());
+    }
+    tried.exit == Some(0)
+}
+
+/// Whether nothing was there for a sealed step but what it declares.
+fn judge_sealed(acts: &BTreeMap<String, String>, network: NetworkUse, context: &str) {
+    for done in [
+        "write-declared",
+        "make-declared",
+        "write-own-tmp",
+        "read-own-limit",
+        "socket-netlink",
+        "read-declared",
+        "read-toolchain",
+        "read-own-tmp",
+        "read-named",
+        "read-devices",
+        "read-nested",
+    ] {
+        assert_eq!(acts[done], "done", "{done}: {context}");
+    }
+    // What was in its folders before is not there either.
+    for absent in [
+        "read-home",
+        "read-keys",
+        "stat-outside",
+        "chmod-outside",
+        "stat-undeclared",
+        "read-outside",
+        "read-undeclared",
+        "read-excluded",
+        "read-secrets",
+        "read-other-output",
+        "read-own-output",
+        "read-contract",
+        "read-git",
+        "read-nested-git",
+        "read-over-link",
+        "read-over-own-link",
+        "read-over-root",
+        "read-over-cwd",
+        "read-over-supervisor",
+        "read-over-descriptor",
+        "read-from-above",
+        "read-by-handle",
+        "read-moved",
+        "move-to-read",
+        "move-folder-to-read",
+        "move-to-tmp",
+        "link-to-read",
+        "exchange-to-read",
+        "execute-undeclared",
+        "write-hooks",
+        "socket-with-a-path",
+    ] {
+        let what = &*acts[absent];
+        let is_gone = ["ENOENT", "EACCES", "EPERM", "EXDEV"].contains(&what);
+        assert!(is_gone, "{absent}: {context}");
+    }
+    for never in [
+        "write-vplan",
+        "write-state",
+        "write-records",
+        "commit",
+        "write-source",
+        "move-source",
+        "link-source",
+        "write-named",
+        "signal-supervisor",
+        "memory-of-supervisor",
+        "memory-of-vplan",
+        "environ-of-vplan",
+        "trace-vplan",
+        "take-descriptor",
+        "mount",
+        "enter-network-of-all",
+        "enter-network-of-supervisor",
+    ] {
+        assert_ne!(acts[never], "done", "{never}: {context}");
+    }
+    let off = network == NetworkUse::Off;
+    for by_network in ["socket-tcp", "socket-udp"] {
+        assert_eq!(
+            is_refused(&acts[by_network]),
+            off,
+            "{by_network}: {context}"
+        );
+    }
+    let named = if network == NetworkUse::On {
+        "EPERM"
+    } else {
+        "ECONNREFUSED"
+    };
+    assert_eq!(acts["socket-with-a-name"], named, "{context}");
+    let reached = match network {
+        NetworkUse::On => "done",
+        NetworkUse::Loopback => "ECONNREFUSED",
+        NetworkUse::Off => "EACCES",
+    };
+    assert_eq!(acts["connect-outside"], reached, "{context}");
+    assert_eq!(acts["own-server"] == "done", !off, "{context}");
+    assert_eq!(acts["capabilities"], "True", "{context}");
+    assert_eq!(acts["no-new-privileges"], "1", "{context}");
 }
 
 /// Whether of what a step did everything was refused that should be, and nothing else.

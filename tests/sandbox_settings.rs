@@ -104,7 +104,7 @@ fn wrong_words_and_verbs() {
     };
     let of_run = |line: &str| check(&format!("check unit {{\n  run true\n  {line}\n}}\n"));
     for (line, word, known) in [
-        ("sandbox sealed", "sealed", "known are: files guard none"),
+        ("sandbox shut", "shut", "known are: sealed files guard none"),
         ("sandbox gard", "gard", "did you mean `guard`?"),
         ("network local", "local", "known are: off loopback on"),
     ] {
@@ -288,7 +288,7 @@ fn flags_only_strengthen() {
     let commands = confined(&plan);
     let mut commands = commands.iter().filter(|step| step[0] != "there");
     assert!(commands.all(|step| step[1] == "guard"), "{plan}");
-    for flags in [["--sandbox", "sealed"], ["--network", "local"]] {
+    for flags in [["--sandbox", "shut"], ["--network", "local"]] {
         let ran = project.run(&[&["plan", "--changed-none"], &flags[..]].concat());
         ran.exits(2).warns("invalid value");
     }

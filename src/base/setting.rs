@@ -346,7 +346,7 @@ table! {
         },
         explained: Explained::Line("inputs ", "; a pass on the same may stand for it")
     }
-    Sandbox "sandbox" "sandbox guard", word(&["files", "guard", "none"], "`files`, `guard` or `none`"), Commands {
+    Sandbox "sandbox" "sandbox guard", word(&["sealed", "files", "guard", "none"], "`sealed`, `files`, `guard` or `none`"), Commands {
         in_defaults: true, unset: Unset::Word("none"), of_verb: true, explained: Explained::Apart,
         weaker: higher("it runs under fewer restrictions", "it runs under more restrictions")
     }

@@ -41,12 +41,18 @@ pub enum SandboxLevel {
     Guard,
     /// It reads nothing but what it declares, besides.
     Files,
+    /// Nothing exists for it but what it declares, besides, and nothing of it is left.
+    Sealed,
 }
 
 impl SandboxLevel {
     /// All levels, the weakest first.
-    pub const ALL: [SandboxLevel; 3] =
-        [SandboxLevel::None, SandboxLevel::Guard, SandboxLevel::Files];
+    pub const ALL: [SandboxLevel; 4] = [
+        SandboxLevel::None,
+        SandboxLevel::Guard,
+        SandboxLevel::Files,
+        SandboxLevel::Sealed,
+    ];
 
     /// Returns its word in a contract.
     #[must_use]
@@ -55,6 +61,7 @@ impl SandboxLevel {
             SandboxLevel::None => "none",
             SandboxLevel::Guard => "guard",
             SandboxLevel::Files => "files",
+            SandboxLevel::Sealed => "sealed",
         }
     }
 
@@ -80,6 +87,24 @@ impl SandboxLevel {
                 Guarantee::DeclaredReads,
                 Guarantee::OnlyDeclared,
             ],
+            SandboxLevel::Sealed => &[
+                Guarantee::Absence,
+                Guarantee::NoPrivileges,
+                Guarantee::NoSurvivor,
+                Guarantee::NoTampering,
+                Guarantee::DeclaredReads,
+                Guarantee::Sockets,
+                Guarantee::OnlyDeclared,
+            ],
+        }
+    }
+
+    /// Returns the networks that a step may use under it where nothing is said about them.
+    #[must_use]
+    pub const fn usual_network(self) -> NetworkUse {
+        match self {
+            SandboxLevel::Sealed => NetworkUse::Off,
+            SandboxLevel::None | SandboxLevel::Guard | SandboxLevel::Files => NetworkUse::On,
         }
     }
 }
@@ -130,6 +155,8 @@ impl NetworkUse {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
+    /// What it does not declare does not exist for it: no file, no process, no name of the host.
+    Absence,
     /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
     /// at every level.
     NetworkLoopback,
@@ -137,6 +164,8 @@ pub enum Guarantee {
     NetworkOff,
     /// It gains no rights by what it executes, and has none over other processes as root.
     NoPrivileges,
+    /// Nothing that it starts outlives it, whoever is killed.
+    NoSurvivor,
     /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
     /// what vplan keeps.
     NoTampering,
@@ -144,6 +173,9 @@ pub enum Guarantee {
     /// change select, and nothing elsewhere but toolchains and what `reads` names.
     #[serde(rename = "reads")]
     DeclaredReads,
+    /// It reaches no socket of another process by an abstract name, nor by a path, unless that lies in what
+    /// it declares to read.
+    Sockets,
     /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
     /// its own temporary folder.
     #[serde(rename = "writes")]
@@ -152,12 +184,15 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// All of them, sorted.
-    pub const ALL: [Guarantee; 6] = [
+    pub const ALL: [Guarantee; 9] = [
+        Guarantee::Absence,
         Guarantee::NetworkLoopback,
         Guarantee::NetworkOff,
         Guarantee::NoPrivileges,
+        Guarantee::NoSurvivor,
         Guarantee::NoTampering,
         Guarantee::DeclaredReads,
+        Guarantee::Sockets,
         Guarantee::OnlyDeclared,
     ];
 
@@ -165,6 +200,9 @@ impl Guarantee {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Guarantee::Absence => "absence",
+            Guarantee::NoSurvivor => "no-survivor",
+            Guarantee::Sockets => "sockets",
             Guarantee::NetworkLoopback => "network-loopback",
             Guarantee::NetworkOff => "network-off",
             Guarantee::NoPrivileges => "no-privileges",
@@ -180,6 +218,9 @@ impl Guarantee {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Guarantee::Absence => "what is not declared does not exist",
+            Guarantee::NoSurvivor => "nothing outlives it, whoever is killed",
+            Guarantee::Sockets => "no socket of another process that is not declared is reached",
             Guarantee::NetworkLoopback => "no network but a loopback of its own",
             Guarantee::NetworkOff => "no network",
             Guarantee::NoPrivileges => "no rights are gained by what is executed",
@@ -212,7 +253,9 @@ impl Confinement {
     #[must_use]
     pub fn guarantees(self) -> Vec<Guarantee> {
         let level = self.level.guarantees().iter().copied();
-        self.network.guarantee().into_iter().chain(level).collect()
+        let mut all: Vec<Guarantee> = self.network.guarantee().into_iter().chain(level).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Returns the stronger of both in each part.
@@ -262,7 +305,7 @@ pub enum InputsBasis {
     /// All that it did was seen, and `vplan audit` holds the contract against it.
     Observed,
     /// It could read no other content: the guarantee `reads` held, and it declares nothing that it may
-    /// change, which would stay until a later run.
+    /// change, which would stay until a later run, or it was sealed, so that nothing of that stays.
     Enforced,
 }
 

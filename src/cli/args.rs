@@ -189,8 +189,8 @@ pub struct Request {
     /// Do not repair the plan before it runs.
     #[arg(long)]
     pub no_preflight: bool,
-    /// Confine every command at least so: `none`, `guard`, `files`. What the contract asks for is never
-    /// weakened (`vplan help language`).
+    /// Confine every command at least so: `none`, `guard`, `files`, `sealed`, which is without network unless
+    /// `--network` says otherwise. What the contract asks for is never weakened (`vplan help language`).
     #[arg(long, value_name = "LEVEL", value_parser = levels())]
     pub sandbox: Option<SandboxLevel>,
     /// Let every command use at most these networks: `on`, `loopback`, `off`. What the contract asks for is never

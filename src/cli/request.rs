@@ -55,6 +55,7 @@ impl Request {
     }
 
     fn plan_request(&self) -> Result<PlanRequest, Failure> {
+        let level = self.sandbox.unwrap_or_default();
         Ok(PlanRequest {
             role: self.role.clone(),
             risk: self.risk.into(),
@@ -74,8 +75,8 @@ impl Request {
             no_recover: self.no_recover,
             no_preflight: self.no_preflight,
             confinement: Confinement {
-                level: self.sandbox.unwrap_or_default(),
-                network: self.network.unwrap_or_default(),
+                level,
+                network: self.network.unwrap_or(level.usual_network()),
             },
             deny: self.denied_steps().collect(),
             contract_from: self.contract_from.clone(),

@@ -518,12 +518,12 @@ impl Step {
     }
 
     /// Whether it depends on its `inputs` alone where these guarantees hold: it can read nothing else, and
-    /// keeps nothing from one run to the next.
+    /// finds nothing that an earlier run left.
     #[must_use]
     pub fn is_held_to_inputs(&self, reached: &[Guarantee]) -> bool {
         self.inputs.is_some()
             && reached.contains(&Guarantee::DeclaredReads)
-            && self.written_globs().is_empty()
+            && (reached.contains(&Guarantee::Absence) || self.written_globs().is_empty())
     }
 
     /// Whether it starts the command of its check, which can be confined.

@@ -13,7 +13,7 @@ use super::genuine::{ending, violations};
 use super::record::StepRecord;
 use super::report::{
     Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardRecord, ShardSummary,
-    report,
+    report, weaker,
 };
 use super::state::Ending;
 use super::verdict::Require;
@@ -354,7 +354,7 @@ fn join(
                 .saturating_add(report.retries_remaining)
                 .saturating_sub(1),
         ));
-        circumstances.containment = circumstances.containment.or(report.containment);
+        circumstances.containment = weaker(circumstances.containment.take(), report.containment);
         circumstances.environment.inherited |= report.environment.inherited;
         circumstances.environment.capabilities_kept |= report.environment.capabilities_kept;
         circumstances

@@ -9,6 +9,8 @@ use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
+use crate::check::Kind;
+use crate::check::confine::Guarantee;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
 use crate::plan::compared::Compared;
@@ -36,7 +38,8 @@ pub struct Report {
     /// The comparison that found the changed files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
-    /// The mechanism that contained the steps' processes: `subtree` or `group`.
+    /// The mechanism that contained the steps' processes: `namespace`, where each of them was sealed,
+    /// `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
     /// The number of confirmations of the work now; absent without a subject, but in a loop whose
@@ -354,6 +357,44 @@ pub struct Circumstances {
     pub violations: Vec<String>,
 }
 
+/// The containment where nothing outlives a step whoever is killed.
+const NAMESPACE: &str = "namespace";
+
+/// Returns the weaker one of two kinds of containment.
+pub(super) fn weaker(one: Option<String>, other: Option<String>) -> Option<String> {
+    let rank = |level: &String| {
+        ["group", "subtree", NAMESPACE]
+            .iter()
+            .position(|l| l == level)
+    };
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if rank(&one) <= rank(&other) {
+            one
+        } else {
+            other
+        }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Returns how the processes of all steps were contained, of which `level` is the least.
+fn contained(plan: &Plan, records: &[StepRecord], level: String) -> String {
+    let ran = plan.steps.iter().zip(records);
+    let mut ran = ran
+        .filter(|(step, record)| record.tries > 0 && step.kind != Kind::File)
+        .peekable();
+    let is_sealed = |record: &StepRecord| {
+        let sandbox = record.sandbox.as_ref();
+        sandbox.is_some_and(|sandbox| sandbox.reached.contains(&Guarantee::NoSurvivor))
+    };
+    let some = ran.peek().is_some();
+    if some && ran.all(|(step, record)| step.with.is_empty() && is_sealed(record)) {
+        NAMESPACE.to_owned()
+    } else {
+        level
+    }
+}
+
 /// Makes the report of a run. `records` are in plan order, one a step.
 #[must_use]
 pub fn report(
@@ -385,6 +426,7 @@ pub fn report(
         shard.executed = rewritten.then(|| plan.steps.clone());
     }
     let part = shard.as_ref().and_then(ShardRecord::part);
+    let containment = containment.map(|level| contained(plan, &records, level));
     let Judgement {
         coverage,
         exit,

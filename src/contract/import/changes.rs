@@ -331,7 +331,8 @@ fn usual(row: Row, kind: Kind) -> Option<Written> {
             Some(Written::Number(number))
         }
         (Unset::ByVerb, _) => Some(Written::Number(kind.default_timeout_ms())),
-        (Unset::Word(word), _) => Some(Written::Text(word.to_owned())),
+        // What is usual of the network depends on the level.
+        (Unset::Word(word), _) if row != Row::Network => Some(Written::Text(word.to_owned())),
         _ => None,
     }
 }

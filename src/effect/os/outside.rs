@@ -49,6 +49,35 @@ impl Outside {
         places
     }
 
+    /// Returns the names under which these places are known besides: what leads over links to one.
+    #[must_use]
+    pub fn links(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+        places: &BTreeSet<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let usual = TOOLCHAINS.lines().filter(|line| line.starts_with('/'));
+        let word = step.argv.as_deref().and_then(<[_]>::first);
+        let program = word.and_then(|word| resolve(root, search, &step.dir, word.as_bytes()).ok());
+        let named = step
+            .reads
+            .iter()
+            .filter_map(|named| self.path_of(named).ok());
+        let all = usual.map(PathBuf::from).chain(named);
+        let all = all.chain(search.folders().iter().cloned());
+        let all =
+            all.chain(program.and_then(|(program, _)| Some(program.path.parent()?.to_owned())));
+        let is_known = |path: &PathBuf| {
+            !path.starts_with(&self.root)
+                && path
+                    .canonicalize()
+                    .is_ok_and(|real| real != *path && places.contains(&real))
+        };
+        all.filter(is_known).collect()
+    }
+
     /// Returns the folders of programs on a path, and around them what belongs to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {

@@ -157,9 +157,20 @@ pub fn again(
     become_it().unwrap_or_else(|error| error)
 }
 
+/// The file of vplan, where this process is another program.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the file of vplan, for processes of other programs: tests.
+pub fn be(program: PathBuf) {
+    let _ = PROGRAM.set(program);
+}
+
 /// Returns the file of this program, even if another one has taken its name since.
 pub(in crate::effect) fn program() -> io::Result<PathBuf> {
     const OWN: &str = "/proc/self/exe";
+    if let Some(program) = PROGRAM.get() {
+        return Ok(program.clone());
+    }
     let named = std::env::current_exe()?;
     if open_plain(&named).is_ok() {
         Ok(named)

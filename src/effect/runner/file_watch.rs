@@ -2,7 +2,7 @@
 
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::FormatName;
-use crate::check::evidence::Evidence;
+use crate::check::evidence::{Evidence, SpawnError, UNCONFINED};
 use crate::check::output::reader::Format;
 use crate::check::output::{ALL, named};
 use crate::check::reading::Reading;
@@ -27,6 +27,8 @@ pub struct Looked {
     pub mutated: Option<RepoPath>,
     /// The state of the reports.
     pub report: Reports,
+    /// Why what a sealed step made could not be copied into the repository.
+    pub not_copied: Option<String>,
 }
 
 /// The reports of a try, as they were read.
@@ -42,9 +44,22 @@ pub enum Reports {
 }
 
 impl Looked {
+    /// Whether nothing was found that keeps the step from having passed.
+    pub(in crate::effect) fn is_well(&self) -> bool {
+        self.mutated.is_none() && self.not_copied.is_none()
+    }
+
     /// Adds the changes to the evidence of the try. A report takes precedence over the output.
     pub(in crate::effect) fn add_to(self, evidence: &mut Evidence) {
         evidence.mutated = self.mutated;
+        if let Some(why) = self.not_copied {
+            let message = format!("what it made could not become part of the repository: {why}");
+            evidence.spawn_error = Some(SpawnError {
+                code: UNCONFINED.to_owned(),
+                message,
+            });
+            (evidence.exit, evidence.signal) = (None, None);
+        }
         match self.report {
             Reports::NotAsked => {}
             Reports::Missing => evidence.report_missing = true,
@@ -67,6 +82,7 @@ pub fn watch(root: &Path, git: Option<&Git>, aside: Option<&Arc<Aside>>, step: &
     Box::new(move |secrets| Looked {
         mutated: changes(),
         report: reports(secrets),
+        not_copied: None,
     })
 }
 

@@ -12,6 +12,7 @@ use crate::reuse::key::depends_on;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -24,8 +25,16 @@ const MOST_RULES: usize = 10_000;
 /// A file of the repository that a step may read, or a folder with all that is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadRule {
-    path: RepoPath,
+    pub path: RepoPath,
     is_folder: bool,
+}
+
+/// What a sealed step does not have of the repository.
+pub(super) struct Private<'w> {
+    /// The folders of its own, which begin empty.
+    pub folders: &'w BTreeSet<RepoPath>,
+    /// All that it may change.
+    pub changed: Vec<Selection>,
 }
 
 /// Returns the files and folders of the repository that a step may read. A folder stands for all below
@@ -37,9 +46,31 @@ pub(super) fn in_repository(root: &Root, step: &Step) -> Result<Vec<ReadRule>, S
     let mut wanted = depends_on(step);
     // What a step leaves out of what it may change, it may not read either.
     wanted.extend(step.may_change());
+    walk(root, &wanted, None)
+}
+
+/// Returns the files, links and folders of the repository that exist for a step that is sealed. What it may
+/// change begins empty.
+///
+/// # Errors
+/// They cannot be listed, or are too many. For people.
+pub(super) fn for_sealed(
+    root: &Root,
+    step: &Step,
+    private: &Private<'_>,
+) -> Result<Vec<ReadRule>, String> {
+    walk(root, &depends_on(step), Some(private))
+}
+
+fn walk(
+    root: &Root,
+    wanted: &[Selection],
+    private: Option<&Private<'_>>,
+) -> Result<Vec<ReadRule>, String> {
     let walk = Walk {
         root: root.path(),
-        wanted: &wanted,
+        wanted,
+        private,
     };
     let rules = walk.folder(&RepoPath::root(), false)?.rules;
     let files = single_files(&rules);
@@ -59,6 +90,7 @@ pub(super) fn single_files(rules: &[ReadRule]) -> usize {
 struct Walk<'w> {
     root: &'w Path,
     wanted: &'w [Selection],
+    private: Option<&'w Private<'w>>,
 }
 
 /// What a step may read in a folder.
@@ -73,7 +105,8 @@ impl Walk<'_> {
     /// left out here.
     fn folder(&self, folder: &RepoPath, all: bool) -> Result<Below, String> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
-        let (mut rules, mut is_whole) = (Vec::new(), all);
+        let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
+        let (mut rules, mut is_whole) = (Vec::new(), all && !is_own);
         for (name, kind) in entries(&self.root.join(folder.to_os()))
             .map_err(|error| format!("`{folder}` cannot be listed: {error}"))?
         {
@@ -85,13 +118,15 @@ impl Walk<'_> {
                 is_whole = false;
                 continue;
             };
-            if kind.is_dir() {
+            if self.is_private(&path, kind.is_dir()) {
+                is_whole = false;
+            } else if kind.is_dir() {
                 if all || self.wanted.iter().any(|s| s.may_hold(&path)) {
                     let below = self.folder(&path, all)?;
                     is_whole &= below.is_whole;
                     rules.extend(below.rules);
                 }
-            } else if kind.is_file() && (all || self.wanted.iter().any(|s| s.selects(&path))) {
+            } else if self.is_named(kind) && (all || self.wanted.iter().any(|s| s.selects(&path))) {
                 rules.push(ReadRule {
                     path,
                     is_folder: false,
@@ -105,6 +140,23 @@ impl Walk<'_> {
             }];
         }
         Ok(Below { rules, is_whole })
+    }
+
+    /// Whether a sealed step may change all of it, so that nothing of it is there.
+    fn is_private(&self, path: &RepoPath, is_folder: bool) -> bool {
+        let changed = self.private.iter().flat_map(|own| &own.changed);
+        changed.into_iter().any(|changed| {
+            if is_folder {
+                changed.holds_all(path)
+            } else {
+                changed.selects(path)
+            }
+        })
+    }
+
+    /// Whether what is of this kind is readable by itself. Links exist anyway, where a step is not sealed.
+    fn is_named(&self, kind: std::fs::FileType) -> bool {
+        kind.is_file() || (kind.is_symlink() && self.private.is_some())
     }
 }
 

@@ -6,22 +6,21 @@ use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 use crate::effect::os::outside::Outside;
-use crate::effect::os::process::confine::{Confine, Writable, devices};
-use crate::effect::os::process::guarantees::lacking;
+use crate::effect::os::process::confine::{Confine, SEALING, Writable, devices};
+pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
-use crate::effect::os::retry_eintr::openat;
 use crate::effect::os::scratch::{Emptied, Folders};
 use crate::effect::runner::readable::{
-    MANY_RULES, in_repository, let_read, let_read_outside, single_files,
+    MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
+    single_files,
 };
+use crate::effect::runner::sealed::{Products, exists};
+use crate::effect::runner::writable::made;
 use crate::plan::Step;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, mkdirat};
-use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The variables that name the temporary folder.
@@ -44,6 +43,8 @@ pub type Remark = (&'static str, String);
 pub(super) struct StepSandbox {
     pub confine: Confine,
     pub confined: Confined,
+    /// What of what it makes is for others, where it is sealed.
+    pub products: Option<Products>,
     /// Its temporary folder, which is emptied with it.
     temporary: Option<Emptied>,
 }
@@ -88,21 +89,11 @@ impl Sandbox {
         if asked.is_none() {
             return Ok(None);
         }
-        let missing = missing(asked);
-        let held: Vec<Guarantee> = asked
-            .guarantees()
-            .into_iter()
-            .filter(|one| !missing.contains_key(one))
-            .collect();
+        let held = held(asked);
         let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
-        let confine = Confine::new(&held).map_err(unmade)?;
-        let mut temporary = None;
+        let mut confine = Confine::new(&held).map_err(unmade)?;
+        let (mut temporary, mut products) = (None, None);
         if asked.level >= SandboxLevel::Guard {
-            // One at a time: there may be more of them than files that can be open.
-            for (path, is_file) in self.places(root, step)? {
-                let place = made(root, &path, is_file)?;
-                confine.let_change(&place).map_err(unmade)?;
-            }
             let folder = self
                 .temporary
                 .get_or_init(Folders::new)
@@ -110,28 +101,94 @@ impl Sandbox {
                 .map_err(ToString::to_string)
                 .and_then(|folders| folders.make().map_err(|error| error.to_string()))
                 .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
-            let place = Writable::open(folder.path())
-                .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
-            for one in devices().iter().chain([&place]) {
-                confine.let_change(one).map_err(unmade)?;
+            devices()
+                .iter()
+                .try_for_each(|one| confine.let_change(one))
+                .map_err(unmade)?;
+            if held.contains(&Guarantee::Absence) {
+                let made = self.products(root, search, step, folder.path())?;
+                made.files.prepare().map_err(unmade)?;
+                made.files
+                    .changed()
+                    .try_for_each(|own| confine.let_change(&Writable::open(&own)?))
+                    .map_err(unmade)?;
+                confine = confine.with_only(made.files.clone());
+                products = Some(made);
+            } else {
+                self.let_change(&confine, root, step, folder.path())?;
+                if held.contains(&Guarantee::DeclaredReads) {
+                    self.let_read(&confine, root, search, step)?;
+                    let_read_outside(&confine, folder.path())?;
+                }
             }
             temporary = Some(folder);
         }
-        if held.contains(&Guarantee::DeclaredReads) {
-            self.let_read(&confine, root, search, step)?;
-            let own = temporary.as_ref().map(|folder| folder.path());
-            own.map_or(Ok(()), |own| let_read_outside(&confine, own))?;
-        }
+        let missing = asked.guarantees().into_iter();
         Ok(Some(StepSandbox {
             confine,
             confined: Confined {
                 asked: asked.level,
-                missing: missing.into_keys().collect(),
+                missing: missing.filter(|one| !held.contains(one)).collect(),
                 network: asked.network,
                 reached: held,
             },
+            products,
             temporary,
         }))
+    }
+
+    fn let_change(
+        &self,
+        confine: &Confine,
+        root: &Root,
+        step: &Step,
+        temporary: &Path,
+    ) -> Result<(), String> {
+        let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
+        // One at a time: there may be more of them than files that can be open.
+        for (path, is_file) in self.places(root, step)? {
+            let place = made(root, &path, is_file)?;
+            confine.let_change(&place).map_err(unmade)?;
+        }
+        let place = Writable::open(temporary)
+            .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
+        confine.let_change(&place).map_err(unmade)
+    }
+
+    /// Returns what exists for a sealed step, and what of what it makes there is for others.
+    fn products(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+        temporary: &Path,
+    ) -> Result<Products, String> {
+        let folders = self.folders(root, step)?;
+        for folder in &folders {
+            made(root, folder, false)?;
+        }
+        let rules = in_sealed(root, step, &folders)?;
+        let outside = self.places_outside(root, search, step)?;
+        let links = self.outside.links(root, search, step, &outside);
+        let outside = outside.into_iter().chain(links);
+        let files = exists(root, &rules, outside, &folders, temporary)?;
+        Ok(Products::of_step(
+            step,
+            files,
+            folders,
+            self.reserved.clone(),
+        ))
+    }
+
+    /// Returns the folders that a sealed step changes.
+    fn folders(&self, root: &Root, step: &Step) -> Result<BTreeSet<RepoPath>, String> {
+        let places = self.places(root, step)?;
+        if let Some((file, _)) = places.iter().find(|(_, is_file)| **is_file) {
+            return Err(format!(
+                "it may change `{file}`, and a sealed step changes no file in the root of the repository: name a folder"
+            ));
+        }
+        Ok(places.into_keys().collect())
     }
 
     fn let_read(
@@ -142,12 +199,23 @@ impl Sandbox {
         step: &Step,
     ) -> Result<(), String> {
         let_read(confine, root, &in_repository(root, step)?)?;
+        let outside = self.places_outside(root, search, step)?;
+        let mut outside = outside.iter();
+        outside.try_for_each(|path| let_read_outside(confine, path))
+    }
+
+    /// Returns what a step may read outside of the repository.
+    fn places_outside(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<BTreeSet<PathBuf>, String> {
         let mut outside = self.outside.toolchains(root, search, step);
         for named in &step.reads {
             outside.extend(self.outside.named(named)?);
         }
-        let mut outside = outside.iter();
-        outside.try_for_each(|path| let_read_outside(confine, path))
+        Ok(outside)
     }
 
     /// Makes sure that what a step may change, and read, can be told from what it may not. Returns remarks
@@ -171,7 +239,12 @@ impl Sandbox {
         }
         let id = visible(step.id.as_bytes());
         let mut remarks = Vec::new();
-        let files = single_files(&in_repository(root, step)?);
+        let rules = if level == SandboxLevel::Sealed {
+            in_sealed(root, step, &self.folders(root, step)?)?
+        } else {
+            in_repository(root, step)?
+        };
+        let files = single_files(&rules);
         if files > MANY_RULES {
             remarks.push((
                 "many_file_rules",
@@ -224,6 +297,26 @@ pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
     asked.filter_map(|one| Some((one, lacking(one)?))).collect()
 }
 
+/// Returns the guarantees that hold for a step: of those of a namespace all or none, because they come
+/// with one mechanism.
+fn held(asked: Confinement) -> Vec<Guarantee> {
+    let missing = missing(asked);
+    let is_there = |one: &Guarantee| !missing.contains_key(one);
+    let can_seal = SEALING.iter().all(is_there);
+    let all = asked.guarantees().into_iter().filter(is_there);
+    all.filter(|one| can_seal || !SEALING.contains(one))
+        .collect()
+}
+
+fn in_sealed(
+    root: &Root,
+    step: &Step,
+    folders: &BTreeSet<RepoPath>,
+) -> Result<Vec<ReadRule>, String> {
+    let changed = step.may_change();
+    for_sealed(root, step, &Private { folders, changed })
+}
+
 /// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob
 /// selects below a path.
 fn place(
@@ -259,49 +352,16 @@ fn place(
     Ok((folder, is_file))
 }
 
-/// Opens a place that a step may change. A folder that is missing is made.
-fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
-    let cannot = |error: Errno| match error {
-        Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
-        error => format!("`{path}` cannot be opened for it: {error}"),
-    };
-    if is_file {
-        let place = opened(root, &path.to_os(), OFlags::PATH | OFlags::NOFOLLOW).map_err(cannot)?;
-        return Ok(Writable {
-            place,
-            is_folder: false,
-        });
-    }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let mut folder = root
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|e| e.to_string())?;
-    for segment in path.segments() {
-        let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
-        match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(cannot(error)),
-        }
-        folder = opened(&folder, segment, flags).map_err(cannot)?;
-    }
-    Ok(Writable {
-        place: folder,
-        is_folder: true,
-    })
-}
-
-fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
-}
-
 impl StepSandbox {
     /// Puts the variables that name its temporary folder into an environment.
     pub fn add_variables(&self, variables: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
         let Some(folder) = &self.temporary else {
             return;
         };
-        let path = folder.path().as_os_str().as_bytes();
+        let path = match &self.products {
+            Some(_) => &b"/tmp"[..],
+            None => folder.path().as_os_str().as_bytes(),
+        };
         for name in TEMPORARY {
             variables.insert(name.as_bytes().to_vec(), path.to_vec());
         }

@@ -4,9 +4,9 @@ use crate::base::canon::Digest;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
-use crate::check::confine::{Confined, Guarantee, InputsBasis};
+use crate::check::confine::{Confined, Guarantee, InputsBasis, SandboxLevel};
 use crate::check::evidence::{Captured, Evidence};
-use crate::check::observed::Observed;
+use crate::check::observed::{Gap, Observed};
 use crate::check::output::{Expected, guessed, named};
 use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
@@ -24,6 +24,7 @@ use crate::effect::runner::file_watch::{Looked, Watch, is_watched};
 use crate::effect::runner::judge::{Judge, PreparedQuestion};
 use crate::effect::runner::looks::Looks;
 use crate::effect::runner::sandbox::{Sandbox, StepSandbox};
+use crate::effect::runner::sealed::Products;
 use crate::effect::store::records::reads_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
@@ -147,8 +148,15 @@ pub(in crate::effect) struct StepExecution<'e> {
     pub overdue: Option<Instant>,
 }
 
-/// Whether the step may have passed, and the secrets to mask in what it has written.
-type Again = (bool, Secrets);
+/// What the thread that watches files is told when the step has ended.
+struct Again {
+    /// Whether the step may have passed.
+    is_promising: bool,
+    /// The secrets to mask in what it has written.
+    secrets: Secrets,
+    /// What it made for others, if it was sealed.
+    products: Option<Products>,
+}
 
 enum Stage<'e> {
     /// Its thread evaluates it, or records its files.
@@ -249,6 +257,7 @@ impl<'e> StepExecution<'e> {
                 leave(&outbox, WorkerEvent::Asked(index, asked));
             })?;
         } else if is_watched(step)
+            || makes_products(step)
             || looks_behind(context, step).is_some()
             || self.may_be_recalled(context)
         {
@@ -345,7 +354,7 @@ impl<'e> StepExecution<'e> {
             formats: Some(&formats),
             limit_ms: self.limit_ms,
             // Not what judges: it is no part of the repository.
-            observe: observe && question.is_none(),
+            observe: observe && question.is_none() && !sandbox.as_ref().is_some_and(is_sealed),
             confine: sandbox.as_ref().map(|sandbox| &sandbox.confine),
         };
         self.withheld = environment.withheld;
@@ -416,11 +425,12 @@ impl<'e> StepExecution<'e> {
             }
         };
         let promising = tried.evidence.exit.is_some_and(accepted);
-        if self
-            .watcher
-            .as_ref()
-            .is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok())
-        {
+        let again = Again {
+            is_promising: promising,
+            secrets: self.secrets.clone(),
+            products: self.sandbox.as_mut().and_then(|own| own.products.take()),
+        };
+        if self.watcher.as_ref().is_some_and(|w| w.send(again).is_ok()) {
             self.stage = Stage::Finalizing(Box::new(tried));
             return (heard, None);
         }
@@ -459,6 +469,13 @@ impl<'e> StepExecution<'e> {
         // Behind the masking: a fingerprint tells nothing of a secret.
         if let Some(reading) = tried.evidence.reading.as_deref() {
             tried.evidence.identities = (context.identify)(self.step, reading);
+        }
+        if context.observe
+            && tried.program.is_some()
+            && self.sandbox.as_ref().is_some_and(is_sealed)
+        {
+            let why = "it is sealed, and nobody looks into its namespaces".to_owned();
+            tried.observed = Some(Observed::nothing(Gap::Unavailable(why)));
         }
         let confined = self.sandbox.map(|sandbox| sandbox.confined);
         let inputs = inputs_basis(self.step, confined.as_ref(), tried.observed.as_ref());
@@ -557,16 +574,30 @@ fn watch(
     let behind = looks_behind(context, step);
     leave(outbox, WorkerEvent::Looked(index));
     // The sender is gone when the step could not be started.
-    if let Ok((promising, secrets)) = again.recv() {
-        let looked = look.map(|look| look(&secrets)).unwrap_or_default();
+    if let Ok(again) = again.recv() {
+        let copied = again
+            .products
+            .map(|made| made.copy(context.root, again.is_promising));
+        let mut looked = look.map(|look| look(&again.secrets)).unwrap_or_default();
+        looked.not_copied = copied.and_then(Result::err);
         if let Some(behind) = behind {
             behind.look_behind(step);
         }
-        if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
+        if let Some(recall) = recall.filter(|_| again.is_promising && looked.is_well()) {
             recall.look_again(plan, index, &context.looks);
         }
         leave(outbox, WorkerEvent::LookedAgain(index, Box::new(looked)));
     }
+}
+
+/// Whether a step is alone in its namespaces, in which it is not observed.
+fn is_sealed(sandbox: &StepSandbox) -> bool {
+    sandbox.confined.reached.contains(&Guarantee::Absence)
+}
+
+/// Whether what a step makes is copied into the repository once it has ended.
+fn makes_products(step: &Step) -> bool {
+    step.confinement().level == SandboxLevel::Sealed && Products::are_made_by(step)
 }
 
 /// Returns the snapshots of the tree, for a step that may change it.

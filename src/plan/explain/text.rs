@@ -9,7 +9,7 @@ use crate::base::service::{Ready, Service};
 use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
 use crate::base::unit::{show_duration, show_time};
 use crate::base::word::{count, visible};
-use crate::check::confine::Confinement;
+use crate::check::confine::{Confinement, NetworkUse};
 use crate::plan::beside::StepBeside;
 use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
@@ -120,7 +120,9 @@ fn asked_settings(by: Confinement) -> Vec<(&'static str, &'static str)> {
     let rows = [Row::Sandbox, Row::Network].map(Row::setting);
     let words = [by.level.word(), by.network.word()];
     let asked = rows.iter().zip(words);
-    let asked = asked.filter(|(row, word)| row.unset != Unset::Word(word));
+    // What is usual at a level is not usual everywhere.
+    let is_sealed = by.level.usual_network() != NetworkUse::default();
+    let asked = asked.filter(|(row, word)| is_sealed || row.unset != Unset::Word(word));
     asked.map(|(row, word)| (row.word, word)).collect()
 }
 

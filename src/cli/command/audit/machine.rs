@@ -5,10 +5,9 @@ use crate::check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
 use crate::cli::args::Format;
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::terminal::Terminal;
-use crate::effect::runner::sandbox::missing;
+use crate::effect::runner::sandbox::{lacking, missing};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What this machine guarantees.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,17 +43,17 @@ pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Ter
         network: NetworkUse::On,
     };
     let reaches = |level: &SandboxLevel| missing(asked(*level)).is_empty();
-    let level = SandboxLevel::ALL.into_iter().max().unwrap_or_default();
-    let each = NetworkUse::ALL.map(|network| missing(Confinement { level, network }));
-    let lacking: BTreeMap<Guarantee, String> = each.into_iter().flatten().collect();
     let exit = match required {
         Some(level) if !reaches(&level) => Exit::Setup,
         _ => Exit::Success,
     };
-    let guarantees = Guarantee::ALL.map(|name| Tried {
-        holds: !lacking.contains_key(&name),
-        name,
-        why: lacking.get(&name).cloned(),
+    let guarantees = Guarantee::ALL.map(|name| {
+        let why = lacking(name);
+        Tried {
+            holds: why.is_none(),
+            name,
+            why,
+        }
     });
     let document = MachineDocument {
         exit_code: exit.code(),

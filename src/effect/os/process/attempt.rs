@@ -447,6 +447,11 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
             .observe
             .then(|| what.root.path().as_os_str().as_bytes().to_vec()),
         confine: what.confine.map_or(0, Confine::bits),
+        sealed: what
+            .confine
+            .and_then(Confine::sealed)
+            .cloned()
+            .map(Box::new),
         limit_ms: what.limit_ms,
         grace_ms: GRACE_MS,
         keep_capabilities: pool.keep_capabilities,

@@ -8,6 +8,7 @@ use super::filter::{
     ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind,
 };
 use super::namespace;
+use super::sealed_files::SealedFiles;
 use super::sys::{self, Instruction};
 use crate::check::confine::Guarantee;
 use crate::effect::os::retry_eintr::openat;
@@ -89,6 +90,8 @@ pub struct Confine {
     rules: Option<OwnedFd>,
     /// The user namespace that is entered.
     user: Option<OwnedFd>,
+    /// All that exists for it, where that is not everything.
+    sealed: Option<SealedFiles>,
     filter: Vec<Instruction>,
 }
 
@@ -105,10 +108,18 @@ pub(in crate::effect) struct Unconfined {
 pub(super) enum Stage {
     /// A user namespace is entered.
     User,
+    /// It gets mounts, processes, communication and a name of the host of its own.
+    Namespaces,
     /// It gets a network of its own.
     Network,
     /// The loopback of that is set up.
     Loopback,
+    /// The first process of its namespaces.
+    Init,
+    /// Its files are put together.
+    Root,
+    /// It starts in its folder.
+    Directory,
     /// The capabilities of root are taken.
     Capabilities,
     /// It can gain none by what it executes.
@@ -120,10 +131,14 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 7] = [
+    pub(super) const ALL: [Stage; 11] = [
         Stage::User,
+        Stage::Namespaces,
         Stage::Network,
         Stage::Loopback,
+        Stage::Init,
+        Stage::Root,
+        Stage::Directory,
         Stage::Capabilities,
         Stage::NoNewPrivileges,
         Stage::Rules,
@@ -133,6 +148,10 @@ impl Stage {
     pub(super) fn words(self) -> &'static str {
         match self {
             Stage::User => "it could not enter a user namespace",
+            Stage::Namespaces => "it could not be given namespaces of its own",
+            Stage::Init => "the first process of its namespaces ended",
+            Stage::Root => "its files could not be put together",
+            Stage::Directory => "its folder could not be entered",
             Stage::Network => "it could not be given a network of its own",
             Stage::Loopback => "the loopback of its network could not be set up",
             Stage::Capabilities => "its capabilities could not be taken",
@@ -143,13 +162,20 @@ impl Stage {
     }
 }
 
+/// What a step has with [`Confine::with_only`], all of it or nothing.
+pub(in crate::effect) const SEALING: [Guarantee; 3] = [
+    Guarantee::Absence,
+    Guarantee::NoSurvivor,
+    Guarantee::Sockets,
+];
+
 /// Where the stage is in the number that a process which could not be confined hands to its parent; the
 /// system's error is below that.
 const STAGE: u32 = 16;
 
 impl Unconfined {
     /// Makes the error that a process hands to its parent as a number.
-    fn to_error(self) -> io::Error {
+    pub(super) fn to_error(self) -> io::Error {
         let number = ((self.stage as i32 + 1) << STAGE) | (self.error & ((1 << STAGE) - 1));
         io::Error::from_raw_os_error(number)
     }
@@ -178,27 +204,13 @@ impl Confine {
     /// The system knows no such rules, or gives no user namespace.
     pub fn new(held: &[Guarantee]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
-        let changes = if has(Guarantee::OnlyDeclared) {
-            CHANGE
-        } else {
-            0
-        };
-        let reads = if has(Guarantee::DeclaredReads) {
-            EXECUTE | READ_FILE | READ_DIR
-        } else {
-            0
-        };
-        let scopes = if has(Guarantee::NoTampering) {
-            SCOPES
-        } else {
-            0
-        };
-        let rules = if changes | reads | scopes == 0 {
+        let (files, scopes) = ruled(held);
+        let rules = if files | scopes == 0 {
             None
         } else {
-            Some(sys::landlock_rules(changes | reads, scopes)?)
+            Some(sys::landlock_rules(files, scopes)?)
         };
-        let user = if has(Guarantee::NetworkLoopback) {
+        let user = if has(Guarantee::NetworkLoopback) || has(Guarantee::Absence) {
             namespace::user_namespace().map_err(io::Error::other)?
         } else {
             None
@@ -254,18 +266,34 @@ impl Confine {
 
     fn allow(&self, by: Guarantee, place: impl AsFd, rights: u64) -> io::Result<()> {
         match &self.rules {
-            Some(rules) if self.held.contains(&by) => sys::landlock_allow(rules, place, rights),
+            Some(rules) if ruled(&[by]).0 & ruled(&self.held).0 != 0 => {
+                sys::landlock_allow(rules, place, rights)
+            }
             _ => Ok(()),
         }
     }
 
+    /// Adds all that exists for it, where [`Guarantee::Absence`] is to hold.
+    #[must_use]
+    pub fn with_only(self, files: SealedFiles) -> Self {
+        Self {
+            sealed: Some(files),
+            ..self
+        }
+    }
+
+    /// Returns all that exists for it, where that is not everything.
+    pub(super) fn sealed(&self) -> Option<&SealedFiles> {
+        self.sealed.as_ref()
+    }
+
     /// Takes what an order says, and the descriptors that came with it.
-    pub(super) fn of_order(bits: u8, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
+    pub(super) fn of_order(bits: u16, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
         let held = Guarantee::ALL
             .into_iter()
             .filter(|one| bits & bit(*one) != 0);
         let mut confine = Self::holding(held.collect());
-        if has_rules(bits) {
+        if ruled(&confine.held) != (0, 0) {
             confine.rules = next();
         }
         if bits & IN_USER != 0 {
@@ -275,9 +303,19 @@ impl Confine {
     }
 
     /// Returns what an order says of it.
-    pub(super) fn bits(&self) -> u8 {
+    pub(super) fn bits(&self) -> u16 {
         let user = self.user.as_ref().map_or(0, |_| IN_USER);
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
+    }
+
+    /// Whether it says for which files it is sealed, if it is.
+    pub(super) fn is_whole(&self) -> bool {
+        let is_held = |one| self.held.contains(one);
+        if self.sealed.is_some() {
+            SEALING.iter().all(is_held)
+        } else {
+            !SEALING.iter().any(is_held)
+        }
     }
 
     /// Returns the descriptors that go with an order.
@@ -299,15 +337,22 @@ impl Confine {
         done: impl Fn() -> io::Result<()> + Send + Sync + 'static,
     ) {
         sys::before_program(command, move || {
-            let confined = self.separate().and_then(|()| self.apply());
+            // What is sealed starts among namespaces of its own already.
+            let separated = self
+                .sealed
+                .as_ref()
+                .map_or_else(|| self.separate(), |_| Ok(()));
+            let confined = separated.and_then(|()| self.apply());
             confined.map_err(Unconfined::to_error)?;
             done()
         });
     }
 
     /// Gives this process, which must have one thread, the namespaces that it is to have.
-    fn separate(&self) -> Result<(), Unconfined> {
-        if !self.held.contains(&Guarantee::NetworkLoopback) {
+    pub(super) fn separate(&self) -> Result<(), Unconfined> {
+        let has = |one| self.held.contains(&one);
+        let (is_sealed, has_loopback) = (has(Guarantee::Absence), has(Guarantee::NetworkLoopback));
+        if !is_sealed && !has_loopback {
             return Ok(());
         }
         let user = self
@@ -315,8 +360,28 @@ impl Confine {
             .as_ref()
             .map_or(Ok(()), |user| namespace::enter(user.as_fd()));
         user.map_err(at(Stage::User))?;
-        namespace::own_network().map_err(at(Stage::Network))?;
-        namespace::set_loopback_up().map_err(at(Stage::Loopback))
+        if is_sealed {
+            namespace::own_all_but_network().map_err(at(Stage::Namespaces))?;
+        }
+        if has_loopback || is_sealed && has(Guarantee::NetworkOff) {
+            namespace::own_network().map_err(at(Stage::Network))?;
+        }
+        if has_loopback {
+            namespace::set_loopback_up().map_err(at(Stage::Loopback))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a sealed step, whose root this process has, change the devices that only that has.
+    pub(super) fn allow_devices(&self) -> io::Result<()> {
+        let rules = self.rules.iter();
+        let mut rules = rules.filter(|_| self.held.contains(&Guarantee::OnlyDeclared));
+        rules.try_for_each(|rules| {
+            ["pts", "shm"].iter().try_for_each(|name| {
+                let place = Writable::open(&Path::new("/dev").join(name))?;
+                sys::landlock_allow(rules, &place.place, CHANGE)
+            })
+        })
     }
 
     /// Confines this thread and what it starts, but for what only a process of its own can have.
@@ -336,7 +401,7 @@ impl Confine {
     }
 }
 
-fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
+pub(super) fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
     move |error| Unconfined {
         stage,
         error: error.into().raw_os_error().unwrap_or(0),
@@ -344,18 +409,24 @@ fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfined {
 }
 
 /// What takes capabilities: with them root would get around it.
-const UNPRIVILEGED: [Guarantee; 3] = [
+const UNPRIVILEGED: [Guarantee; 4] = [
+    Guarantee::Absence,
     Guarantee::NetworkLoopback,
     Guarantee::NetworkOff,
     Guarantee::NoPrivileges,
 ];
 /// Among the bits of an order: a user namespace comes along.
-const IN_USER: u8 = 64;
+const IN_USER: u16 = 1 << 15;
 
 /// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
-        Guarantee::NetworkLoopback | Guarantee::NetworkOff | Guarantee::NoPrivileges => 0,
+        Guarantee::Absence
+        | Guarantee::NetworkLoopback
+        | Guarantee::NetworkOff
+        | Guarantee::NoPrivileges
+        | Guarantee::NoSurvivor
+        | Guarantee::Sockets => 0,
         Guarantee::NoTampering => SCOPE_VERSION,
         Guarantee::DeclaredReads | Guarantee::OnlyDeclared => TRUNCATE_VERSION,
     }
@@ -366,27 +437,35 @@ pub(super) fn is_bounded() -> bool {
     capabilities(None).is_ok_and(|own| KEPT.contains(own.permitted))
 }
 
-fn bit(one: Guarantee) -> u8 {
-    match one {
-        Guarantee::NetworkOff => 1,
-        Guarantee::NoPrivileges => 2,
-        Guarantee::NoTampering => 4,
-        Guarantee::OnlyDeclared => 8,
-        Guarantee::NetworkLoopback => 16,
-        Guarantee::DeclaredReads => 32,
-    }
+fn bit(one: Guarantee) -> u16 {
+    1 << one as u16
 }
 
-/// Whether an order with these guarantees comes with rules.
-fn has_rules(bits: u8) -> bool {
-    Guarantee::ALL
-        .into_iter()
-        .any(|one| bits & bit(one) != 0 && needs(one) > 0)
+/// Returns the rights on files and the scopes that Landlock's rules take for these guarantees. What does not
+/// exist for a sealed step needs no rule against being read.
+fn ruled(held: &[Guarantee]) -> (u64, u64) {
+    let has = |one| held.contains(&one);
+    let changes = if has(Guarantee::OnlyDeclared) {
+        CHANGE
+    } else {
+        0
+    };
+    let reads = if has(Guarantee::DeclaredReads) && !has(Guarantee::Absence) {
+        EXECUTE | READ_FILE | READ_DIR
+    } else {
+        0
+    };
+    let scopes = if has(Guarantee::NoTampering) {
+        SCOPES
+    } else {
+        0
+    };
+    (changes | reads, scopes)
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
 /// when it is executed.
-fn drop_capabilities() -> io::Result<()> {
+pub(super) fn drop_capabilities() -> io::Result<()> {
     let own = capabilities(None)?;
     for one in own.permitted.difference(KEPT).iter() {
         remove_capability_from_bounding_set(one)?;
@@ -415,6 +494,8 @@ type Numbers = [u32; 2];
 const SOCKET: Numbers = [41, 198];
 /// io_uring_setup, io_uring_enter, io_uring_register: what is done in a ring no filter sees.
 const RINGS: [Numbers; 3] = [[425, 425], [426, 426], [427, 427]];
+/// add_key, request_key, keyctl: the keys of a user belong to no namespace.
+const KEYS: [Numbers; 3] = [[248, 217], [249, 218], [250, 219]];
 /// prlimit64: of this process, or to read a limit.
 const SET_LIMIT: Numbers = [302, 261];
 /// Calls about a process by their first argument, 0 for the caller: sched_setparam,
@@ -444,12 +525,10 @@ fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
         } else {
             of_sockets(INET, INET6)
         });
-        for ring in RINGS {
-            filter.extend([
-                instruction(IS, own(ring), [0, 1]),
-                answer(REFUSE | NO_SUCH_CALL),
-            ]);
-        }
+        RINGS.iter().for_each(|call| filter.extend(missing(*call)));
+    }
+    if held.contains(&Guarantee::Absence) {
+        KEYS.iter().for_each(|call| filter.extend(missing(*call)));
     }
     if held.contains(&Guarantee::NoTampering) {
         filter.extend(of_limits());
@@ -462,6 +541,14 @@ fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
     }
     filter.push(answer(ALLOW));
     filter
+}
+
+/// Answers a call as a system that does not have it.
+fn missing(call: Numbers) -> [Instruction; 2] {
+    [
+        instruction(IS, own(call), [0, 1]),
+        answer(REFUSE | NO_SUCH_CALL),
+    ]
 }
 
 fn load(index: usize) -> Instruction {
@@ -571,6 +658,11 @@ mod tests {
             assert_eq!(says(&loopback, ring, &[]), REFUSE | NO_SUCH_CALL);
             assert_eq!(says(&guard, ring, &[]), ALLOW);
         }
+        let sealed = filter(architecture, &[Guarantee::Absence]);
+        for call in KEYS {
+            assert_eq!(says(&sealed, call, &[]), REFUSE | NO_SUCH_CALL);
+            assert_eq!(says(&guard, call, &[]), ALLOW);
+        }
         let refused = REFUSE | NOT_PERMITTED;
         for (arguments, want) in [
             ([0, 1, 5, 0], ALLOW),
@@ -604,15 +696,29 @@ mod tests {
 
     #[test]
     fn orders_carry_what_holds() {
-        for bits in 0..128 {
-            let mut came = 0;
-            let confine = Confine::of_order(bits, || {
-                came += 1;
-                Some(std::fs::File::open("/dev/null").unwrap().into())
-            });
-            assert_eq!(confine.bits(), bits);
-            let fds = usize::from(bits & 44 != 0) + usize::from(bits & 64 != 0);
-            assert_eq!((confine.fds().count(), came), (fds, fds));
+        let all = Guarantee::ALL.map(bit);
+        assert_eq!(
+            all.iter().sum::<u16>(),
+            all.iter().fold(0, |bits, one| bits | one)
+        );
+        for (bits, rules) in (0..=all.iter().sum()).map(|bits| {
+            let held = Guarantee::ALL
+                .into_iter()
+                .filter(|one| bits & bit(*one) != 0);
+            (
+                bits,
+                usize::from(ruled(&held.collect::<Vec<_>>()) != (0, 0)),
+            )
+        }) {
+            for (bits, fds) in [(bits, rules), (bits | IN_USER, rules + 1)] {
+                let mut came = 0;
+                let confine = Confine::of_order(bits, || {
+                    came += 1;
+                    Some(std::fs::File::open("/dev/null").unwrap().into())
+                });
+                assert_eq!(confine.bits(), bits);
+                assert_eq!((confine.fds().count(), came), (fds, fds));
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 //! answer cost the supervisor its place, and are never the end of a step.
 
 use super::confine::{Stage, Unconfined};
+use super::sealed_files::SealedFiles;
 use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -15,8 +16,11 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
 
 /// An order from vplan to a supervisor. The number names the start that it is about: an order for a
 /// step that has ended by then must not hit the next.
@@ -50,7 +54,9 @@ pub(super) struct Start {
     /// The repository's root, an absolute path without links, when the step is observed.
     pub observe: Option<Vec<u8>>,
     /// The guarantees that are held to while it runs ([`super::confine::Confine::bits`]).
-    pub confine: u8,
+    pub confine: u16,
+    /// All that exists for it, when it is sealed.
+    pub sealed: Option<Box<SealedFiles>>,
     /// The time limit by the supervisor's own clock in milliseconds; `u64::MAX` for none.
     pub limit_ms: u64,
     /// The time after that until the supervisor ends the tree, in milliseconds.
@@ -123,9 +129,10 @@ impl Order {
             out.extend(start.grace_ms.to_le_bytes());
             out.extend(start.tracer.to_le_bytes());
             out.extend(start.secret);
-            out.push(start.confine);
+            out.extend(start.confine.to_le_bytes());
             out.push(u8::from(start.observe.is_some()));
             start.observe.iter().for_each(|root| put(&mut out, root));
+            put_sealed(&mut out, start.sealed.as_deref());
             put(&mut out, &start.program);
             put_count(&mut out, start.argv.len());
             start.argv.iter().for_each(|word| put(&mut out, word));
@@ -150,13 +157,12 @@ impl Order {
                     rest.number()?.cast_signed(),
                     rest.take(16)?.try_into().ok()?,
                 );
-                let &[confine] = rest.take(1)? else {
-                    return None;
-                };
+                let confine = u16::from_le_bytes(rest.take(2)?.try_into().ok()?);
                 let observe = match rest.take(1)? {
                     b"\0" => None,
                     _ => Some(rest.word()?),
                 };
+                let sealed = rest.sealed()?.map(Box::new);
                 let program = rest.word()?;
                 let argv = (0..rest.count()?)
                     .map(|_| rest.word())
@@ -173,6 +179,7 @@ impl Order {
                         input,
                         observe,
                         confine,
+                        sealed,
                         limit_ms,
                         grace_ms,
                         keep_capabilities,
@@ -246,6 +253,21 @@ impl Reply {
     }
 }
 
+fn put_sealed(out: &mut Vec<u8>, sealed: Option<&SealedFiles>) {
+    out.push(u8::from(sealed.is_some()));
+    if let Some(files) = sealed {
+        for paths in [&files.readable, &files.writable] {
+            put_count(out, paths.len());
+            paths
+                .iter()
+                .for_each(|path| put(out, path.as_os_str().as_bytes()));
+        }
+        for path in [&files.root, &files.temporary] {
+            put(out, path.as_os_str().as_bytes());
+        }
+    }
+}
+
 fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
@@ -282,6 +304,28 @@ impl<'a> Rest<'a> {
 
     fn count(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok()
+    }
+
+    fn path(&mut self) -> Option<PathBuf> {
+        Some(PathBuf::from(OsString::from_vec(self.word()?)))
+    }
+
+    fn sealed(&mut self) -> Option<Option<SealedFiles>> {
+        if self.take(1)? == b"\0" {
+            return Some(None);
+        }
+        let [mut readable, mut writable] = [Vec::new(), Vec::new()];
+        for paths in [&mut readable, &mut writable] {
+            for _ in 0..self.count()? {
+                paths.push(self.path()?);
+            }
+        }
+        Some(Some(SealedFiles {
+            readable,
+            writable,
+            root: self.path()?,
+            temporary: self.path()?,
+        }))
     }
 
     fn word(&mut self) -> Option<Vec<u8>> {
@@ -440,7 +484,13 @@ mod tests {
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
             observe: Some(b"/r".to_vec()),
-            confine: 45,
+            confine: 0x8005,
+            sealed: Some(Box::new(SealedFiles {
+                readable: vec!["/a".into(), "/b".into()],
+                writable: vec!["/c".into()],
+                root: "/r".into(),
+                temporary: "/t".into(),
+            })),
             limit_ms: 5,
             grace_ms: u64::MAX,
             keep_capabilities: true,

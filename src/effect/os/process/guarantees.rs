@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Returns why the system does not give a guarantee, for people; `None` where it does.
 pub fn lacking(one: Guarantee) -> Option<String> {
@@ -69,13 +69,22 @@ fn loopback() -> Result<(), String> {
     }
 }
 
+/// Returns what trying to seal a process has shown.
+fn sealed(one: Guarantee) -> Result<(), String> {
+    static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
+    let lacking = LACKING.get_or_init(super::sealed::attempt::lacking);
+    lacking.get(&one).map_or(Ok(()), |why| Err(why.clone()))
+}
+
 /// Any port of the loopback.
 const ANY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Tries a guarantee in a thread of its own, which ends with all that it is confined by.
 fn tried(one: Guarantee) -> Result<(), String> {
-    if one == Guarantee::NetworkLoopback {
-        return loopback();
+    match one {
+        Guarantee::NetworkLoopback => return loopback(),
+        Guarantee::Absence | Guarantee::NoSurvivor | Guarantee::Sockets => return sealed(one),
+        _ => {}
     }
     let least = needs(one);
     if least > 0 {
@@ -112,7 +121,10 @@ fn tried(one: Guarantee) -> Result<(), String> {
                     .map(drop)
                     .map_err(|error| format!("a socket within the machine is refused: {error}"))
             }
-            Guarantee::NetworkLoopback => Err("it could not be tried".to_owned()),
+            Guarantee::NetworkLoopback
+            | Guarantee::Absence
+            | Guarantee::NoSurvivor
+            | Guarantee::Sockets => Err("it could not be tried".to_owned()),
             Guarantee::NoPrivileges if is_bounded() => Ok(()),
             Guarantee::NoPrivileges => Err("capabilities are left".to_owned()),
             Guarantee::NoTampering => match getppid() {

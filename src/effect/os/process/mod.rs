@@ -2,7 +2,7 @@
 //!
 //! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
 //! [`pool`] holds them), and talks to it in frames (`frame`). The supervisor starts the step and
-//! ends all that descends from it (`tree`); where that is asked for, it observes it (`observe`). vplan finds the program ([`program`]), reads both
+//! ends all that descends from it (`tree`); where that is asked for, it observes it (`observe`), or starts it among namespaces of its own ([`sealed`]). vplan finds the program ([`program`]), reads both
 //! streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
 //! was seen ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
 //!
@@ -25,6 +25,8 @@ pub mod namespace;
 mod observe;
 pub mod pool;
 pub mod program;
+pub mod sealed;
+pub mod sealed_files;
 pub mod supervise;
 mod sys;
 mod tree;

@@ -151,6 +151,16 @@ pub(super) fn own_network() -> rustix::io::Result<()> {
     sys::unshare(UnshareFlags::NEWNET)
 }
 
+/// Gives this thread mounts, communication and a name of the host of its own, and the processes that it starts
+/// from now on numbers of their own.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn own_all_but_network() -> rustix::io::Result<()> {
+    let flags = UnshareFlags::NEWNS | UnshareFlags::NEWPID;
+    sys::unshare(flags | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS)
+}
+
 /// The message that sets the first interface of a network, which is its loopback, up: RTM_NEWLINK, to be
 /// acknowledged, with `IFF_UP` (rtnetlink(7)).
 const UP: [u32; 8] = [32, 0x0005_0010, 1, 0, 0, 1, 1, 1];

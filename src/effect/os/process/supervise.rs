@@ -12,11 +12,14 @@ use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
 };
 use super::observe::{self, Observer};
+use super::sealed::{self, SealedStep};
+use super::sealed_files::SealedFiles;
 use super::sys;
 use super::tree::{self, Do, ProcessIdentity};
+use crate::effect::os::retry_eintr::openat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::Mode;
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, kill_process};
@@ -99,8 +102,18 @@ struct Running {
     leaked: u32,
     /// The time of the last end of a process.
     progress: Instant,
+    /// Whether the leader is the first process of the step's namespaces, and not the step.
+    is_sealed: bool,
+    /// Hands over the step's end until it has, if it is sealed.
+    sealed: Option<SealedStep>,
     /// Sees what it does, if it is observed.
     observer: Option<Observer>,
+}
+
+/// A step's first process below its supervisor.
+enum Started {
+    Leader(Pid),
+    Sealed(SealedStep),
 }
 
 /// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It is
@@ -237,6 +250,10 @@ impl Supervisor {
                         };
                         let next = || self.inbox.next_fd();
                         let confine = Confine::of_order(start.confine, next);
+                        let confine = match &start.sealed {
+                            Some(files) => confine.with_only((**files).clone()),
+                            None => confine,
+                        };
                         self.secure(&start)?;
                         self.last = (number, start.secret);
                         // The pipes stay open here until vplan has the answer: it wakes up once,
@@ -292,8 +309,9 @@ impl Supervisor {
         [stdin, seen]: [Option<OwnedFd>; 2],
     ) -> io::Result<SupervisorAnswer> {
         let (leader, observer) = started(start, confine, fds, stdin);
-        let leader = match leader {
-            Ok(leader) => leader,
+        let (leader, sealed) = match leader {
+            Ok(Started::Leader(leader)) => (leader, None),
+            Ok(Started::Sealed(step)) => (step.init, Some(step)),
             Err(error) => {
                 write_seen(observer, seen);
                 return Ok(match Unconfined::of_error(&error) {
@@ -317,6 +335,8 @@ impl Supervisor {
             left: false,
             leaked: 0,
             progress: Instant::now(),
+            is_sealed: sealed.is_some(),
+            sealed,
             observer,
         };
         self.due = running
@@ -342,6 +362,7 @@ impl Supervisor {
         // Chains that fork and exit make new dead processes faster than one can wait for them.
         let mut most = REAPED;
         loop {
+            take_end(running);
             let Some(all) = reap(running, most)? else {
                 return Ok(0);
             };
@@ -353,7 +374,7 @@ impl Supervisor {
                     && !self.orphaned;
                 let children = tree::own_children();
                 most = children.len().max(REAPED);
-                let new = tree::walk(&children, Do::Kill, |_| true, &mut running.swept);
+                let new = sweep(running, &children);
                 if running.left {
                     running.leaked = running
                         .leaked
@@ -443,13 +464,26 @@ impl Supervisor {
             Some(listener) => PollFd::from_borrowed_fd(listener, PollFlags::IN),
             None => PollFd::new(&self.children, nothing),
         };
-        let mut fds = [PollFd::new(&self.children, PollFlags::IN), order, trapped];
+        let ended = match &running.sealed {
+            Some(step) => PollFd::new(step.messages(), PollFlags::IN),
+            None => PollFd::new(&self.children, nothing),
+        };
+        let mut fds = [
+            PollFd::new(&self.children, PollFlags::IN),
+            order,
+            trapped,
+            ended,
+        ];
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [child, order, trapped] = fds.map(|fd| fd.revents());
-        Ok((!child.is_empty(), !order.is_empty(), trapped))
+        let [child, order, trapped, ended] = fds.map(|fd| fd.revents());
+        Ok((
+            !child.is_empty() || !ended.is_empty(),
+            !order.is_empty(),
+            trapped,
+        ))
     }
 
     fn must_sweep(&self, running: &Running) -> bool {
@@ -554,6 +588,33 @@ impl Supervisor {
     }
 }
 
+/// Kills all processes of a step. Returns how many were reached for the first time: those of vplan do not
+/// count.
+fn sweep(running: &mut Running, children: &[Pid]) -> usize {
+    let own = running.is_sealed.then_some(running.leader.as_raw_pid());
+    // With the first process of its namespaces all others end, and can be counted no more.
+    let is_its = |seen: &ProcessIdentity| Some(seen.pid) != own;
+    let new = tree::walk(children, Do::Kill, is_its, &mut running.swept);
+    if own.is_some() {
+        tree::walk(children, Do::Kill, |_| true, &mut running.swept);
+    }
+    new
+}
+
+/// Notes how a sealed step has ended, if it has.
+fn take_end(running: &mut Running) {
+    let has_ended = running.sealed.as_ref().is_some_and(SealedStep::is_over);
+    if has_ended {
+        hear(running);
+    }
+}
+
+fn hear(running: &mut Running) {
+    let end = running.sealed.take().and_then(SealedStep::take_end);
+    // It was killed with the first process of its namespaces.
+    running.ended = Some((end.unwrap_or(-9), Instant::now()));
+}
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// The least number that is reaped before orders and running processes are checked again.
 const REAPED: usize = 100;
@@ -569,6 +630,9 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
                 running.progress = Instant::now();
                 if running.left && tree::was_killed(status) && !tree::has(&running.swept, pid) {
                     running.leaked = running.leaked.saturating_add(1);
+                }
+                if pid == running.leader && running.sealed.is_some() {
+                    hear(running);
                 }
                 if pid == running.leader && running.ended.is_none() {
                     let status = status
@@ -591,15 +655,41 @@ fn started(
     confine: Confine,
     fds: [OwnedFd; 3],
     stdin: Option<OwnedFd>,
-) -> (io::Result<Pid>, Option<Observer>) {
+) -> (io::Result<Started>, Option<Observer>) {
+    if !confine.is_whole() {
+        return (Err(Errno::INVAL.into()), None);
+    }
+    if let Some(files) = &start.sealed {
+        return (sealed_step(start, files, confine, fds, stdin), None);
+    }
     let Some(root) = &start.observe else {
-        return (spawn(start, confine, fds, stdin), None);
+        let leader = spawn(start, confine, fds, stdin);
+        return (leader.map(Started::Leader), None);
     };
     let program = observe::first_program(&fds[0], &start.program);
     let order = start.clone();
     let spawn = move || spawn(&order, confine, fds, stdin);
     let (leader, observer) = observe::begin(root, program, spawn);
-    (leader, Some(observer))
+    (leader.map(Started::Leader), Some(observer))
+}
+
+/// Starts a step that is sealed.
+fn sealed_step(
+    start: &Start,
+    files: &SealedFiles,
+    confine: Confine,
+    [dir, stdout, stderr]: [OwnedFd; 3],
+    stdin: Option<OwnedFd>,
+) -> io::Result<Started> {
+    let here = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
+    // The folder's descriptor would lead out.
+    drop(dir);
+    let init = sealed::start(files, confine, &here, |confine| {
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        let dir = openat(CWD, ".", flags, Mode::empty())?;
+        spawn(start, confine, [dir, stdout, stderr], stdin)
+    });
+    init.map(Started::Sealed)
 }
 
 /// Hands over what a step was seen to do.

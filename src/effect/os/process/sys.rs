@@ -6,12 +6,14 @@
 
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{CString, c_int, c_long, c_uint, c_ulong, c_void};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
@@ -64,6 +66,8 @@ unsafe extern "C" {
     fn sigprocmask(how: c_int, set: *const SignalSet, old: *mut SignalSet) -> c_int;
     fn signalfd(fd: c_int, mask: *const SignalSet, flags: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
+    fn fork() -> c_int;
+    fn _exit(status: c_int) -> !;
     fn process_vm_readv(
         pid: c_int,
         local: *const Part,
@@ -229,6 +233,77 @@ pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 pub(super) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: no namespace takes a descriptor away from any other part of the program.
     unsafe { unshare_unsafe(flags) }
+}
+
+/// Starts a copy of this process, which must have one thread. Returns its number, and `None` in the copy,
+/// which ends by [`leave`].
+pub(super) fn start_copy() -> io::Result<Option<Pid>> {
+    // SAFETY: no other thread holds a lock that the copy could wait for.
+    let number = unsafe { fork() };
+    if number < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Pid::from_raw(number))
+}
+
+/// Ends this process at once. For copies: what the original would do at its end is not theirs.
+pub(super) fn leave(status: c_int) -> ! {
+    // SAFETY: it has no other effect than its name says.
+    unsafe { _exit(status) }
+}
+
+/// Attributes of mounts that are set and taken (`struct mount_attr`).
+#[repr(C)]
+#[derive(Default)]
+struct MountAttributes {
+    set: u64,
+    taken: u64,
+    propagation: u64,
+    user: u64,
+}
+
+/// The number of mount_setattr(2), the same on all processors.
+const MOUNT_SETATTR: c_long = 442;
+const READ_ONLY: u64 = 1;
+const NO_PRIVILEGES: u64 = 2;
+const RECURSIVE: c_uint = 0x8000;
+const OF_WORKING_DIRECTORY: c_int = -100;
+
+/// Makes a mount read only, and programs in it without privileges of their own; with those below it or
+/// not.
+pub(super) fn set_read_only(at: &Path, with_below: bool) -> io::Result<()> {
+    let attributes = MountAttributes {
+        set: READ_ONLY | NO_PRIVILEGES,
+        ..MountAttributes::default()
+    };
+    set_mount(at, with_below, &attributes)
+}
+
+/// Undoes that of a mount, but for the privileges.
+pub(super) fn set_writable(at: &Path) -> io::Result<()> {
+    let attributes = MountAttributes {
+        taken: READ_ONLY,
+        ..MountAttributes::default()
+    };
+    set_mount(at, false, &attributes)
+}
+
+fn set_mount(at: &Path, with_below: bool, attributes: &MountAttributes) -> io::Result<()> {
+    let path = CString::new(at.as_os_str().as_bytes())?;
+    let flags = if with_below { RECURSIVE } else { 0 };
+    // SAFETY: the path ends with a zero, the structure is the one that the call reads, and both live as
+    // long as it.
+    let done = unsafe {
+        syscall(
+            MOUNT_SETATTR,
+            OF_WORKING_DIRECTORY,
+            path.as_ptr(),
+            flags,
+            std::ptr::from_ref(attributes),
+            size_of::<MountAttributes>(),
+        )
+    };
+    checked(done).map(drop)
 }
 
 /// Has a process that a command starts do something right before it becomes the program.

@@ -223,7 +223,7 @@ pub(super) fn walk(
         if still || !of(&seen) {
             continue;
         }
-        if signal(pid, parent, me, what) && reached.insert(seen) {
+        if signal(pid, parent, (me, roots), what) && reached.insert(seen) {
             new += 1;
         }
     }
@@ -261,7 +261,7 @@ pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
     })
 }
 
-fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
+fn signal(pid: Pid, parent: Pid, (me, roots): (Pid, &[Pid]), what: Do) -> bool {
     let signals: &[Signal] = match what {
         Do::Terminate => &[Signal::TERM, Signal::CONT],
         Do::Kill => &[Signal::KILL],
@@ -272,8 +272,9 @@ fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
         return signals.iter().all(|s| kill_process(pid, *s).is_ok());
     }
     let held = pidfd_open(pid, PidfdFlags::empty());
-    let belongs =
-        stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
+    // An orphan has gone to this process, or to the first process of its namespaces, a child of it.
+    let is_ours = |now: Pid| now == parent || now == me || roots.contains(&now);
+    let belongs = stat(pid).is_some_and(|s| Pid::from_raw(s.parent).is_some_and(is_ours));
     if !belongs {
         return false;
     }

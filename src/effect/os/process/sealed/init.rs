@@ -1,0 +1,68 @@
+//! The first process of a sealed step's namespaces. It is not the step itself: the system gives a first
+//! process no signal that it does not handle.
+
+use super::message::{Message, is_ready};
+use super::root;
+use crate::effect::os::process::confine::{Confine, Stage, Unconfined, at, drop_capabilities};
+use crate::effect::os::process::sealed_files::SealedFiles;
+use crate::effect::os::process::sys;
+use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
+use std::io;
+use std::path::Path;
+
+/// Is the first process until none is left in its namespaces. `begin` starts the step.
+pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> io::Result<Pid>) -> ! {
+    // Its parent is the supervisor only when that says so.
+    let asked = Message::receive(messages) == Some(Message::Started);
+    let asked = asked && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    // A supervisor that died before that has closed its end.
+    if !asked || is_ready(messages, PollFlags::empty()) {
+        sys::leave(1);
+    }
+    match begin() {
+        Ok(step) => {
+            let _ = drop_capabilities();
+            let _ = Message::Started.send(messages);
+            attend(step, messages);
+            sys::leave(0)
+        }
+        Err(error) => {
+            let _ = Message::Failed(error.raw_os_error().unwrap_or(0)).send(messages);
+            sys::leave(1)
+        }
+    }
+}
+
+/// Gives this process all that the step will have.
+pub(super) fn prepare(
+    files: &SealedFiles,
+    confine: &Confine,
+    dir: &Path,
+) -> Result<(), Unconfined> {
+    setsid().map_err(at(Stage::Init))?;
+    rustix::system::sethostname(b"vplan").map_err(at(Stage::Init))?;
+    root::enter(files, dir).map_err(at(Stage::Root))?;
+    confine.allow_devices().map_err(at(Stage::Rules))?;
+    rustix::process::chdir(dir).map_err(at(Stage::Directory))
+}
+
+/// Waits for the step, hands over how it ended, and waits for what it has left.
+fn attend(step: Pid, messages: &OwnedFd) {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == step => {
+                let status = status
+                    .exit_status()
+                    .or_else(|| status.terminating_signal().map(|signal| -signal));
+                if let Some(status) = status {
+                    let _ = Message::Ended(status).send(messages);
+                }
+            }
+            Err(Errno::CHILD) => return,
+            Ok(_) | Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Starts a step that is alone: in namespaces of its own for mounts, processes, communication, the host's
+//! name and, unless it uses the network, the network.
+//!
+//! A supervisor starts a copy of itself, which enters the namespaces and starts a second one in them: their
+//! first process (`init`). That builds the step's root (`root`), starts the step, hands over how it ended,
+//! waits for what the step has left behind, and ends. It dies with its supervisor, and with it all of
+//! them: nothing outlives a step, whoever is killed.
+
+pub mod attempt;
+mod init;
+mod message;
+mod root;
+
+use super::confine::{Confine, Stage, Unconfined};
+use super::sealed_files::SealedFiles;
+use super::sys;
+use message::{Message, is_ready};
+use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::io;
+use std::path::Path;
+
+/// A step that was started by the first process of its namespaces.
+pub(super) struct SealedStep {
+    /// The first process.
+    pub init: Pid,
+    /// By which it hands over how the step ended.
+    messages: OwnedFd,
+}
+
+impl SealedStep {
+    /// Returns what is to be polled for the step's end.
+    pub(super) fn messages(&self) -> &OwnedFd {
+        &self.messages
+    }
+
+    /// Whether it waits there, or never will.
+    pub(super) fn is_over(&self) -> bool {
+        is_ready(&self.messages, PollFlags::IN)
+    }
+
+    /// Takes the step's end, which waits there or will: its exit code, or the signal that ended it,
+    /// negated. `None` where the first process ended before.
+    pub(super) fn take_end(self) -> Option<i32> {
+        match Message::receive(&self.messages) {
+            Some(Message::Ended(status)) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// Starts a step; this process, which has one thread, inherits the orphans below it (a child subreaper).
+/// `begin` starts its process, in a folder of the new root.
+///
+/// # Errors
+/// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
+pub(super) fn start(
+    files: &SealedFiles,
+    confine: Confine,
+    dir: &Path,
+    begin: impl FnOnce(Confine) -> io::Result<Pid>,
+) -> io::Result<SealedStep> {
+    let (messages, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let Some(helper) = sys::start_copy()? else {
+        drop(messages);
+        // The number of the first process goes to who will be its parent; this one's end makes it so.
+        let told = match enter(&confine) {
+            Ok(None) => init::run(&theirs, || {
+                init::prepare(files, &confine, dir).map_err(Unconfined::to_error)?;
+                begin(confine)
+            }),
+            Ok(Some(init)) => Message::Init(init.as_raw_pid()),
+            Err(error) => Message::Failed(error.raw_os_error().unwrap_or(0)),
+        };
+        let _ = told.send(&theirs);
+        sys::leave(0);
+    };
+    drop(theirs);
+    let init = match Message::receive(&messages) {
+        Some(Message::Init(number)) => Pid::from_raw(number).ok_or(lost()),
+        Some(Message::Failed(number)) => Err(io::Error::from_raw_os_error(number)),
+        _ => Err(lost()),
+    };
+    wait_for(helper);
+    let init = init?;
+    // It has this process for its parent now, and can ask to die with it.
+    let began = Message::Started.send(&messages);
+    match began.map(|()| Message::receive(&messages)) {
+        Ok(Some(Message::Started)) => Ok(SealedStep { init, messages }),
+        Ok(Some(Message::Failed(number))) => {
+            wait_for(init);
+            Err(io::Error::from_raw_os_error(number))
+        }
+        _ => {
+            let _ = kill_process(init, Signal::KILL);
+            wait_for(init);
+            Err(lost())
+        }
+    }
+}
+
+/// Enters the namespaces and starts their first process. `None` in that one.
+fn enter(confine: &Confine) -> io::Result<Option<Pid>> {
+    confine.separate().map_err(Unconfined::to_error)?;
+    sys::start_copy()
+}
+
+fn lost() -> io::Error {
+    let why = Unconfined {
+        stage: Stage::Init,
+        error: Errno::SRCH.raw_os_error(),
+    };
+    why.to_error()
+}
+
+fn wait_for(child: Pid) {
+    while let Err(Errno::INTR) = waitpid(Some(child), WaitOptions::empty()) {}
+}

@@ -1,0 +1,47 @@
+//! The places of the repository that a confined step may change, opened without being led over a link.
+
+use crate::base::path::RepoPath;
+use crate::effect::os::process::confine::Writable;
+use crate::effect::os::process::program::Root;
+use crate::effect::os::retry_eintr::openat;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, mkdirat};
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Opens a place that a step may change. A folder that is missing is made.
+pub(super) fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
+    let cannot = |error: Errno| match error {
+        Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
+        error => format!("`{path}` cannot be opened for it: {error}"),
+    };
+    if is_file {
+        let place = opened(root, &path.to_os(), OFlags::PATH | OFlags::NOFOLLOW).map_err(cannot)?;
+        return Ok(Writable {
+            place,
+            is_folder: false,
+        });
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let mut folder = root
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|e| e.to_string())?;
+    for segment in path.segments() {
+        let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
+        match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(cannot(error)),
+        }
+        folder = opened(&folder, segment, flags).map_err(cannot)?;
+    }
+    Ok(Writable {
+        place: folder,
+        is_folder: true,
+    })
+}
+
+fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
+}

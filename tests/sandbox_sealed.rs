@@ -1,0 +1,197 @@
+//! The level `sealed`: what exists for a step, what of what it makes stays, and what is said of it. What it
+//! is refused is in `sandbox`, its mechanism in `sealed`.
+
+use crate::sandbox::{FILTER, seals};
+use crate::support::{Project, Ran};
+use serde_json::{Value, json};
+
+const USUAL: &str = "  inputs \"work.sh\" \"src/**\"\n  writes \"out/**\"\n";
+
+fn contract(lines: &str) -> String {
+    format!("vplan 1\ncheck a {{\n  run sh work.sh\n{lines}  sandbox sealed\n}}\n")
+}
+
+fn project(lines: &str, work: &str) -> Option<Project> {
+    let project = Project::contract(&contract(lines));
+    project
+        .write(".gitignore", ".vplan/\nout/\n")
+        .write("work.sh", work)
+        .write("src/a", "a\n")
+        .write("secret", "secret\n")
+        .write("../outside", "outside\n");
+    project.commit("begin");
+    seals(&project, &[]).then_some(project)
+}
+
+fn run(project: &Project) -> Ran {
+    project.run(&["run", "--all", "--format", "json"])
+}
+
+fn step(ran: &Ran) -> Value {
+    ran.json()["steps"][0].clone()
+}
+
+#[test]
+fn what_is_not_declared_does_not_exist() {
+    let work = r#"
+set -e
+test ! -e secret
+test ! -e .git
+test ! -e contracts
+test ! -e ../outside
+test "$(ls -A | tr '\n' ' ')" = "out src work.sh "
+test "$(uname -n)" = vplan
+test "$TMPDIR" = /tmp
+test "$(ls -d /proc/[0-9]* | wc -l)" -lt 10
+"#;
+    let Some(project) = project(USUAL, work) else {
+        return;
+    };
+    let ran = run(&project);
+    let step = step(ran.exits(0));
+    assert_eq!(step["inputs"], "enforced", "{step}");
+    let reached = json!([
+        "absence",
+        "network-off",
+        "no-privileges",
+        "no-survivor",
+        "no-tampering",
+        "reads",
+        "sockets",
+        "writes"
+    ]);
+    assert_eq!(step["sandbox"]["reached"], reached);
+    assert_eq!(step["sandbox"]["network"], "off");
+    assert_eq!(ran.json()["containment"], "namespace");
+    // A check that is not sealed is contained as without.
+    let both = contract(USUAL) + "check b: true\n";
+    project.write("contracts/verify.vplan", both);
+    assert_eq!(run(&project).exits(0).json()["containment"], "subtree");
+}
+
+#[test]
+fn products_stay_and_nothing_else_does() {
+    let lines = "  inputs \"work.sh\" \"src/**\"\n  produces \"out/*.bin\"\n";
+    let work = "set -e\ntest ! -e out/cache\ntest ! -e out/tool.bin\necho 1 > out/cache\necho 1 > /tmp/mine\n\
+                cat src/a > out/tool.bin\nchmod 750 out/tool.bin\n";
+    let Some(project) = project(lines, work) else {
+        return;
+    };
+    for (content, status) in [("a\n", "passed"), ("a\n", "cached"), ("b\n", "passed")] {
+        project.write("src/a", content);
+        let step = step(run(&project).exits(0));
+        assert_eq!(step["status"], status, "{step}");
+        assert_eq!(project.read("out/tool.bin"), content);
+        assert!(!project.path("out/cache").exists());
+    }
+    // What fails leaves no product.
+    project
+        .write("src/a", "c\n")
+        .write("work.sh", "cat src/a > out/tool.bin\nexit 1\n");
+    run(&project).exits(40);
+    assert_eq!(project.read("out/tool.bin"), "b\n");
+}
+
+#[test]
+fn no_product_leads_elsewhere() {
+    let lines = format!("{USUAL}  produces \"out/bin/**\"\n");
+    let Some(project) = project(&lines, "ln -s ../../.git/hooks out/bin/hooks\n") else {
+        return;
+    };
+    let ran = project.run(&["run", "--all"]);
+    ran.exits(5).says("leads elsewhere");
+    assert!(project.path("out/bin/hooks").symlink_metadata().is_err());
+    // Nor is anything copied over a link that is there.
+    std::fs::remove_dir_all(project.path("out/bin")).unwrap();
+    project
+        .write("work.sh", "echo x > out/bin/pre-commit\n")
+        .symlink("out/bin", "../.git/hooks");
+    let ran = project.run(&["run", "--all"]);
+    ran.exits(5);
+    assert!(!project.path(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_network_that_is_named_is_used() {
+    let Some(project) = project(USUAL, "true\n") else {
+        return;
+    };
+    let explained = |says: &str| {
+        let ran = project.run(&["explain", "--all"]);
+        ran.exits(0).says(says);
+    };
+    explained("sandbox sealed, network off");
+    project.write(
+        "contracts/verify.vplan",
+        contract("  inputs \"work.sh\"\n  network on\n"),
+    );
+    explained("sandbox sealed, network on");
+    assert_eq!(step(run(&project).exits(0))["sandbox"]["network"], "on");
+    project.write(
+        "contracts/verify.vplan",
+        "vplan 1\ncheck a {\n  run true\n  inputs \"src/**\"\n}\n",
+    );
+    let by_operator = ["explain", "--all", "--sandbox", "sealed"];
+    project
+        .run(&by_operator)
+        .exits(0)
+        .says("sandbox sealed, network off (asked by");
+}
+
+#[test]
+fn a_pass_at_a_lower_level_does_not_stand_for_it() {
+    let lines = "  inputs \"work.sh\"\n";
+    let Some(project) = project(lines, "true\n") else {
+        return;
+    };
+    let sealed = contract(lines);
+    let with = |text: String| {
+        project.write("contracts/verify.vplan", text);
+        step(run(&project).exits(0))["status"].clone()
+    };
+    let files = sealed.replace("sandbox sealed", "sandbox files\n  network off");
+    assert_eq!(with(files), "passed");
+    assert_eq!(with(sealed.clone()), "passed");
+    assert_eq!(with(sealed), "cached");
+}
+
+#[test]
+fn where_it_cannot_be_nothing_starts() {
+    let Some(project) = project(USUAL, "true\n") else {
+        return;
+    };
+    // unshare and clone3, as under the profile of a container.
+    let filter = ["python3", "-c", FILTER, "272:1,435:38"];
+    let refused = project.vplan(&["run", "--all"]).under(&filter).run();
+    refused
+        .exits(5)
+        .warns("vplan::sandbox::unavailable")
+        .warns("`absence` does not hold");
+    let less = [
+        "run",
+        "--all",
+        "--sandbox-missing",
+        "run",
+        "--format",
+        "json",
+    ];
+    let ran = project.vplan(&less).under(&filter).run();
+    let step = step(ran.exits(0));
+    let missing = json!(["absence", "no-survivor", "sockets"]);
+    assert_eq!(step["sandbox"]["missing"], missing, "{step}");
+    assert_eq!(ran.json()["coverage"], "narrowed");
+    assert_eq!(ran.json()["containment"], "subtree");
+    assert_ne!(step["inputs"], "enforced");
+}
+
+#[test]
+fn what_it_reads_is_enforced_and_not_observed() {
+    let Some(project) = project(USUAL, "cat src/a\n") else {
+        return;
+    };
+    let observed = ["run", "--all", "--observe", "--format", "json"];
+    let ran = project.run(&observed);
+    assert_eq!(step(ran.exits(0))["inputs"], "enforced");
+    let audited = project.run(&["audit"]);
+    assert!(audited.out().contains("it is sealed"), "{}", audited.out());
+}
