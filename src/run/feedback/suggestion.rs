@@ -5,6 +5,7 @@ use super::super::record::StepRecord;
 use crate::base::vocabulary::{FailureCode, Open};
 use crate::base::word::{count, visible};
 use crate::check::Kind;
+use crate::check::confine::SandboxLevel;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::Step;
 
@@ -22,9 +23,12 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     }
     if record.status == Status::Failed && !step.confinement().is_none() {
         let name = visible(step.check().as_bytes());
-        text.push_str(&format!(
-            "; it runs confined: `vplan audit {name}` shows what it needs"
-        ));
+        // What is sealed is not observed.
+        text.push_str(&if step.sandbox == SandboxLevel::Sealed {
+            "; it is sealed: what it does not declare does not exist for it".to_owned()
+        } else {
+            format!("; it runs confined: `vplan audit {name}` shows what it needs")
+        });
     }
     // A missing tool stays missing, however often it is looked up.
     let repeated =
