@@ -800,7 +800,7 @@ fn what_decides_can_never_be_declared_as_written() {
         project.run(&["run", "--all"]).exits(0);
     }
     project
-        .run(&["run", "--all", "--sandbox", "sealed"])
+        .run(&["run", "--all", "--sandbox", "locked"])
         .exits(2)
         .warns("guard");
 }

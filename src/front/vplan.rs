@@ -735,7 +735,7 @@ limits {
             ("exit 256", "bad_number", "256"),
             ("tier 3", "bad_number", "3"),
             ("severity fatal", "unknown_word", "fatal"),
-            ("sandbox sealed", "unknown_word", "sealed"),
+            ("sandbox locked", "unknown_word", "locked"),
             ("network local", "unknown_word", "local"),
             ("report html \"a\"", "unknown_word", "html"),
             ("report junit \"!a\"", "excluding_glob", "\"!a\""),

@@ -20,10 +20,16 @@ struct Level {
     hides_names: bool,
 }
 
-const HELD: [Level; 1] = [Level {
-    word: "files",
-    hides_names: false,
-}];
+const HELD: [Level; 2] = [
+    Level {
+        word: "files",
+        hides_names: false,
+    },
+    Level {
+        word: "sealed",
+        hides_names: true,
+    },
+];
 const NONE: Level = Level {
     word: "none",
     hides_names: false,
