@@ -429,7 +429,8 @@ fn how_a_sealed_step_ends() {
                 "exit Some(4) signal None leaked 1",
             ),
             (
-                "setsid sh -c 'sleep 600 & sleep 600' & exit 5",
+                "setsid sh -c 'sleep 600 & sleep 600 & touch /tmp/up; wait' & \
+                 until [ -e /tmp/up ]; do sleep 0.01; done; exit 5",
                 "itself",
                 "exit Some(5) signal None leaked 3",
             ),

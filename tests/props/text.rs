@@ -256,8 +256,10 @@ proptest! {
         };
         let lines: Vec<&str> = laid_out.lines().collect();
         let indent = |line: &str| line.len() - line.trim_start().len();
+        // An import needs no block: without one, what stands there is what is wrong.
+        let needs_block = |line: &str| !line.trim_start().starts_with("import ");
         let is_head = |i: &usize| {
-            lines[*i].ends_with(" {") && (!whole || lines[*i].trim_start().starts_with("check ")) && indent(lines[i + 1]) > indent(lines[*i])
+            lines[*i].ends_with(" {") && needs_block(lines[*i]) && (!whole || lines[*i].trim_start().starts_with("check ")) && indent(lines[i + 1]) > indent(lines[*i])
         };
         let heads: Vec<usize> = (0..lines.len() - 1).filter(is_head).collect();
         // Outside a check, `tier 1` and `format tap` are read as the heads of blocks.

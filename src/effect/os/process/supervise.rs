@@ -592,10 +592,12 @@ impl Supervisor {
 /// count.
 fn sweep(running: &mut Running, children: &[Pid]) -> usize {
     let own = running.is_sealed.then_some(running.leader.as_raw_pid());
-    // With the first process of its namespaces all others end, and can be counted no more.
+    // With the first process of its namespaces all others end, and can be counted no more: it is killed
+    // when no other one was found, or they were found before.
+    let is_first = running.swept.is_empty();
     let is_its = |seen: &ProcessIdentity| Some(seen.pid) != own;
     let new = tree::walk(children, Do::Kill, is_its, &mut running.swept);
-    if own.is_some() {
+    if own.is_some() && (new == 0 || !is_first) {
         tree::walk(children, Do::Kill, |_| true, &mut running.swept);
     }
     new
