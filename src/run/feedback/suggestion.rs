@@ -99,7 +99,7 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
             "repair what the service says at its end, or its `ready` line; `vplan log` and its name shows all that it wrote"
         }
         (_, Some(Cause::Sandbox)) => {
-            "it was not started: the detail says what it cannot be confined by; `vplan help sandbox` says what it may have"
+            "the detail says what it cannot be confined by, or what of what it made cannot be taken over; `vplan help sandbox` says what it may have"
         }
         (_, Some(Cause::SpawnError | Cause::Lost)) => {
             "this is the machine's fault, not the change's: look at the detail and run again"
