@@ -13,12 +13,17 @@ pub const PAGE: &str = concat!(
 
 /// The folders and files outside of the repository that every step may read whose reads are declared,
 /// a path a line: the list at the end of `vplan help sandbox`.
-pub const TOOLCHAINS: &str = include_str!("toolchains.txt");
+const TOOLCHAINS: &str = include_str!("toolchains.txt");
+
+/// Returns the paths in that list.
+pub fn toolchains() -> impl Iterator<Item = &'static str> {
+    TOOLCHAINS.lines().filter(|line| line.starts_with('/'))
+}
 
 /// Whether a path is one of them or below one, and so is readable at each level on every machine.
 #[must_use]
 pub fn is_toolchain(path: &str) -> bool {
-    let mut roots = TOOLCHAINS.lines().filter(|line| !line.starts_with('#'));
+    let mut roots = toolchains();
     let is_plain = !path.split('/').any(|part| part == "..");
     is_plain
         && roots.any(|root| {

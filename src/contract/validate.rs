@@ -401,7 +401,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The checks that the blocks of imports take out.
+    /// What imports from other repositories are allowed.
     fn allowed(&self) -> Vec<AllowedImport> {
         let allowed = self.draft.allowed.iter().map(|allowed| AllowedImport {
             import: allowed.import.value.clone(),
@@ -412,6 +412,7 @@ impl Checker<'_> {
         allowed.collect()
     }
 
+    /// The checks that the blocks of imports take out.
     fn taken_out(&self) -> Vec<TakenOut> {
         let taken = |name: &At<String>| TakenOut {
             name: name.value.clone(),

@@ -1,7 +1,7 @@
 //! Places outside of the repository: toolchains, and what `reads` names.
 
 use crate::base::word::visible;
-use crate::check::confine::TOOLCHAINS;
+use crate::check::confine::toolchains;
 use crate::effect::os::process::program::{Root, SearchPath, resolve};
 use crate::plan::Step;
 use std::collections::BTreeSet;
@@ -32,15 +32,11 @@ impl Outside {
     #[must_use]
     pub fn toolchains(&self, root: &Root, search: &SearchPath, step: &Step) -> BTreeSet<PathBuf> {
         let mut places = BTreeSet::new();
-        let lines = TOOLCHAINS
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty());
-        for line in lines {
-            self.around(Path::new(line), &mut places);
+        for usual in toolchains() {
+            self.around(Path::new(usual), &mut places);
         }
-        let word = step.argv.as_deref().and_then(<[_]>::first);
-        let program = word.and_then(|word| resolve(root, search, &step.dir, word.as_bytes()).ok());
-        let program = program.and_then(|(program, _)| program.path.canonicalize().ok());
+        let program = program(root, search, step);
+        let program = program.and_then(|program| program.canonicalize().ok());
         let program = program.as_deref().and_then(Path::parent);
         places.extend(self.of_programs(search));
         program
@@ -58,17 +54,15 @@ impl Outside {
         step: &Step,
         places: &BTreeSet<PathBuf>,
     ) -> Vec<PathBuf> {
-        let usual = TOOLCHAINS.lines().filter(|line| line.starts_with('/'));
-        let word = step.argv.as_deref().and_then(<[_]>::first);
-        let program = word.and_then(|word| resolve(root, search, &step.dir, word.as_bytes()).ok());
+        let program = program(root, search, step);
+        let program = program.as_deref().and_then(Path::parent);
         let named = step
             .reads
             .iter()
             .filter_map(|named| self.path_of(named).ok());
-        let all = usual.map(PathBuf::from).chain(named);
+        let all = toolchains().map(PathBuf::from).chain(named);
         let all = all.chain(search.folders().iter().cloned());
-        let all =
-            all.chain(program.and_then(|(program, _)| Some(program.path.parent()?.to_owned())));
+        let all = all.chain(program.map(Path::to_owned));
         let is_known = |path: &PathBuf| {
             !path.starts_with(&self.root)
                 && path
@@ -182,6 +176,13 @@ impl Outside {
         }
         Ok(Some(path))
     }
+}
+
+/// Returns the path of the program that a step's command names.
+fn program(root: &Root, search: &SearchPath, step: &Step) -> Option<PathBuf> {
+    let word = step.argv.as_deref().and_then(<[_]>::first)?;
+    let (program, _) = resolve(root, search, &step.dir, word.as_bytes()).ok()?;
+    Some(program.path)
 }
 
 /// Returns the names and the kinds of what is in a folder, in no order.

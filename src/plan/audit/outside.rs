@@ -4,7 +4,7 @@ use super::amendment::Amendment;
 use super::observed::ObservedCheck;
 use super::{Context, Finding, FindingKind};
 use crate::base::word::{Word, visible};
-use crate::check::confine::{SandboxLevel, TOOLCHAINS};
+use crate::check::confine::{SandboxLevel, toolchains};
 use crate::check::observed::Peer;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,14 +101,9 @@ fn named(peer: &Peer) -> Option<String> {
 }
 
 fn is_toolchain(context: &Context<'_>, path: &Word) -> bool {
-    let lines = TOOLCHAINS
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
-    let usual = lines.map(str::as_bytes);
-    let own = context.subject.toolchain.iter().map(Word::as_bytes);
-    usual
-        .chain(own)
-        .any(|root| below(path.as_bytes(), root).is_some())
+    let is_in = |root: &[u8]| below(path.as_bytes(), root).is_some();
+    let mut own = context.subject.toolchain.iter();
+    toolchains().any(|usual| is_in(usual.as_bytes())) || own.any(|own| is_in(own.as_bytes()))
 }
 
 /// Returns the part of an absolute path below a folder, without the slash between them; the empty one
