@@ -429,15 +429,10 @@ fn how_a_sealed_step_ends() {
                 "exit Some(4) signal None leaked 1",
             ),
             (
-                "setsid sh -c 'sleep 600 & sleep 600 & touch /tmp/up; wait' & \
+                "setsid sh -c 'sleep 600 & sleep 600 & : > /tmp/up; wait' & \
                  until [ -e /tmp/up ]; do sleep 0.01; done; exit 5",
                 "itself",
                 "exit Some(5) signal None leaked 3",
-            ),
-            (
-                "sleep 0.01 & exit 6",
-                "itself",
-                "exit Some(6) signal None leaked 0",
             ),
             (
                 "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done",
@@ -459,6 +454,13 @@ fn how_a_sealed_step_ends() {
             let said = ended(&project, &launcher, text, ending);
             assert!(said.contains(want), "{who}, {text}: {said}");
         }
+        // What ends a moment later is no leak; on a busy machine that moment may be long.
+        let is_none = |_| {
+            let said = ended(&project, &launcher, "sleep 0.01 & exit 6", "itself");
+            assert!(said.contains("exit Some(6) signal None leaked"), "{who}: {said}");
+            said.contains("leaked 0")
+        };
+        assert!((0..50).any(is_none), "{who}");
         let said = ended(&project, &launcher, "sleep 600", "late");
         assert!(said.contains("stopped true"), "{who}: {said}");
     }
