@@ -1,10 +1,10 @@
 //! The mechanism that seals a step: what exists for it, and how it ends, as root and as another user.
 
 use crate::support::Project;
-use crate::support::process::Bounded as _;
+use crate::support::process::{Bounded as _, PATIENCE, eventually};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::confine::{Guarantee, SandboxLevel};
@@ -465,7 +465,7 @@ fn how_a_sealed_step_ends() {
 }
 
 /// Returns the processes whose command line has a word.
-fn with_word(word: &str) -> Vec<i32> {
+pub fn with_word(word: &str) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let has = |pid: &i32| {
@@ -479,7 +479,6 @@ fn with_word(word: &str) -> Vec<i32> {
 
 #[test]
 fn nothing_of_a_sealed_step_survives_all_that_started_it() {
-    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
     for (number, (who, launcher)) in crate::sandbox::launchers().into_iter().enumerate() {
         let project = project();
         crate::sandbox::give(&project, &launcher);
@@ -488,43 +487,43 @@ fn nothing_of_a_sealed_step_survives_all_that_started_it() {
         let mut started = command(&project, &launcher, &text, "itself")
             .spawn()
             .unwrap();
-        let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
-        while with_word(&mark).len() < 2 {
-            assert!(std::time::Instant::now() < until, "{who}: it did not start");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        let pid = |number: i32| Pid::from_raw(number).unwrap();
-        let held = with_word(&mark)
-            .into_iter()
-            .map(|number| pidfd_open(pid(number), PidfdFlags::empty()).unwrap());
-        let held: Vec<_> = held.collect();
-        let threads = std::fs::read_dir(format!("/proc/{}/task", started.id())).unwrap();
-        let children = threads.flatten().map(|thread| {
-            std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
-        });
-        let children = children.collect::<String>();
-        let supervisors = children
-            .split_whitespace()
-            .map(|number| pid(number.parse().unwrap()));
-        let all = supervisors
-            .chain([pid(started.id().cast_signed())])
-            .collect::<Vec<_>>();
-        assert!(all.len() > 1, "{who}: {children}");
-        // Stopped first, so that none can do anything for the others.
-        for signal in [Signal::STOP, Signal::KILL] {
-            all.iter()
-                .for_each(|pid| kill_process(*pid, signal).unwrap());
-        }
-        started.ended();
-        for one in &held {
-            use rustix::event::{PollFd, PollFlags, Timespec, poll};
-            let limit = Timespec {
-                tv_sec: 60,
-                tv_nsec: 0,
-            };
-            let mut fds = [PollFd::new(one, PollFlags::IN)];
-            assert_eq!(poll(&mut fds, Some(&limit)), Ok(1), "{who}: it lives");
-        }
+        kill_all_that_started(&mut started, &mark, 2, who);
+    }
+}
+
+/// Kills a process and its children, which started so many others with a word in their command lines, all
+/// at once; then those have to end.
+pub fn kill_all_that_started(started: &mut Child, mark: &str, count: usize, who: &str) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+    eventually(who, || with_word(mark).len() >= count);
+    let pid = |number: i32| Pid::from_raw(number).unwrap();
+    let held = with_word(mark)
+        .into_iter()
+        .map(|number| pidfd_open(pid(number), PidfdFlags::empty()).unwrap());
+    let held: Vec<_> = held.collect();
+    let threads = std::fs::read_dir(format!("/proc/{}/task", started.id())).unwrap();
+    let children = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children = children.collect::<String>();
+    let supervisors = children
+        .split_whitespace()
+        .map(|number| pid(number.parse().unwrap()));
+    let all = supervisors
+        .chain([pid(started.id().cast_signed())])
+        .collect::<Vec<_>>();
+    assert!(all.len() > 1, "{who}: {children}");
+    // Stopped first, so that none can do anything for the others.
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter()
+            .for_each(|pid| kill_process(*pid, signal).unwrap());
+    }
+    started.ended();
+    for one in &held {
+        let limit = Timespec::try_from(PATIENCE).unwrap();
+        let mut fds = [PollFd::new(one, PollFlags::IN)];
+        assert_eq!(poll(&mut fds, Some(&limit)), Ok(1), "{who}: it lives");
     }
 }
 
