@@ -154,7 +154,9 @@ impl View {
     fn linked(&self, path: &[u8], follow: bool, kind: fn(&OwnedFd) -> FileKind) -> Option<Looked> {
         let walked = self.walk(path, follow);
         // Below another root where the walk has led, with no link and no `..` on the way.
-        let path = if self.is_other() { &walked.path } else { path };
+        let end: &[u8] = if path.ends_with(b"/") { b"/" } else { b"" };
+        let there = [&walked.path, end].concat();
+        let path = if self.is_other() { &there } else { path };
         let (path, found) = match self.open(path, follow, ResolveFlags::empty()) {
             Ok(fd) => (name_of(&fd)?, kind(&fd)),
             // It may be there or not.
