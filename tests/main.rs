@@ -81,6 +81,7 @@ mod sandbox_sealed;
 mod sandbox_settings;
 mod schema;
 mod sealed;
+mod sealed_runs;
 mod services;
 mod std;
 mod support;

@@ -781,7 +781,7 @@ fn forged_plans() {
         .warns("what its command does not say");
 }
 
-fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
+pub fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
     (1..=count)
         .map(|i| {
             let records = format!("../shard-{i}");
@@ -809,7 +809,7 @@ fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
         .collect()
 }
 
-fn merge(project: &Project, runs: &[&str]) -> Ran {
+pub fn merge(project: &Project, runs: &[&str]) -> Ran {
     project.run(&[&["merge", "--format", "json"], runs].concat())
 }
 

@@ -294,7 +294,7 @@ fn many_single_files_are_said_and_too_many_are_refused() {
 }
 
 /// Compares two contracts of one check.
-fn diff(old: &str, new: &str) -> Ran {
+pub fn diff(old: &str, new: &str) -> Ran {
     let project = Project::bare();
     let text = |lines: &str| format!("vplan 1\ncheck a {{\n  run true\n{lines}}}\n");
     project

@@ -5,13 +5,13 @@ use crate::sandbox::{FILTER, seals};
 use crate::support::{Project, Ran};
 use serde_json::{Value, json};
 
-const USUAL: &str = "  inputs \"work.sh\" \"src/**\"\n  writes \"out/**\"\n";
+pub const USUAL: &str = "  inputs \"work.sh\" \"src/**\"\n  writes \"out/**\"\n";
 
-fn contract(lines: &str) -> String {
+pub fn contract(lines: &str) -> String {
     format!("vplan 1\ncheck a {{\n  run sh work.sh\n{lines}  sandbox sealed\n}}\n")
 }
 
-fn project(lines: &str, work: &str) -> Option<Project> {
+pub fn project(lines: &str, work: &str) -> Option<Project> {
     let project = Project::contract(&contract(lines));
     project
         .write(".gitignore", ".vplan/\nout/\n")
@@ -23,11 +23,11 @@ fn project(lines: &str, work: &str) -> Option<Project> {
     seals(&project, &[]).then_some(project)
 }
 
-fn run(project: &Project) -> Ran {
+pub fn run(project: &Project) -> Ran {
     project.run(&["run", "--all", "--format", "json"])
 }
 
-fn step(ran: &Ran) -> Value {
+pub fn step(ran: &Ran) -> Value {
     ran.json()["steps"][0].clone()
 }
 
@@ -184,14 +184,145 @@ fn where_it_cannot_be_nothing_starts() {
     assert_ne!(step["inputs"], "enforced");
 }
 
+/// What a sealed step does that is seen: reads over links and out of its folder, what it makes, and what it
+/// looks for and does not have.
+const DOES: &str = r#"
+cat src/a src/link ../repo/src/deep/../b /proc/self/cwd/src/c < src/d > /dev/null
+cat secret data/x
+test -e docs
+test -e nowhere
+mkdir out/deep && echo x > out/deep/made && cat out/deep/made
+echo x > /tmp/x && cat /tmp/x
+echo x > src/new
+mkdir gen
+./src/tool
+true
+"#;
+
+fn seen() -> Option<Project> {
+    let lines = "  inputs \"work.sh\" \"src/**\"\n  writes \"out/**\"\n";
+    let project = project(lines, DOES)?;
+    project
+        .write(".gitignore", ".vplan/\nout/\n/gen\n")
+        .write("src/b", "b\n")
+        .write("src/c", "c\n")
+        .write("src/d", "d\n")
+        .write("src/deep/there", "")
+        .write("data/x", "x\n")
+        .write("docs/one.md", "x\n")
+        .script("src/tool", "#!/usr/bin/env sh\ntrue\n")
+        .symlink("src/link", "/proc/self/cwd/src/a");
+    // An absolute link leads to where it is in the step's own root.
+    std::fs::remove_file(project.path("src/link")).unwrap();
+    let target = project.path("src/a");
+    project.symlink("src/link", target.to_str().unwrap());
+    project.commit("more");
+    Some(project)
+}
+
 #[test]
-fn what_it_reads_is_enforced_and_not_observed() {
-    let Some(project) = project(USUAL, "cat src/a\n") else {
-        return;
+fn what_a_sealed_step_does_is_seen() {
+    for (who, launcher) in crate::sandbox::launchers() {
+        let Some(project) = seen() else { return };
+        crate::sandbox::give(&project, &launcher);
+        let launched = |args: &[&str]| project.vplan(args).under(&launcher).run();
+        if !seals(&project, &launcher) {
+            continue;
+        }
+        let observed = ["run", "--all", "--observe", "--format", "json"];
+        let ran = launched(&observed);
+        let one = step(ran.exits(0));
+        assert_eq!(one["inputs"], "enforced", "{who}");
+        let run = ran.json()["runId"].as_str().unwrap().to_owned();
+        let reads = project.read(&format!(".vplan/runs/{run}/logs/a.1.reads"));
+        let uses = |path: &str| {
+            let line = format!("{{\"file\":{{\"place\":{{\"repository\":\"{path}\"}},\"uses\":");
+            let found = reads.lines().find_map(|one| one.strip_prefix(&line));
+            found.unwrap_or_default().to_owned()
+        };
+        assert!(!reads.contains("\"gap\""), "{who}: {reads}");
+        for (path, want) in [
+            ("src/a", "\"read\":true"),
+            ("src/link", "\"read\":true"),
+            ("src/b", "\"read\":true"),
+            ("src/c", "\"read\":true"),
+            ("src/d", "\"read\":true"),
+            ("src/tool", "\"read\":true"),
+            ("secret", "\"missing\":true"),
+            ("data/x", "\"missing\":true"),
+            ("docs", "\"missing\":true"),
+            ("nowhere", "\"missing\":true"),
+            ("out/deep/made", "\"written\":true"),
+            ("src/new", "\"written\":true"),
+            ("gen", "\"folder\":true"),
+        ] {
+            assert!(uses(path).contains(want), "{who}, {path}: {reads}");
+        }
+        assert!(!uses("out/deep/made").contains("read"), "{who}: {reads}");
+        assert!(reads.contains("/env\""), "{who}: {reads}");
+    }
+}
+
+#[test]
+fn an_audit_says_what_a_sealed_check_lacks() {
+    let Some(project) = seen() else { return };
+    let audited = project.run(&["audit", "--format", "json"]);
+    let found = audited.exits(40).json();
+    let of = |kind: &str, severity: &str| {
+        let all = found["findings"].as_array().unwrap().iter();
+        let mut all = all.filter(|one| one["kind"] == kind && one["severity"] == severity);
+        let one = all.next().unwrap_or_else(|| panic!("{kind}: {found}"));
+        assert!(all.next().is_none(), "{found}");
+        (
+            one["globs"].clone(),
+            one["line"].as_str().unwrap_or_default().to_owned(),
+        )
     };
-    let observed = ["run", "--all", "--observe", "--format", "json"];
-    let ran = project.run(&observed);
-    assert_eq!(step(ran.exits(0))["inputs"], "enforced");
-    let audited = project.run(&["audit"]);
-    assert!(audited.out().contains("it is sealed"), "{}", audited.out());
+    let (globs, line) = of("undeclared_input", "error");
+    assert_eq!(globs, json!(["data/x", "docs/**", "secret"]), "{found}");
+    assert_eq!(
+        line,
+        "inputs \"work.sh\" \"src/**\" \"data/x\" \"docs/**\" \"secret\""
+    );
+    assert_eq!(of("undeclared_input", "warning").0, json!(["nowhere"]));
+    assert_eq!(of("undeclared_write", "error").0, json!(["src/new"]));
+    let (globs, line) = of("undeclared_write", "warning");
+    assert_eq!(
+        (globs, &*line),
+        (json!(["gen/**"]), "writes \"out/**\" \"gen/**\"")
+    );
+    assert_eq!(found["incomplete"], json!([]));
+    project
+        .run(&["audit", "--write"])
+        .exits(40)
+        .says("was written");
+    let text = project.read("contracts/verify.vplan");
+    assert!(text.contains("  writes \"out/**\" \"gen/**\"\n"), "{text}");
+    // Then it has them, and may not change a source.
+    let after = project.run(&["audit", "--format", "json"]).exits(40).json();
+    let left = after["findings"].as_array().unwrap().iter();
+    let left: Vec<&Value> = left.filter(|one| one["severity"] == "error").collect();
+    assert_eq!(left.len(), 1, "{after}");
+    assert_eq!(left[0]["globs"], json!(["src/new"]), "{after}");
+}
+
+#[test]
+fn what_a_sealed_step_hides_from_observation_is_said() {
+    let lines = "  inputs \"work.sh\" \"src/**\"\n";
+    for (work, why) in [
+        ("unshare -Urm true\n", "changed its root or its mounts"),
+        (
+            "sleep 5 & cat /proc/$!/cwd/src/a; kill $!\n",
+            "looked through those of another process",
+        ),
+    ] {
+        let Some(project) = project(lines, work) else {
+            return;
+        };
+        let audited = project.run(&["audit", "--format", "json"]);
+        let said = audited.json()["incomplete"].to_string();
+        // Where it is refused namespaces it has not changed anything.
+        let is_refused = why.contains("mounts") && !why.contains("process") && said == "[]";
+        assert!(is_refused || said.contains(why), "{work}: {said}");
+    }
 }

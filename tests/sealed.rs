@@ -1,10 +1,10 @@
 //! The mechanism that seals a step: what exists for it, and how it ends, as root and as another user.
 
 use crate::support::Project;
-use crate::support::process::Bounded as _;
+use crate::support::process::{Bounded as _, PATIENCE, eventually};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::confine::{Guarantee, SandboxLevel};
@@ -17,6 +17,9 @@ use vplan::effect::os::process::sealed_files::SealedFiles;
 
 /// The variable in which the process that runs a sealed step finds what to do.
 const WHAT: &str = "VPLAN_TEST_SEALED";
+
+/// Behind how a step is ended where it is observed, too.
+const SEEN: &str = " seen";
 
 /// What that is: the folder of the repository, how the step is ended, and the text of a shell.
 fn told() -> Option<[String; 3]> {
@@ -53,6 +56,10 @@ fn inner() {
     let Some([folder, ending, text]) = told() else {
         return;
     };
+    let (ending, is_seen) = match ending.strip_suffix(SEEN) {
+        Some(ending) => (ending, true),
+        None => (&*ending, false),
+    };
     let vplan = PathBuf::from(env!("CARGO_BIN_EXE_vplan"));
     vplan::effect::os::own_program::be(vplan.clone());
     let root = Root::open(Path::new(&folder)).unwrap();
@@ -62,7 +69,7 @@ fn inner() {
     readable.extend(["src", "one.txt", "link.txt", "deep/er/file"].map(of));
     let files = SealedFiles {
         readable,
-        writable: match &*ending {
+        writable: match ending {
             "root" => vec![root.path().to_owned()],
             _ => vec![of("out"), of("src/made")],
         },
@@ -90,8 +97,9 @@ fn inner() {
         }
     };
     let pool = Pool::new(Some(vplan));
-    let tried = run(&pool, &root, &confine, &text, &ending);
+    let tried = run(&pool, &root, &confine, &text, (ending, is_seen));
     let evidence = &tried.evidence;
+    println!("gaps {:?}", tried.observed.map(|observed| observed.gaps));
     println!(
         "exit {:?} signal {:?} leaked {}",
         evidence.exit, evidence.signal, evidence.leaked
@@ -112,7 +120,13 @@ fn inner() {
     );
 }
 
-fn run(pool: &Pool, root: &Root, confine: &Confine, text: &str, ending: &str) -> AttemptResult {
+fn run(
+    pool: &Pool,
+    root: &Root,
+    confine: &Confine,
+    text: &str,
+    (ending, is_seen): (&str, bool),
+) -> AttemptResult {
     let search = SearchPath::new(root, Some(b"/usr/bin:/bin"));
     let argv = ["sh", "-c", text].map(Word::from);
     let env = BTreeMap::from([(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())]);
@@ -129,7 +143,7 @@ fn run(pool: &Pool, root: &Root, confine: &Confine, text: &str, ending: &str) ->
         live: None,
         formats: None,
         limit_ms: if ending == "late" { 1_000 } else { u64::MAX },
-        observe: false,
+        observe: is_seen,
         confine: Some(confine),
     };
     let mut buffer = Buffer::default();
@@ -453,21 +467,30 @@ fn how_a_sealed_step_ends() {
         ] {
             let said = ended(&project, &launcher, text, ending);
             assert!(said.contains(want), "{who}, {text}: {said}");
+            // Who looks changes nothing.
+            let said = ended(&project, &launcher, text, &format!("{ending}{SEEN}"));
+            let is_seen = said.contains("gaps Some({})");
+            assert!(said.contains(want) && is_seen, "{who}, {text}: {said}");
+        }
+        for ending in ["late".to_owned(), format!("late{SEEN}")] {
+            let said = ended(&project, &launcher, "sleep 600", &ending);
+            assert!(said.contains("stopped true"), "{who}: {said}");
         }
         // What ends a moment later is no leak; on a busy machine that moment may be long.
         let is_none = |_| {
             let said = ended(&project, &launcher, "sleep 0.01 & exit 6", "itself");
-            assert!(said.contains("exit Some(6) signal None leaked"), "{who}: {said}");
+            assert!(
+                said.contains("exit Some(6) signal None leaked"),
+                "{who}: {said}"
+            );
             said.contains("leaked 0")
         };
         assert!((0..50).any(is_none), "{who}");
-        let said = ended(&project, &launcher, "sleep 600", "late");
-        assert!(said.contains("stopped true"), "{who}: {said}");
     }
 }
 
 /// Returns the processes whose command line has a word.
-fn with_word(word: &str) -> Vec<i32> {
+pub fn with_word(word: &str) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let has = |pid: &i32| {
@@ -481,7 +504,6 @@ fn with_word(word: &str) -> Vec<i32> {
 
 #[test]
 fn nothing_of_a_sealed_step_survives_all_that_started_it() {
-    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
     for (number, (who, launcher)) in crate::sandbox::launchers().into_iter().enumerate() {
         let project = project();
         crate::sandbox::give(&project, &launcher);
@@ -490,43 +512,43 @@ fn nothing_of_a_sealed_step_survives_all_that_started_it() {
         let mut started = command(&project, &launcher, &text, "itself")
             .spawn()
             .unwrap();
-        let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
-        while with_word(&mark).len() < 2 {
-            assert!(std::time::Instant::now() < until, "{who}: it did not start");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        let pid = |number: i32| Pid::from_raw(number).unwrap();
-        let held = with_word(&mark)
-            .into_iter()
-            .map(|number| pidfd_open(pid(number), PidfdFlags::empty()).unwrap());
-        let held: Vec<_> = held.collect();
-        let threads = std::fs::read_dir(format!("/proc/{}/task", started.id())).unwrap();
-        let children = threads.flatten().map(|thread| {
-            std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
-        });
-        let children = children.collect::<String>();
-        let supervisors = children
-            .split_whitespace()
-            .map(|number| pid(number.parse().unwrap()));
-        let all = supervisors
-            .chain([pid(started.id().cast_signed())])
-            .collect::<Vec<_>>();
-        assert!(all.len() > 1, "{who}: {children}");
-        // Stopped first, so that none can do anything for the others.
-        for signal in [Signal::STOP, Signal::KILL] {
-            all.iter()
-                .for_each(|pid| kill_process(*pid, signal).unwrap());
-        }
-        started.ended();
-        for one in &held {
-            use rustix::event::{PollFd, PollFlags, Timespec, poll};
-            let limit = Timespec {
-                tv_sec: 60,
-                tv_nsec: 0,
-            };
-            let mut fds = [PollFd::new(one, PollFlags::IN)];
-            assert_eq!(poll(&mut fds, Some(&limit)), Ok(1), "{who}: it lives");
-        }
+        kill_all_that_started(&mut started, &mark, 2, who);
+    }
+}
+
+/// Kills a process and its children, which started so many others with a word in their command lines, all
+/// at once; then those have to end.
+pub fn kill_all_that_started(started: &mut Child, mark: &str, count: usize, who: &str) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+    eventually(who, || with_word(mark).len() >= count);
+    let pid = |number: i32| Pid::from_raw(number).unwrap();
+    let held = with_word(mark)
+        .into_iter()
+        .map(|number| pidfd_open(pid(number), PidfdFlags::empty()).unwrap());
+    let held: Vec<_> = held.collect();
+    let threads = std::fs::read_dir(format!("/proc/{}/task", started.id())).unwrap();
+    let children = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children = children.collect::<String>();
+    let supervisors = children
+        .split_whitespace()
+        .map(|number| pid(number.parse().unwrap()));
+    let all = supervisors
+        .chain([pid(started.id().cast_signed())])
+        .collect::<Vec<_>>();
+    assert!(all.len() > 1, "{who}: {children}");
+    // Stopped first, so that none can do anything for the others.
+    for signal in [Signal::STOP, Signal::KILL] {
+        all.iter()
+            .for_each(|pid| kill_process(*pid, signal).unwrap());
+    }
+    started.ended();
+    for one in &held {
+        let limit = Timespec::try_from(PATIENCE).unwrap();
+        let mut fds = [PollFd::new(one, PollFlags::IN)];
+        assert_eq!(poll(&mut fds, Some(&limit)), Ok(1), "{who}: it lives");
     }
 }
 

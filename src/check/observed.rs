@@ -40,6 +40,9 @@ pub struct Uses {
     /// It was made, changed, renamed or removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub written: bool,
+    /// It was to be made, as a folder.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub folder: bool,
     /// It is a folder whose entries were listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
@@ -70,6 +73,7 @@ impl Uses {
         }
         self.read |= other.read;
         self.written |= other.written;
+        self.folder |= other.folder;
         self.listed |= other.listed;
         self.found |= other.found;
         self.missing |= other.missing;
@@ -257,11 +261,12 @@ mod tests {
 
     fn uses() -> impl Strategy<Value = Uses> {
         let programs = btree_set(word(), 0..3);
-        (any::<[bool; 5]>(), programs).prop_map(|(flags, programs)| {
-            let [read, written, listed, found, missing] = flags;
+        (any::<[bool; 6]>(), programs).prop_map(|(flags, programs)| {
+            let [read, written, folder, listed, found, missing] = flags;
             Uses {
                 read,
                 written,
+                folder,
                 listed,
                 found,
                 missing,

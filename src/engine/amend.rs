@@ -10,13 +10,14 @@ use crate::lang::ast::{Body, Node, Value};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::Keyword;
+use crate::plan::MAY_CHANGE;
 use crate::plan::audit::amendment::{Amendment, head};
 use crate::plan::audit::covering::fewest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
-/// text that the contract was read from. What is wanted of `writes` is left out: it would let a check
-/// do more.
+/// text that the contract was read from. What it may change is left out where it would let a
+/// check change what git does not ignore.
 ///
 /// # Errors
 /// A text that cannot be changed, for people: one with errors of syntax, or one that would be too
@@ -90,6 +91,7 @@ struct CheckChange<'w> {
     inputs: BTreeSet<&'w String>,
     needs: BTreeSet<&'w String>,
     reads: BTreeSet<&'w String>,
+    may_change: BTreeSet<&'w String>,
     /// The whole line of `inputs`, for a check that has it from `defaults`.
     whole_inputs: String,
 }
@@ -138,6 +140,18 @@ impl<'w> Changes<'w> {
                     let ends = "\n}".repeat(around.len() + 1);
                     changes.uses.push(format!("{heads}use {check}{ends}"));
                 }
+                Amendment::MayChange {
+                    check,
+                    globs,
+                    is_ignored: true,
+                } => {
+                    changes
+                        .checks
+                        .entry(*check)
+                        .or_default()
+                        .may_change
+                        .extend(globs);
+                }
                 Amendment::MayChange { .. } => {}
             }
         }
@@ -155,10 +169,15 @@ impl CheckChange<'_> {
             None if !self.inputs.is_empty() => lines.push(self.whole_inputs.clone()),
             None => {}
         }
-        match setting(node, Keyword::Row(Row::Reads)) {
-            Some(reads) => edits.insert(reads.span.end, words(&self.reads)),
-            None if !self.reads.is_empty() => lines.push(format!("reads{}", words(&self.reads))),
-            None => {}
+        for (row, words) in [
+            (Row::Reads, words(&self.reads)),
+            (MAY_CHANGE, words(&self.may_change)),
+        ] {
+            match setting(node, Keyword::Row(row)) {
+                Some(own) => edits.insert(own.span.end, words),
+                None if !words.is_empty() => lines.push(format!("{}{words}", row.setting().word)),
+                None => {}
+            }
         }
         let names: String = self.needs.iter().map(|name| format!(" {name}")).collect();
         match setting(node, Keyword::Row(Row::Needs)) {

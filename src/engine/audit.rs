@@ -26,7 +26,6 @@ use crate::effect::repo::changes::ChangeSource;
 use crate::effect::repo::facts::{self, Ground};
 use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
 use crate::effect::store::history::History;
-use crate::plan::Plan;
 use crate::plan::audit::findings::ObservedFindings;
 use crate::plan::audit::matrix::{Matrix, matrix};
 use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
@@ -34,6 +33,7 @@ use crate::plan::diff::contracts::{Side, compare};
 use crate::plan::diff::{Class, Difference};
 use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Selector;
+use crate::plan::{MAY_CHANGE, Plan};
 use crate::reuse::decide::Use;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -172,6 +172,7 @@ impl Engine<'_> {
         let unknown = |error| load_failed(LoadError::Git(error));
         let tracked = git.tracked().map_err(unknown)?;
         let ignored = git.ignored().map_err(unknown)?;
+        let rules = git.ignore_rules().map_err(unknown)?;
         let is_hidden = |path: &RepoPath| {
             let mut around = path.ancestors().into_iter().chain([path.clone()]);
             around.any(|path| ignored.binary_search(&path).is_ok())
@@ -195,6 +196,7 @@ impl Engine<'_> {
             facts: &Facts::default(),
             tracked: &tracked,
             is_ignored: &is_hidden,
+            would_ignore: &|path, is_folder| rules.hide(path, is_folder),
             is_absent: &is_absent,
             home: home.as_ref(),
             toolchain: &toolchain,
@@ -265,14 +267,25 @@ impl Engine<'_> {
             sources: &loaded.sources,
         };
         let mut differences = compare(&older, &newer, &[]).differences.into_iter();
-        // What a check that is confined to what it declares turned out to need, and could not read.
+        // What a check that is confined turned out to need, and could not read, or write where git
+        // ignores all.
         let is_needed = |one: &Difference| {
-            let lets_read = one.what.starts_with("inputs ") || one.what.starts_with("reads ");
+            let is_of = |settings: &[&str]| {
+                let mut settings = settings.iter();
+                settings.any(|word| one.what.split(' ').next() == Some(word))
+            };
+            let least = if is_of(&["inputs", "reads"]) {
+                SandboxLevel::Files
+            } else if is_of(&[MAY_CHANGE.setting().word]) {
+                SandboxLevel::Guard
+            } else {
+                return false;
+            };
             let mut checks = contract
                 .checks
                 .iter()
-                .filter(|check| check.level() >= SandboxLevel::Files);
-            lets_read && checks.any(|check| one.subject == format!("check `{}`", check.id))
+                .filter(|check| check.level() >= least);
+            checks.any(|check| one.subject == format!("check `{}`", check.id))
         };
         let is_less = |one: &Difference| matches!(one.class, Class::Weakens | Class::Undecided);
         let less = differences.find(|one| is_less(one) && !is_needed(one));

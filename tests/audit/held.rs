@@ -1,7 +1,8 @@
-//! Real tools under `sandbox files` and `network off`, with what `audit --write` proposes, unedited: an
-//! audit without confinement finds the inputs, one with it what is read outside.
+//! Real tools under `sandbox files` and `network off`, and under `sandbox sealed`, with what `audit --write`
+//! proposes, unedited: an audit without confinement finds the inputs, one with it what is read outside.
 
 use super::trees::{IGNORED, copy_tree, with_toolchains};
+use crate::sandbox::seals;
 use crate::support::Project;
 use crate::support::tree::have;
 
@@ -86,13 +87,29 @@ impl Tool {
         project.write("contracts/verify.vplan", &confined);
         let found = audit();
         assert!(found.exit == Some(0) || found.exit == Some(40), "{found:?}");
-        fresh();
-        let ran = project.run(&["run", "--all", "--no-cache", "--format", "json"]);
-        for step in ran.exits(0).json()["steps"].as_array().unwrap() {
-            let reached = step["sandbox"]["reached"].to_string();
-            for one in ["network-off", "\"reads\"", "\"writes\""] {
-                assert!(reached.contains(one), "{step}");
+        let passes_with = |guarantees: &[&str]| {
+            fresh();
+            let ran = project.run(&["run", "--all", "--no-cache", "--format", "json"]);
+            for step in ran.exits(0).json()["steps"].as_array().unwrap() {
+                let reached = step["sandbox"]["reached"].to_string();
+                for one in guarantees {
+                    assert!(reached.contains(one), "{step}");
+                }
             }
+        };
+        passes_with(&["network-off", "\"reads\"", "\"writes\""]);
+        if seals(&project, &[]) {
+            let sealed = project.read("contracts/verify.vplan");
+            let sealed = sealed.replace("sandbox files\n  network off", "sandbox sealed");
+            project.write("contracts/verify.vplan", sealed);
+            // What it only lists does not exist for it: that has to be declared now.
+            fresh();
+            let found = audit();
+            assert!(found.exit == Some(0) || found.exit == Some(40), "{found:?}");
+            passes_with(&["absence", "network-off", "no-survivor", "sockets"]);
+            // Nor does it look for anything else that is there.
+            fresh();
+            project.run(&["audit"]).exits(0);
         }
         // Without what was proposed it does not pass: the level was the one that held it.
         fresh();

@@ -107,6 +107,7 @@ fn observed(lines: &[&str]) -> Observed {
         match word {
             "read" => uses.read = true,
             "write" => uses.written = true,
+            "make" => (uses.written, uses.folder) = (true, true),
             "list" => uses.listed = true,
             "find" => uses.found = true,
             "miss" => uses.missing = true,
@@ -146,6 +147,7 @@ fn audited_over(text: &str, runs: &[&[(&str, &[&str])]]) -> Audited {
         facts: &Facts::default(),
         tracked: &tracked,
         is_ignored: &ignored,
+        would_ignore: &|path, _| ignored(path),
         is_absent: &|path| path.name() == b"absent",
         home: Some(&Word::from("/home/me")),
         toolchain: &[Word::from("/opt/tool")],
@@ -497,6 +499,104 @@ fn what_is_written_has_to_be_declared_unless_git_ignores_it() {
     );
     let may = "check unit {\n  test cargo test\n  writes \"src/**\"\n}\n";
     assert!(findings(may, &[("unit", &["write src/a.rs"])]).is_empty());
+}
+
+#[test]
+fn what_a_confined_check_is_refused_to_write() {
+    let check = |lines: &str| format!("check unit {{\n  run make\n{lines}}}\n");
+    let guard = check("  sandbox guard\n");
+    let of_ignored = "undeclared_write unit target/** (2): writes \"target/**\"";
+    for (text, did, want) in [
+        // Git ignores the folder, whether it is there or not; only what is confined is refused it.
+        (
+            &guard,
+            &["make target", "write target/x"][..],
+            &[of_ignored][..],
+        ),
+        (&check(""), &["make target", "write target/x"], &[]),
+        (
+            &check("  sandbox guard\n  writes \"out/**\"\n"),
+            &["write target/deep/x"],
+            &["undeclared_write unit target/** (1): writes \"out/**\" \"target/**\""],
+        ),
+        (
+            &check("  sandbox guard\n  writes \"target/**\"\n"),
+            &["write target/x"],
+            &[],
+        ),
+        (
+            &check("  sandbox guard\n  writes \"target/*.o\"\n"),
+            &["write target/x"],
+            &[],
+        ),
+        // An ignored file in a folder that is not.
+        (&guard, &["write .env", "write src/.env"], &[]),
+        // What is not there any more, or never was.
+        (
+            &guard,
+            &["make made/absent"],
+            &["undeclared_write unit made/absent/** (1): writes \"made/absent/**\""],
+        ),
+        (
+            &guard,
+            &["write src/absent"],
+            &["undeclared_write unit src/absent (1): writes \"src/absent\""],
+        ),
+        (&check(""), &["write src/absent", "make made/absent"], &[]),
+    ] {
+        assert_eq!(findings(text, &[("unit", did)]), want, "{text} {did:?}");
+    }
+}
+
+#[test]
+fn only_folders_that_git_ignores_are_let_be_written() {
+    let amended = |text: &str, did: &[&str]| {
+        let text = format!("vplan 1\n{text}");
+        let audited = audited_over(&text[8..], &[&[("unit", did)]]);
+        let wanted = audited.findings.iter();
+        let wanted: Vec<_> = wanted.filter_map(|one| one.amendment.as_ref()).collect();
+        let contract = contract(&text[8..]);
+        amend(&Source::new("verify.vplan", &text), &contract, &wanted).unwrap()
+    };
+    let did = [
+        "write src/a.rs",
+        "write src/new",
+        "make target",
+        "write node_modules/x",
+    ];
+    let text = "check unit {\n  run make\n  sandbox guard\n}\n";
+    assert_eq!(
+        amended(text, &did),
+        "vplan 1\ncheck unit {\n  run make\n  sandbox guard\n  writes \"node_modules/**\" \"target/**\"\n}\n"
+    );
+    let own = "check unit {\n  run make\n  sandbox guard\n  writes \"out/**\"\n}\n";
+    assert!(amended(own, &did).contains("writes \"out/**\" \"node_modules/**\" \"target/**\"\n"));
+    assert!(!amended("check unit: make\n", &did).contains("writes"));
+}
+
+#[test]
+fn what_did_not_exist_for_a_sealed_check() {
+    let text = "check unit {\n  run make\n  inputs \"src/**\"\n  sandbox sealed\n}\n";
+    let of = |did: &str| findings(text, &[("unit", &["read src/a.rs", did])]);
+    let mended = |globs: &str| format!("inputs \"src/**\" {globs}");
+    assert_eq!(
+        of("miss data/a.json"),
+        [format!(
+            "undeclared_input unit data/a.json (1): {}",
+            mended("\"data/a.json\"")
+        )]
+    );
+    // A folder of which nothing is declared is not there.
+    assert_eq!(
+        of("miss pkg/one"),
+        [format!(
+            "undeclared_input unit pkg/one/** (1): {}",
+            mended("\"pkg/one/**\"")
+        )]
+    );
+    assert!(of("miss src/deep").is_empty());
+    let files = text.replace("sealed", "files");
+    assert!(findings(&files, &[("unit", &["read src/a.rs", "miss pkg/one"])]).is_empty());
 }
 
 #[test]

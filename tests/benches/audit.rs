@@ -67,6 +67,7 @@ fn main() {
             facts: &Facts::default(),
             tracked: &tracked,
             is_ignored: &|_| false,
+            would_ignore: &|_, _| false,
             is_absent: &|_| false,
             home: None,
             toolchain: &[],

@@ -218,6 +218,7 @@ fn audited(contract: &Contract, runs: &[(bool, Steps)]) -> Audited {
         facts: &Facts::default(),
         tracked: &tracked(),
         is_ignored: &is_ignored,
+        would_ignore: &|path, _| is_ignored(path),
         is_absent: &|_| false,
         home: None,
         toolchain: &[],

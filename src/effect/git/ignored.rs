@@ -10,6 +10,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::os::files::beneath::Beneath;
 use rustix::fs::FileType;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -60,7 +61,63 @@ struct Look {
     open: Vec<Open>,
 }
 
+/// The rules of the `.gitignore` files, for what is not there yet.
+pub struct IgnoreRules {
+    beneath: Beneath,
+    /// Those of folders, by their paths.
+    known: RefCell<BTreeMap<RepoPath, Rc<Rules>>>,
+}
+
+impl IgnoreRules {
+    /// Whether they hide a path by itself. What is in a folder that they hide is not asked about.
+    #[must_use]
+    pub fn hide(&self, path: &RepoPath, is_directory: bool) -> bool {
+        let rules = self.of(&path.folder());
+        !path.is_root() && Rules::ignores(Some(&rules), path.as_bytes(), is_directory).is_some()
+    }
+
+    /// Returns those of a folder. Recursion is bounded by the length of a path.
+    fn of(&self, folder: &RepoPath) -> Rc<Rules> {
+        let known = self.known.borrow().get(folder).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let is_root = folder.is_root();
+        let above = (!is_root).then(|| self.of(&folder.folder()));
+        let dir = if is_root {
+            Vec::new()
+        } else {
+            [folder.as_bytes(), b"/"].concat()
+        };
+        let file = RepoPath::from_exact(&[&dir, NAME].concat());
+        let text = file.and_then(|file| self.beneath.read(&file, pattern::MOST).ok());
+        let rules = Rules::read(above, &dir, &text.unwrap_or_default());
+        self.known
+            .borrow_mut()
+            .insert(folder.clone(), Rc::clone(&rules));
+        rules
+    }
+}
+
 impl Git {
+    /// Returns what tells which paths would be ignored.
+    ///
+    /// # Errors
+    /// The root cannot be opened.
+    pub fn ignore_rules(&self) -> Result<IgnoreRules, GitError> {
+        Ok(IgnoreRules {
+            beneath: self.beneath()?,
+            known: RefCell::default(),
+        })
+    }
+
+    fn beneath(&self) -> Result<Beneath, GitError> {
+        Beneath::open(self.root()).map_err(|e| GitError::File {
+            path: ".".to_owned(),
+            message: e.to_string(),
+        })
+    }
+
     /// Lists the files that are there, that nothing tracks, and that these `.gitignore` files,
     /// which differ from those of a commit, hide now and did not hide then; the first of them,
     /// where there are very many.
@@ -79,11 +136,7 @@ impl Git {
                 self.file_at(base, path, pattern::MOST)?.unwrap_or_default(),
             );
         }
-        let unreadable = |e: std::io::Error| GitError::File {
-            path: ".".to_owned(),
-            message: e.to_string(),
-        };
-        let beneath = Beneath::open(self.root()).map_err(unreadable)?;
+        let beneath = self.beneath()?;
         let top = Open {
             path: Vec::new(),
             before: None,

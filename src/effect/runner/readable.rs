@@ -131,6 +131,9 @@ impl Walk<'_> {
                     path,
                     is_folder: false,
                 });
+            } else if !kind.is_file() && !kind.is_symlink() {
+                // Another process may be at the other end of a pipe, or a socket.
+                is_whole = false;
             }
         }
         if is_whole {

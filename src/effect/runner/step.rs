@@ -6,7 +6,7 @@ use crate::check::Kind;
 use crate::check::agreement::silence;
 use crate::check::confine::{Confined, Guarantee, InputsBasis, SandboxLevel};
 use crate::check::evidence::{Captured, Evidence};
-use crate::check::observed::{Gap, Observed};
+use crate::check::observed::Observed;
 use crate::check::output::{Expected, guessed, named};
 use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
@@ -354,7 +354,7 @@ impl<'e> StepExecution<'e> {
             formats: Some(&formats),
             limit_ms: self.limit_ms,
             // Not what judges: it is no part of the repository.
-            observe: observe && question.is_none() && !sandbox.as_ref().is_some_and(is_sealed),
+            observe: observe && question.is_none(),
             confine: sandbox.as_ref().map(|sandbox| &sandbox.confine),
         };
         self.withheld = environment.withheld;
@@ -470,13 +470,6 @@ impl<'e> StepExecution<'e> {
         if let Some(reading) = tried.evidence.reading.as_deref() {
             tried.evidence.identities = (context.identify)(self.step, reading);
         }
-        if context.observe
-            && tried.program.is_some()
-            && self.sandbox.as_ref().is_some_and(is_sealed)
-        {
-            let why = "it is sealed, and nobody looks into its namespaces".to_owned();
-            tried.observed = Some(Observed::nothing(Gap::Unavailable(why)));
-        }
         let confined = self.sandbox.map(|sandbox| sandbox.confined);
         let inputs = inputs_basis(self.step, confined.as_ref(), tried.observed.as_ref());
         let unseen = tried
@@ -588,11 +581,6 @@ fn watch(
         }
         leave(outbox, WorkerEvent::LookedAgain(index, Box::new(looked)));
     }
-}
-
-/// Whether a step is alone in its namespaces, in which it is not observed.
-fn is_sealed(sandbox: &StepSandbox) -> bool {
-    sandbox.confined.reached.contains(&Guarantee::Absence)
 }
 
 /// Whether what a step makes is copied into the repository once it has ended.

@@ -47,13 +47,15 @@ pub enum Amendment {
         /// The paths.
         paths: Vec<String>,
     },
-    /// More files that a check may change: shown, and never written, because it lets the check do
-    /// more.
+    /// More files that a check may change.
     MayChange {
         /// The check.
         check: CheckIndex,
         /// The globs.
         globs: Vec<String>,
+        /// Whether they are folders that git ignores with all that is in them, of a check that is confined.
+        /// Others are shown, and never written, because they let the check do more.
+        is_ignored: bool,
     },
 }
 
@@ -103,7 +105,7 @@ impl Amendment {
                 };
                 line("reads", quoted(&own).chain(quoted(paths)))
             }
-            Amendment::MayChange { check, globs } => {
+            Amendment::MayChange { check, globs, .. } => {
                 let own = match contract.checks[*check].value(MAY_CHANGE).as_deref() {
                     Some(Value::Selection(own)) => items(own),
                     _ => Vec::new(),

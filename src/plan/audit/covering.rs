@@ -32,7 +32,7 @@ impl<'a> TrackedFiles<'a> {
     }
 
     /// Counts the files below a folder.
-    fn below(&self, dir: &RepoPath) -> usize {
+    pub(super) fn below(&self, dir: &RepoPath) -> usize {
         within(dir, self.all).len()
     }
 

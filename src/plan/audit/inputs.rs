@@ -7,6 +7,7 @@ use super::observed::{ObservedCheck, Used};
 use super::{Context, Deeds, Finding, FindingKind, Severity};
 use crate::base::glob::{Glob, Selection, escape};
 use crate::base::path::RepoPath;
+use crate::check::confine::SandboxLevel;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A folder that was listed, and a glob for the files that may come into it.
@@ -130,7 +131,7 @@ fn lacks(
         return used.read || is_sought || used.missing;
     }
     // A folder that is there says nothing that the files in it do not say.
-    let is_asked = used.read || used.missing;
+    let is_asked = used.read || used.missing && context.tracked().below(path) == 0;
     is_asked && (!context.is_ignored(path) || used.read && context.is_product(path, seen.check))
 }
 
@@ -175,7 +176,27 @@ fn listings<'a>(
             |glob: &String| !new_file(glob).is_some_and(|path| seen.is_declared(&path));
         found.extend(globs.into_iter().filter(is_lacking).map(|glob| (dir, glob)));
     }
+    found.extend(hidden(context, seen, inputs));
     found
+}
+
+/// Returns the folders that did not exist for a check that is sealed, because nothing in them is declared,
+/// and that it looked for.
+fn hidden<'a>(
+    context: &Context<'_>,
+    seen: &ObservedCheck<'a>,
+    inputs: &Selection,
+) -> Vec<Listing<'a>> {
+    let is_hidden = |path: &RepoPath, used: &Used<'_>| {
+        let is_there = !context.is_tracked(path) && context.tracked().below(path) > 0;
+        used.missing && is_there && !inputs.may_hold(path) && !seen.is_declared(path)
+    };
+    let files = seen.files.iter();
+    let files = files.filter(|_| seen.step.sandbox == SandboxLevel::Sealed);
+    let files = files.filter(|(path, used)| is_hidden(path, used));
+    files
+        .filter_map(|(path, _)| Some((*path, in_folder(path, "**")?)))
+        .collect()
 }
 
 /// What the files of a folder that a check read have in common.

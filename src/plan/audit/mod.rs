@@ -48,6 +48,8 @@ pub struct Subject<'a> {
     pub tracked: &'a [RepoPath],
     /// Whether git ignores a path that it does not track.
     pub is_ignored: &'a dyn Fn(&RepoPath) -> bool,
+    /// Whether git would ignore a path where nothing is yet; with `true`, as a folder.
+    pub would_ignore: &'a dyn Fn(&RepoPath, bool) -> bool,
     /// Whether nothing has a path.
     pub is_absent: &'a dyn Fn(&RepoPath) -> bool,
     /// The user's folder, an absolute path.
@@ -229,6 +231,7 @@ pub fn audit(subject: &Subject<'_>) -> Audited {
         findings.extend(inputs::find(&context, one));
         findings.extend(inputs::absent(&context, one));
         findings.extend(written::find(&context, one));
+        findings.extend(written::ignored(&context, one));
         findings.extend(outside::find(&context, one));
         findings.extend(ignored::find(&context, one));
     }
@@ -362,6 +365,9 @@ impl Finding {
         match (self.kind, self.severity) {
             (FindingKind::UndeclaredInput, Severity::Warning) => {
                 "the check looked for it in vain, and its `inputs` would not select it"
+            }
+            (FindingKind::UndeclaredWrite, Severity::Warning) => {
+                "git ignores it, and the check is confined: it was not let write it"
             }
             (kind, _) => kind.meaning(),
         }

@@ -37,6 +37,8 @@ pub(super) struct ObservedCheck<'a> {
 pub(super) struct Used<'a> {
     pub read: bool,
     pub written: bool,
+    /// Whether it was to be made, as a folder.
+    pub folder: bool,
     pub listed: bool,
     pub found: bool,
     pub missing: bool,
@@ -47,6 +49,7 @@ impl<'a> Used<'a> {
     fn add(&mut self, uses: &'a Uses) {
         self.read |= uses.read;
         self.written |= uses.written;
+        self.folder |= uses.folder;
         self.listed |= uses.listed;
         self.found |= uses.found;
         self.missing |= uses.missing;
@@ -249,7 +252,10 @@ pub(in crate::plan) fn reason(gap: &Gap) -> String {
             by(program)
         ),
         Gap::Unreadable(program) => format!("the memory of `{}` could not be read", by(program)),
-        Gap::OtherRoot(program) => format!("`{}` changed its root or its mounts", by(program)),
+        Gap::OtherRoot(program) => format!(
+            "`{}` changed its root or its mounts, or looked through those of another process",
+            by(program)
+        ),
         Gap::TooMuch => "it did more than is kept".to_owned(),
         Gap::Lost => "what was seen of it was lost".to_owned(),
     }

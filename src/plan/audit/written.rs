@@ -1,37 +1,132 @@
-//! What a check wrote that git does not ignore, and that the contract does not say it writes.
+//! What a check wrote that git does not ignore, and that the contract does not say it writes; of one that
+//! is confined also what it was refused.
 
 use super::amendment::Amendment;
-use super::covering::cover;
-use super::observed::ObservedCheck;
-use super::{Context, Deeds, Finding, FindingKind};
+use super::covering::{cover, in_folder};
+use super::observed::{ObservedCheck, Used};
+use super::{Context, Deeds, Finding, FindingKind, Severity};
 use crate::base::path::RepoPath;
+use crate::check::confine::SandboxLevel;
 use std::collections::BTreeSet;
 
 /// Finds the files that a check may not write.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let folders = folders(seen);
     let written = seen.files.iter().filter(|(_, used)| used.written);
-    let files: Vec<&RepoPath> = written
-        .map(|(path, _)| *path)
-        .filter(|path| !folders.contains(*path) && !seen.may_write(path))
-        .filter(|path| !context.is_ignored(path))
-        .collect();
-    if files.is_empty() {
+    let written = written
+        .filter(|(path, _)| !folders.contains(**path) && !seen.may_write(path))
+        .filter(|(path, used)| {
+            let is_hidden = context.is_ignored(path);
+            !is_hidden || was_refused(context, seen, path, used)
+        });
+    let (made, files): (Vec<_>, Vec<_>) =
+        written.partition(|(path, used)| used.folder && !context.is_tracked(path));
+    if made.is_empty() && files.is_empty() {
         return None;
     }
+    let files: Vec<&RepoPath> = files.into_iter().map(|(path, _)| *path).collect();
     let tracked: Vec<&RepoPath> = files
         .iter()
         .copied()
         .filter(|path| context.is_tracked(path))
         .collect();
-    let globs = cover(&files, &tracked, context.tracked(), &BTreeSet::new());
-    let did: Deeds<'_> = seen.deeds(&files);
+    let mut globs = cover(&files, &tracked, context.tracked(), &BTreeSet::new());
+    globs.extend(made.iter().filter_map(|(path, _)| all_below(path)));
+    let all: Vec<&RepoPath> = made.iter().map(|(path, _)| **path).chain(files).collect();
+    let did: Deeds<'_> = seen.deeds(&all);
     let amendment = (!globs.is_empty()).then(|| Amendment::MayChange {
         check: seen.check,
         globs: globs.clone(),
+        is_ignored: false,
     });
     let finding = context.finding(FindingKind::UndeclaredWrite, seen.check, globs, &did);
     Some(finding.mended_by(context.contract, amendment))
+}
+
+/// Finds what a confined check was refused to write in folders of which git tracks nothing, and ignores
+/// all. What it writes there nobody verifies, so that the check may be let do it.
+pub(super) fn ignored(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
+    if !is_confined(seen) {
+        return None;
+    }
+    let written = seen.files.iter().filter(|(_, used)| used.written);
+    let written = written.filter(|(path, _)| !seen.may_write(path) && !is_in_written(seen, path));
+    let (mut files, mut globs) = (Vec::new(), BTreeSet::new());
+    for (path, used) in written {
+        let folder = ignored_folder(context, path, used);
+        if let Some(glob) = folder.as_ref().and_then(all_below) {
+            files.push(*path);
+            globs.insert(glob);
+        }
+    }
+    if files.is_empty() {
+        return None;
+    }
+    let check = context.check(seen.check);
+    let is_own = context.contract.imported(check.place.source).is_none() && check.named;
+    let globs: Vec<String> = globs.into_iter().collect();
+    let amendment = is_own.then(|| Amendment::MayChange {
+        check: seen.check,
+        globs: globs.clone(),
+        is_ignored: true,
+    });
+    let did: Deeds<'_> = seen.deeds(&files);
+    let finding = context.finding(FindingKind::UndeclaredWrite, seen.check, globs, &did);
+    let finding = Finding {
+        severity: Severity::Warning,
+        ..finding
+    };
+    Some(finding.mended_by(context.contract, amendment))
+}
+
+fn is_confined(seen: &ObservedCheck<'_>) -> bool {
+    seen.step.sandbox >= SandboxLevel::Guard
+}
+
+/// Whether a check could not make a file that is not there, because it is confined.
+fn was_refused(
+    context: &Context<'_>,
+    seen: &ObservedCheck<'_>,
+    path: &RepoPath,
+    used: &Used<'_>,
+) -> bool {
+    let subject = context.subject;
+    is_confined(seen)
+        && (subject.is_absent)(path)
+        && !(subject.is_ignored)(path)
+        && !is_in_written(seen, path)
+        && !(subject.would_ignore)(path, used.folder)
+        && ignored_folder(context, path, used).is_none()
+}
+
+/// Whether a path is in a folder that a confined check may change for its globs.
+fn is_in_written(seen: &ObservedCheck<'_>, path: &RepoPath) -> bool {
+    let globs = seen.step.written_globs();
+    let anchors = globs.iter().flat_map(|glob| glob.anchors());
+    let mut folders = anchors.map(
+        |(path, is_literal)| {
+            if is_literal { path.folder() } else { path }
+        },
+    );
+    folders.any(|folder| !folder.is_root() && (path == &folder || path.below(&folder).is_some()))
+}
+
+/// Returns the outermost folder around a path, or that is to be made there, that git ignores with all
+/// that is in it.
+fn ignored_folder(context: &Context<'_>, path: &RepoPath, used: &Used<'_>) -> Option<RepoPath> {
+    let subject = context.subject;
+    let mut folders = path.ancestors();
+    folders.retain(|folder| used.folder || folder != path);
+    let is_ignored = |folder: &RepoPath| {
+        !folder.is_root() && ((subject.is_ignored)(folder) || (subject.would_ignore)(folder, true))
+    };
+    let folder = folders.into_iter().find(is_ignored)?;
+    (context.tracked().below(&folder) == 0).then_some(folder)
+}
+
+/// Returns the glob of all that is below a folder.
+fn all_below(folder: &RepoPath) -> Option<String> {
+    in_folder(folder, "**")
 }
 
 /// Returns the folders that were seen, of which git knows nothing: those that were listed, and those

@@ -4,6 +4,7 @@ use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::differing_atoms;
 use super::sampled::only_in;
 use crate::base::command::Command;
+use crate::base::glob::automaton::{Limits, Region, atoms};
 use crate::base::glob::{ItemContent, Selection};
 use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
@@ -14,6 +15,7 @@ use crate::check::request::{Assertion, FileType};
 use crate::check::{Kind, file};
 use crate::contract::settings::known_by;
 use crate::contract::{Body, Check};
+use crate::plan::MAY_CHANGE;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -241,6 +243,9 @@ fn settings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             Row::Inputs if holds_to_inputs(old) && holds_to_inputs(new) => {
                 found.extend(readable(old, new));
             }
+            MAY_CHANGE if is_sealed(new) && !is_sealed(old) => {
+                found.extend(setting(row, old, new).map(|found| in_own_folders(found, new)));
+            }
             // Without that it may read everything anyway.
             Row::Reads if holds_to_inputs(old) && holds_to_inputs(new) => {
                 found.extend(reads(old, new));
@@ -341,6 +346,42 @@ fn holds_to_inputs(check: &Check) -> bool {
     check.level() >= SandboxLevel::Files
 }
 
+/// Whether nothing exists for a check but what it declares.
+fn is_sealed(check: &Check) -> bool {
+    check.level() == SandboxLevel::Sealed
+}
+
+/// Returns what it means that a check which is sealed now may write other files than before: nothing of
+/// them stays, but what it could read there is gone.
+fn in_own_folders(found: Finding, new: &Check) -> Finding {
+    let selection = |row| match new.value(row).map(Cow::into_owned) {
+        Some(Value::Selection(selection)) => Some(selection),
+        _ => None,
+    };
+    let (writes, inputs) = (selection(MAY_CHANGE), selection(Row::Inputs));
+    let is_apart = match (&writes, &inputs) {
+        (Some(writes), Some(inputs)) => {
+            let regions = [Region::Selected(writes), Region::Selected(inputs)];
+            let atoms = atoms(&regions, &Limits::default());
+            atoms.is_some_and(|atoms| atoms.iter().all(|atom| atom.inside != [true, true]))
+        }
+        _ => true,
+    };
+    let (class, why) = if is_apart {
+        (Changes, "it is sealed: nothing of that stays")
+    } else {
+        (
+            Undecided,
+            "it is sealed, and of its `inputs` there is nothing where it may write",
+        )
+    };
+    Finding {
+        class,
+        why: Some(why.to_owned()),
+        ..found
+    }
+}
+
 /// Compares the `inputs` of two checks that can read nothing else: what is left out is not read either.
 fn readable(old: &Check, new: &Check) -> Option<Finding> {
     let (was, is) = (old.value(Row::Inputs), new.value(Row::Inputs));
@@ -356,7 +397,13 @@ fn readable(old: &Check, new: &Check) -> Option<Finding> {
         Some(Value::Selection(selection)) => Some(selection),
         _ => None,
     });
-    let (class, why) = watched(more, before, after);
+    let (class, why) = match watched(more, before, after) {
+        (Strengthens, _) if is_sealed(new) => {
+            let why = "what it declares no more does not exist for it: whether it checks as much cannot be told";
+            (Undecided, why.to_owned())
+        }
+        watched => watched,
+    };
     let setting = Row::Inputs.setting();
     let what = arrow(setting.word, text_of(setting, was), text_of(setting, is));
     Some(finding(class, what, why))

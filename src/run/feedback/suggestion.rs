@@ -23,12 +23,15 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     }
     if record.status == Status::Failed && !step.confinement().is_none() {
         let name = visible(step.check().as_bytes());
-        // What is sealed is not observed.
-        text.push_str(&if step.sandbox == SandboxLevel::Sealed {
-            "; it is sealed: what it does not declare does not exist for it".to_owned()
-        } else {
-            format!("; it runs confined: `vplan audit {name}` shows what it needs")
-        });
+        let why = match step.sandbox {
+            SandboxLevel::Sealed => {
+                "it is sealed, and what it does not declare does not exist for it"
+            }
+            _ => "it runs confined",
+        };
+        text.push_str(&format!(
+            "; {why}: `vplan audit {name}` shows what it needs"
+        ));
     }
     // A missing tool stays missing, however often it is looked up.
     let repeated =

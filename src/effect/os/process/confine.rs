@@ -97,7 +97,7 @@ pub struct Confine {
 
 /// A stage of confining, with the system's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {}", .stage.words(), io::Error::from_raw_os_error(*.error))]
+#[error("{}: {}", .stage.words(), .stage.why(&io::Error::from_raw_os_error(*.error)))]
 pub(in crate::effect) struct Unconfined {
     pub(super) stage: Stage,
     pub(super) error: i32,
@@ -144,6 +144,14 @@ impl Stage {
         Stage::Rules,
         Stage::Filter,
     ];
+
+    /// Says the system's error, and what usually is its cause.
+    fn why(self, error: &io::Error) -> String {
+        match self {
+            Stage::User | Stage::Namespaces | Stage::Network => namespace::hint(error),
+            _ => error.to_string(),
+        }
+    }
 
     pub(super) fn words(self) -> &'static str {
         match self {

@@ -124,11 +124,11 @@ fn make() -> Result<OwnedFd, String> {
 }
 
 /// Says an error, and what usually is its cause.
-fn hint(error: &io::Error) -> String {
+pub(super) fn hint(error: &io::Error) -> String {
     let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOSPC) => " (`sysctl user.max_user_namespaces` allows no more)",
         Some(Errno::PERM | Errno::ACCESS) => {
-            " (a container's profile, AppArmor or `sysctl kernel.unprivileged_userns_clone` forbids it)"
+            " (a container's profile, AppArmor or `sysctl kernel.unprivileged_userns_clone` forbids it: `vplan help sandbox`)"
         }
         _ => "",
     };

@@ -661,14 +661,18 @@ fn started(
     if !confine.is_whole() {
         return (Err(Errno::INVAL.into()), None);
     }
+    let program = || observe::first_program(&fds[0], &start.program);
     if let Some(files) = &start.sealed {
-        return (sealed_step(start, files, confine, fds, stdin), None);
+        let observed = start.observe.as_ref();
+        let mut observer = observed.map(|root| Observer::waiting(root, program()));
+        let started = sealed_step(start, files, confine, (fds, stdin), observer.as_mut());
+        return (started, observer);
     }
     let Some(root) = &start.observe else {
         let leader = spawn(start, confine, fds, stdin);
         return (leader.map(Started::Leader), None);
     };
-    let program = observe::first_program(&fds[0], &start.program);
+    let program = program();
     let order = start.clone();
     let spawn = move || spawn(&order, confine, fds, stdin);
     let (leader, observer) = observe::begin(root, program, spawn);
@@ -680,13 +684,13 @@ fn sealed_step(
     start: &Start,
     files: &SealedFiles,
     confine: Confine,
-    [dir, stdout, stderr]: [OwnedFd; 3],
-    stdin: Option<OwnedFd>,
+    ([dir, stdout, stderr], stdin): ([OwnedFd; 3], Option<OwnedFd>),
+    observer: Option<&mut Observer>,
 ) -> io::Result<Started> {
     let here = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
     // The folder's descriptor would lead out.
     drop(dir);
-    let init = sealed::start(files, confine, &here, |confine| {
+    let init = sealed::start(files, confine, &here, observer, |confine| {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let dir = openat(CWD, ".", flags, Mode::empty())?;
         spawn(start, confine, [dir, stdout, stderr], stdin)

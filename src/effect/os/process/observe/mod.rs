@@ -23,13 +23,14 @@ use super::filter::ARCHITECTURE;
 use super::sys::{self, Trapped};
 use crate::base::word::Word;
 use crate::check::observed::{Gap, Peer};
+use crate::effect::os::retry_eintr::openat;
 use calls::{CallArguments, NameAt, PathAt, asked};
-use look::{Looked, exists, link, look};
+use look::{Looked, View, link};
 use noted::Noted;
 use peer::Name;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -60,9 +61,12 @@ pub(super) struct Observer {
     /// The step's program, until it is executed. Before that the step's process is this one's
     /// double, whose memory cannot be read.
     first: Option<Vec<u8>>,
-    /// Where this process has its root, and its mounts.
+    /// Where the step's program has its root, and its mounts: where this process has them, unless the
+    /// step has its own.
     own_root: Option<RootOf>,
-    /// Whether a process may have another root than this one.
+    /// Where its paths lead.
+    view: View,
+    /// Whether a process may have another root than the step's program.
     is_wary: bool,
     /// The names of the programs of threads.
     programs: BTreeMap<u32, Word>,
@@ -120,17 +124,39 @@ pub(super) fn begin<S>(root: &[u8], program: Vec<u8>, spawn: S) -> (io::Result<P
 where
     S: FnOnce() -> io::Result<Pid> + Send + 'static,
 {
-    let mut observer = Observer {
-        listener: None,
-        starter: None,
-        first: Some(program),
-        own_root: root_of("self"),
-        is_wary: false,
-        programs: BTreeMap::new(),
-        noted: Noted::new(root),
-    };
+    let mut observer = Observer::waiting(root, program);
     let leader = observer.start(spawn);
     (leader, observer)
+}
+
+/// What the observer of a step needs that another process starts: who hears of its trapped calls, its
+/// root, and its mounts.
+pub(super) type Handed = [OwnedFd; 3];
+
+/// Starts a step by `spawn`, its calls trapped, in a process that has the step's root. What an observer
+/// needs, or why there is none, is handed over first; then the calls wait for that one.
+pub(super) fn begin_for_another(
+    spawn: impl FnOnce() -> io::Result<Pid> + Send,
+    hand_over: impl FnOnce(io::Result<Handed>) -> io::Result<()>,
+) -> io::Result<Pid> {
+    let open = |path, flags| openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty());
+    let (root, mounts) = (
+        open("/", OFlags::PATH | OFlags::DIRECTORY)?,
+        open("/proc/self/ns/mnt", OFlags::RDONLY)?,
+    );
+    std::thread::scope(|scope| {
+        let (say, heard) = channel();
+        // The filter holds for a thread and what it starts, and this one has to hand it over.
+        let starter = move || {
+            let _ = say.send(trap());
+            spawn()
+        };
+        let starter = std::thread::Builder::new().spawn_scoped(scope, starter)?;
+        let gone = || io::Error::from(io::ErrorKind::Other);
+        let listener = heard.recv().map_err(|_| gone())?;
+        hand_over(listener.map(|listener| [listener, root, mounts]))?;
+        starter.join().map_err(|_| gone())?
+    })
 }
 
 /// Returns the absolute path of what is executed first, in this directory.
@@ -164,6 +190,44 @@ fn why(error: &io::Error) -> String {
 }
 
 impl Observer {
+    /// Makes one that waits for a step to be started.
+    pub(super) fn waiting(root: &[u8], program: Vec<u8>) -> Self {
+        Self {
+            listener: None,
+            starter: None,
+            first: Some(program),
+            own_root: root_of("self"),
+            view: View::default(),
+            is_wary: false,
+            programs: BTreeMap::new(),
+            noted: Noted::new(root),
+        }
+    }
+
+    /// Takes what [`begin_for_another`] has handed over, and answers calls until something is to be read
+    /// from `done`. `starter`: the process that has.
+    pub(super) fn attach(
+        &mut self,
+        handed: io::Result<Handed>,
+        starter: Pid,
+        done: &OwnedFd,
+    ) -> io::Result<()> {
+        let [listener, root, mounts] = match handed {
+            Ok(handed) => handed,
+            Err(error) => {
+                self.noted.gap(Gap::Unavailable(why(&error)));
+                return Ok(());
+            }
+        };
+        self.own_root = Some((b"/".to_vec(), fstat(&mounts)?.st_ino));
+        self.view = View::below(root);
+        self.listener = Some(listener);
+        self.starter = other_thread(starter);
+        self.serve_until(done)?;
+        self.starter = None;
+        Ok(())
+    }
+
     fn start<S>(&mut self, spawn: S) -> io::Result<Pid>
     where
         S: FnOnce() -> io::Result<Pid> + Send + 'static,
@@ -293,7 +357,7 @@ impl Observer {
         if self.first.is_some() {
             let first = if is_start { self.first.take() } else { None };
             return first.map_or(SeenCall::Nothing, |path| {
-                SeenCall::Executed(executed(path, b"/"))
+                SeenCall::Executed(executed(&self.view, path, b"/"))
             });
         }
         self.is_wary |= asked == CallArguments::Root;
@@ -307,7 +371,7 @@ impl Observer {
                 return SeenCall::Gap(Gap::OtherRoot);
             }
         }
-        match seen(pid, asked) {
+        match seen(&self.view, pid, asked) {
             Ok(seen) => seen,
             Err(Unseen::Nothing) => SeenCall::Nothing,
             Err(Unseen::Gap(gap)) => SeenCall::Gap(gap),
@@ -375,27 +439,36 @@ fn base_name(path: &[u8]) -> Word {
     Word::new(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default())
 }
 
+/// Returns the thread of a process that is not its first one.
+fn other_thread(process: Pid) -> Option<u32> {
+    let first = process.as_raw_pid().cast_unsigned();
+    let threads = std::fs::read_dir(format!("/proc/{first}/task")).ok()?;
+    let mut threads = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    threads.find(|thread| *thread != first)
+}
+
 /// Looks into a call.
-fn seen(pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
+fn seen(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
     let file = |at: PathAt, follow: bool| {
-        let path = path(pid, at)?;
+        let path = path(view, pid, at)?;
         // An empty path means the descriptor, whose name is a link.
-        look(&path, follow || at.may_be_empty).ok_or(Unseen::Nothing)
+        view.look(&path, follow || at.may_be_empty)
+            .ok_or(Unseen::Nothing)
     };
     Ok(match asked {
-        CallArguments::Open(at, flags) => opened(pid, at, flags)?,
+        CallArguments::Open(at, flags) => opened(view, pid, at, flags)?,
         CallArguments::OpenHow(at, how) => {
             let mut flags = [0; 8];
             read_exact(pid, how, &mut flags)?;
-            opened(pid, at, u64::from_ne_bytes(flags))?
+            opened(view, pid, at, u64::from_ne_bytes(flags))?
         }
         CallArguments::Execute(at) => {
             let cwd = link(format!("/proc/{pid}/cwd").as_bytes())?;
-            SeenCall::Executed(executed(path(pid, at)?, &cwd))
+            SeenCall::Executed(executed(view, path(view, pid, at)?, &cwd))
         }
         CallArguments::Exists(at, follow) => {
-            let path = path(pid, at)?;
-            let looked = exists(&path, follow || at.may_be_empty);
+            let path = path(view, pid, at)?;
+            let looked = view.exists(&path, follow || at.may_be_empty);
             SeenCall::Sought(looked.ok_or(Unseen::Nothing)?)
         }
         CallArguments::ReadLink(at) => SeenCall::LinkRead(file(at, false)?),
@@ -411,32 +484,35 @@ fn seen(pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
         }
         CallArguments::Connect(at) => SeenCall::Connected(
             name(pid, at)?
-                .map(|n| peer(pid, n))
+                .map(|n| peer(view, pid, n))
                 .into_iter()
                 .flatten()
                 .collect(),
         ),
         CallArguments::Bind(at) => match name(pid, at)? {
             Some(Name::Path(path)) => {
-                let looked = look(&absolute(pid, None, &path)?, false).ok_or(Unseen::Nothing)?;
-                SeenCall::Made(looked, false)
+                let path = absolute(view, pid, None, &path)?;
+                SeenCall::Made(view.look(&path, false).ok_or(Unseen::Nothing)?, false)
             }
             Some(Name::Abstract(name)) => SeenCall::Bound(name),
             Some(Name::Address(_)) | None => SeenCall::Nothing,
         },
-        CallArguments::Send(address, count) => SeenCall::Connected(receivers(pid, address, count)?),
+        CallArguments::Send(address, count) => {
+            SeenCall::Connected(receivers(view, pid, address, count)?)
+        }
         CallArguments::Ring => SeenCall::Gap(Gap::IoUring),
         CallArguments::Root => SeenCall::Nothing,
         CallArguments::Other => SeenCall::Gap(Gap::OtherCalls),
     })
 }
 
-fn opened(pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Unseen> {
+fn opened(view: &View, pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Unseen> {
     let low = u32::try_from(flags & u64::from(u32::MAX)).unwrap_or(0);
     let flags = OFlags::from_bits_retain(low);
     let stays = OFlags::CREATE.union(OFlags::EXCL);
     let follow = !flags.contains(OFlags::NOFOLLOW) && !flags.contains(stays);
-    let looked = look(&path(pid, at)?, follow).ok_or(Unseen::Nothing)?;
+    let path = path(view, pid, at)?;
+    let looked = view.look(&path, follow).ok_or(Unseen::Nothing)?;
     Ok(if flags.contains(OFlags::TMPFILE) {
         SeenCall::Sought(looked)
     } else {
@@ -446,35 +522,47 @@ fn opened(pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Unseen> {
 
 /// Returns a program and all that the system opens to execute it; `cwd`: the folder in which the
 /// interpreter of a script is looked for.
-fn executed(path: Vec<u8>, cwd: &[u8]) -> Vec<Looked> {
+fn executed(view: &View, path: Vec<u8>, cwd: &[u8]) -> Vec<Looked> {
     let mut all = Vec::new();
     let mut next = Some(path);
     while let Some(looked) = next
-        .and_then(|path| look(&path, true))
+        .and_then(|path| view.look(&path, true))
         .filter(|_| all.len() < SCRIPTS)
     {
-        next = program::interpreter(&looked.path).map(|path| join(cwd, &path));
+        let file = view.file(&looked.path);
+        let interpreter = file.and_then(|file| program::interpreter(&file));
+        next = interpreter.map(|path| join(cwd, &path));
         all.push(looked);
     }
     all
 }
 
 /// Reads a path of a process, as an absolute one.
-fn path(pid: u32, at: PathAt) -> Result<Vec<u8>, Unseen> {
+fn path(view: &View, pid: u32, at: PathAt) -> Result<Vec<u8>, Unseen> {
     let text = text(pid, at.address)?;
     match at.folder {
         Some(fd) if text.is_empty() && at.may_be_empty => {
-            Ok(format!("/proc/{pid}/fd/{fd}").into_bytes())
+            let path = format!("/proc/{pid}/fd/{fd}").into_bytes();
+            if view.is_other() {
+                behind_proc(pid, path)
+            } else {
+                Ok(path)
+            }
         }
-        None if text.is_empty() && at.may_be_empty => absolute(pid, None, b"."),
+        None if text.is_empty() && at.may_be_empty => absolute(view, pid, None, b"."),
         _ if text.is_empty() => Err(Unseen::Nothing),
-        folder => absolute(pid, folder, &text),
+        folder => absolute(view, pid, folder, &text),
     }
 }
 
-fn absolute(pid: u32, folder: Option<i32>, path: &[u8]) -> Result<Vec<u8>, Unseen> {
+fn absolute(view: &View, pid: u32, folder: Option<i32>, path: &[u8]) -> Result<Vec<u8>, Unseen> {
     if path.first() == Some(&b'/') {
-        return Ok(of_process(pid, path));
+        let path = of_process(pid, path);
+        return if view.is_other() {
+            behind_proc(pid, path)
+        } else {
+            Ok(path)
+        };
     }
     let base = match folder {
         None => link(format!("/proc/{pid}/cwd").as_bytes())?,
@@ -494,6 +582,40 @@ fn join(base: &[u8], path: &[u8]) -> Vec<u8> {
         return path.to_vec();
     }
     [base, b"/", path].concat()
+}
+
+/// Replaces what this process's own `/proc` says of a process by what it leads to, for a step whose
+/// `/proc` is another one. What that says of a process by its number there is not looked into.
+fn behind_proc(pid: u32, path: Vec<u8>) -> Result<Vec<u8>, Unseen> {
+    let own = format!("/proc/{pid}");
+    let Some(below) = path.strip_prefix(b"/proc/") else {
+        return Ok(path);
+    };
+    let mut parts = below.split(|byte| *byte == b'/').skip(1);
+    if !path.starts_with(format!("{own}/").as_bytes()) {
+        let leads_on = |part: &[u8]| [&b"cwd"[..], b"fd", b"map_files", b"root"].contains(&part);
+        let leads_on = parts.any(leads_on) && parts.next().is_some();
+        return Err(if leads_on {
+            Unseen::Gap(Gap::OtherRoot)
+        } else {
+            Unseen::Nothing
+        });
+    }
+    let mut part = parts.next().unwrap_or_default();
+    if part == b"task" {
+        part = parts.nth(1).unwrap_or_default();
+    }
+    let mut leading = join(own.as_bytes(), part);
+    match part {
+        b"cwd" | b"root" | b"exe" => {}
+        b"fd" => leading = join(&leading, parts.next().unwrap_or_default()),
+        _ => return Err(Unseen::Nothing),
+    }
+    let target = link(&leading)?;
+    if target.first() != Some(&b'/') || target.ends_with(b" (deleted)") {
+        return Err(Unseen::Nothing);
+    }
+    Ok(parts.fold(target, |path, part| join(&path, part)))
 }
 
 /// Replaces the names that mean another file in each process.
@@ -567,10 +689,10 @@ fn name(pid: u32, at: NameAt) -> Result<Option<Name>, Unseen> {
 }
 
 /// Returns what is connected to by a name, and whether something can be there.
-fn peer(pid: u32, name: Name) -> Option<(Peer, bool)> {
+fn peer(view: &View, pid: u32, name: Name) -> Option<(Peer, bool)> {
     Some(match name {
         Name::Path(path) => {
-            let looked = look(&absolute(pid, None, &path).ok()?, true)?;
+            let looked = view.look(&absolute(view, pid, None, &path).ok()?, true)?;
             let is_there = looked.found.is_there();
             (Peer::Socket(Word::new(looked.path)), is_there)
         }
@@ -580,7 +702,7 @@ fn peer(pid: u32, name: Name) -> Option<(Peer, bool)> {
 }
 
 /// Returns the receivers that messages name (`struct mmsghdr`, which begins with a `struct msghdr`).
-fn receivers(pid: u32, address: u64, count: u64) -> Result<Vec<(Peer, bool)>, Unseen> {
+fn receivers(view: &View, pid: u32, address: u64, count: u64) -> Result<Vec<(Peer, bool)>, Unseen> {
     const MESSAGE: u64 = 64;
     let count = (count & u64::from(u32::MAX)).min(MESSAGES);
     let mut found = Vec::new();
@@ -597,7 +719,7 @@ fn receivers(pid: u32, address: u64, count: u64) -> Result<Vec<(Peer, bool)>, Un
                     length,
                 },
             )?;
-            found.extend(name.and_then(|name| peer(pid, name)));
+            found.extend(name.and_then(|name| peer(view, pid, name)));
         }
     }
     Ok(found)

@@ -182,7 +182,9 @@ impl Noted {
         if looked.found != FileKind::Nothing {
             return self.sought(looked, program);
         }
-        self.written(&looked.path, program);
+        self.use_of(&looked.path, program, |uses| {
+            (uses.written, uses.folder) = (true, is_folder);
+        });
         if is_folder && self.made.len() < PLACES {
             self.made.insert(looked.path.clone());
         }

@@ -1,9 +1,7 @@
 //! Finds what the system itself opens when a program is executed: the interpreter of a script, the
 //! loader of a program that is linked dynamically.
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 
 /// The bytes of a script's first line that the system reads (`BINPRM_BUF_SIZE`).
@@ -12,14 +10,13 @@ const FIRST: usize = 256;
 const INTERPRETER: u32 = 3;
 
 /// Returns the path of the program that a file is executed by, if it needs one.
-pub(super) fn interpreter(path: &[u8]) -> Option<Vec<u8>> {
-    let file = File::open(OsStr::from_bytes(path)).ok()?;
+pub(super) fn interpreter(file: &File) -> Option<Vec<u8>> {
     let mut first = [0; FIRST];
     let length = file.read_at(&mut first, 0).ok()?;
     let first = first.get(..length)?;
     match first.strip_prefix(b"#!") {
         Some(line) => of_script(line),
-        None => loader(&file, first),
+        None => loader(file, first),
     }
 }
 
@@ -87,12 +84,12 @@ mod tests {
             assert_eq!(of_script(line).as_deref(), want);
         }
         let own = std::env::current_exe().unwrap();
-        let loader = interpreter(own.as_os_str().as_bytes());
+        let of = |path: &std::path::Path| interpreter(&File::open(path).ok()?);
+        let loader = of(&own);
         assert_eq!(
             loader.is_some_and(|path| path.starts_with(b"/")),
             cfg!(not(target_feature = "crt-static"))
         );
-        assert_eq!(interpreter(b"/etc/passwd"), None);
-        assert_eq!(interpreter(b"/none"), None);
+        assert_eq!(of("/etc/passwd".as_ref()), None);
     }
 }

@@ -112,11 +112,12 @@ impl Outside {
     }
 
     /// Runs something in a sealed process, which ends with what it returns.
-    fn start(&self, run: impl FnOnce(&Self) -> i32) -> io::Result<super::SealedStep> {
+    fn start(&self, run: impl FnOnce(&Self) -> i32 + Send) -> io::Result<super::SealedStep> {
         start(
             &self.files,
             self.confine()?,
             Path::new("/"),
+            None,
             |_| match sys::start_copy()? {
                 Some(copy) => Ok(copy),
                 None => sys::leave(run(self)),

@@ -1,10 +1,15 @@
 //! What the first process of a sealed step's namespaces says to its supervisor.
 
+use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use std::io;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 
 /// What the first process, and whoever starts it, hand over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,18 +22,30 @@ pub(super) enum Message {
     Failed(i32),
     /// It has ended: its exit code, or the signal that ended it, negated.
     Ended(i32),
+    /// Its calls are trapped: what an observer needs comes along.
+    Trapped,
+    /// They cannot be: the error.
+    Untrapped(i32),
 }
 
 /// The length of a message: its kind, and a number.
 const LENGTH: usize = 5;
+/// The most descriptors that come with one.
+const FDS: usize = 3;
 
 impl Message {
     pub(super) fn send(self, to: impl AsFd) -> io::Result<()> {
+        self.send_with(to, &[])
+    }
+
+    pub(super) fn send_with(self, to: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let (kind, number) = match self {
             Message::Init(pid) => (0, pid),
             Message::Started => (1, 0),
             Message::Failed(error) => (2, error),
             Message::Ended(status) => (3, status),
+            Message::Trapped => (4, 0),
+            Message::Untrapped(error) => (5, error),
         };
         let mut bytes = [kind; LENGTH];
         bytes
@@ -36,29 +53,56 @@ impl Message {
             .skip(1)
             .zip(number.to_le_bytes())
             .for_each(|(to, from)| *to = from);
-        send(to, &bytes, SendFlags::NOSIGNAL)?;
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        sendmsg(
+            to,
+            &[IoSlice::new(&bytes)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        )?;
         Ok(())
     }
 
     /// Receives the next one. `None` when there will be none.
     pub(super) fn receive(from: impl AsFd) -> Option<Self> {
+        Self::receive_with(from).map(|(message, _)| message)
+    }
+
+    /// Does the same, with the descriptors that come along.
+    pub(super) fn receive_with(from: impl AsFd) -> Option<(Self, Vec<OwnedFd>)> {
         let mut bytes = [0; LENGTH];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let length = loop {
-            match recv(&from, &mut bytes, RecvFlags::empty()) {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&from, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
                 Err(Errno::INTR) => {}
-                received => break received.ok()?.1,
+                received => break received.ok()?.bytes,
             }
         };
+        let mut fds = Vec::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(came) = message {
+                fds.extend(came);
+            }
+        }
         let [kind, number @ ..] = bytes;
         let number = i32::from_le_bytes(number);
-        match kind {
-            _ if length != LENGTH => None,
-            0 => Some(Message::Init(number)),
-            1 => Some(Message::Started),
-            2 => Some(Message::Failed(number)),
-            3 => Some(Message::Ended(number)),
-            _ => None,
-        }
+        let message = match kind {
+            _ if length != LENGTH => return None,
+            0 => Message::Init(number),
+            1 => Message::Started,
+            2 => Message::Failed(number),
+            3 => Message::Ended(number),
+            4 => Message::Trapped,
+            5 => Message::Untrapped(number),
+            _ => return None,
+        };
+        Some((message, fds))
     }
 }
 
@@ -72,7 +116,7 @@ pub(super) fn is_ready(socket: &OwnedFd, flags: PollFlags) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, send, socketpair};
 
     #[test]
     fn messages_arrive_whole() {
@@ -88,11 +132,18 @@ mod tests {
             Message::Started,
             Message::Failed(i32::MAX),
             Message::Ended(-9),
+            Message::Trapped,
+            Message::Untrapped(16),
         ];
         for message in all {
             message.send(&here).unwrap();
             assert_eq!(Message::receive(&there), Some(message));
         }
+        let fds = [here.as_fd(), there.as_fd(), here.as_fd()];
+        Message::Trapped.send_with(&here, &fds).unwrap();
+        let (message, came) = Message::receive_with(&there).unwrap();
+        assert_eq!((message, came.len()), (Message::Trapped, 3));
+        drop(came);
         send(&here, b"\x01", SendFlags::NOSIGNAL).unwrap();
         assert_eq!(Message::receive(&there), None);
         drop(here);

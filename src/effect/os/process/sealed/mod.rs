@@ -12,11 +12,12 @@ mod message;
 mod root;
 
 use super::confine::{Confine, Stage, Unconfined};
+use super::observe::{self, Handed, Observer};
 use super::sealed_files::SealedFiles;
 use super::sys;
 use message::{Message, is_ready};
 use rustix::event::PollFlags;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -53,7 +54,7 @@ impl SealedStep {
 }
 
 /// Starts a step; this process, which has one thread, inherits the orphans below it (a child subreaper).
-/// `begin` starts its process, in a folder of the new root.
+/// `begin` starts its process, in a folder of the new root, under observation where there is an observer.
 ///
 /// # Errors
 /// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
@@ -61,7 +62,8 @@ pub(super) fn start(
     files: &SealedFiles,
     confine: Confine,
     dir: &Path,
-    begin: impl FnOnce(Confine) -> io::Result<Pid>,
+    observer: Option<&mut Observer>,
+    begin: impl FnOnce(Confine) -> io::Result<Pid> + Send,
 ) -> io::Result<SealedStep> {
     let (messages, theirs) = socketpair(
         AddressFamily::UNIX,
@@ -75,7 +77,11 @@ pub(super) fn start(
         let told = match enter(&confine) {
             Ok(None) => init::run(&theirs, || {
                 init::prepare(files, &confine, dir).map_err(Unconfined::to_error)?;
-                begin(confine)
+                if observer.is_some() {
+                    observe::begin_for_another(|| begin(confine), |handed| hand(handed, &theirs))
+                } else {
+                    begin(confine)
+                }
             }),
             Ok(Some(init)) => Message::Init(init.as_raw_pid()),
             Err(error) => Message::Failed(error.raw_os_error().unwrap_or(0)),
@@ -93,7 +99,14 @@ pub(super) fn start(
     let init = init?;
     // It has this process for its parent now, and can ask to die with it.
     let began = Message::Started.send(&messages);
-    match began.map(|()| Message::receive(&messages)) {
+    let mut answer = began.map(|()| Message::receive_with(&messages));
+    if let (Some(observer), Ok(Some(handed))) = (observer, &mut answer)
+        && let Some(handed) = handed_over(handed)
+    {
+        let served = observer.attach(handed, init, &messages);
+        answer = served.map(|()| Message::receive_with(&messages));
+    }
+    match answer.map(|answer| answer.map(|(message, _)| message)) {
         Ok(Some(Message::Started)) => Ok(SealedStep { init, messages }),
         Ok(Some(Message::Failed(number))) => {
             wait_for(init);
@@ -104,6 +117,26 @@ pub(super) fn start(
             wait_for(init);
             Err(lost())
         }
+    }
+}
+
+/// Hands over what an observer needs.
+fn hand(handed: io::Result<Handed>, to: &OwnedFd) -> io::Result<()> {
+    match handed {
+        Ok(fds) => Message::Trapped.send_with(to, &fds.each_ref().map(|fd| fd.as_fd())),
+        Err(error) => Message::Untrapped(error.raw_os_error().unwrap_or(0)).send(to),
+    }
+}
+
+/// Returns what was handed over, if it was that.
+fn handed_over((message, fds): &mut (Message, Vec<OwnedFd>)) -> Option<io::Result<Handed>> {
+    match message {
+        Message::Trapped => {
+            let fds = Handed::try_from(std::mem::take(fds));
+            Some(fds.map_err(|_| io::ErrorKind::InvalidData.into()))
+        }
+        Message::Untrapped(error) => Some(Err(io::Error::from_raw_os_error(*error))),
+        _ => None,
     }
 }
 
