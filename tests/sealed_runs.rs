@@ -555,7 +555,7 @@ fn a_sealed_check_that_cheats_gets_nothing() {
             );
         }
         // It has passed, and what it left behind was found, and ended.
-        let one = step(&ran.exits(0)).to_string();
+        let one = step(ran.exits(0)).to_string();
         assert!(one.contains("\"leaked\":1"), "{who}: {one}");
         assert_eq!(with_word(&mark), [0; 0], "{who}");
         // Its product stays, as a plain file, and nothing else does.
