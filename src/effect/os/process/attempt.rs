@@ -266,8 +266,8 @@ impl<'f> Attempt<'f> {
                 tried.has_started = false;
                 pool.give(self.supervisor);
             }
-            Some(SupervisorAnswer::Unconfined(why)) => {
-                evidence.spawn_error = Some(unconfined(&why.to_string()));
+            Some(SupervisorAnswer::Unconfined(why, place)) => {
+                evidence.spawn_error = Some(unconfined(&why.at(&place)));
                 tried.has_started = false;
                 pool.give(self.supervisor);
             }
