@@ -1,7 +1,7 @@
 //! The level `files`: what a step declares is what it reads, from the contract to the report and to
 //! reuse. What it is refused is in `sandbox`.
 
-use crate::sandbox::guards;
+use crate::sandbox::{guards, seals};
 use crate::support::{Project, Ran};
 use serde_json::{Value, json};
 
@@ -49,6 +49,18 @@ fn the_report_says_on_what_inputs_rest() {
         assert_eq!(step["sandbox"]["reached"], reached);
         assert_eq!(step["sandbox"]["asked"], "files");
     }
+}
+
+#[test]
+fn what_was_not_started_was_not_confined_and_read_nothing() {
+    let Some(project) = project("  run no-such-program\n  inputs \"src/**\"\n") else {
+        return;
+    };
+    let report = run(&project).exits(5).json();
+    let step = &report["steps"][0];
+    assert_eq!(step["status"], "errored", "{step}");
+    assert!(step["inputs"].is_null(), "{step}");
+    assert!(step["sandbox"].is_null(), "{step}");
 }
 
 #[test]
@@ -247,6 +259,62 @@ fn a_pass_stands_only_while_the_toolchain_is_as_it_was() {
     assert_eq!(both(""), ["passed", "passed"]);
     let change = "check change {\n  shell echo three > ../tools/lib/greeting\n}\n";
     assert_eq!(both(change), ["cached", "passed", "passed"]);
+}
+
+/// A step that is not confined replaces the toolchain of the ones before and behind it.
+#[test]
+fn a_toolchain_is_the_one_that_is_there_when_a_step_begins() {
+    let Some(project) = project("  run true\n  inputs \"src/**\"\n") else {
+        return;
+    };
+    let parent = project.parent().canonicalize().unwrap();
+    let path = std::env::join_paths([parent.join("current/bin"), "/usr/bin".into(), "/bin".into()]);
+    let project = project.env("PATH", path.unwrap());
+    let levels = if seals(&project, &[]) {
+        &["files", "sealed"][..]
+    } else {
+        &["files"]
+    };
+    for version in ["one", "two"] {
+        let greet = "#!/bin/sh\ncat ${0%/bin/greet}/lib/greeting\n";
+        project.script(&format!("../{version}/bin/greet"), greet);
+        project.write(format!("../{version}/lib/greeting"), format!("{version}\n"));
+    }
+    // Of what was the toolchain nothing can be read.
+    let work = "set -e\ntest \"$(greet)\" = two\nif cat $1/lib/greeting; then exit 1; fi\n";
+    project.write("work.sh", work);
+    let run = |level: &str, change: &str, old: &str| {
+        if project.exists("../old") {
+            std::fs::rename(parent.join("one"), parent.join("two")).unwrap();
+            std::fs::rename(parent.join("old"), parent.join("one")).unwrap();
+        }
+        let _ = std::fs::remove_file(parent.join("current"));
+        project.symlink("../current", "one");
+        let check = |id: &str, run: &str| {
+            format!("check {id} {{\n  run {run}\n  inputs \"work.sh\"\n  sandbox {level}\n}}\n")
+        };
+        let before = check("before", "greet");
+        let behind = check("behind", &format!("sh work.sh {old}"));
+        let change = format!("check change {{\n  shell {change}\n}}\n");
+        project.write(
+            "contracts/verify.vplan",
+            format!("vplan 1\n{before}{change}{behind}"),
+        );
+        let ran = project.run(&["run", "--all", "--jobs", "1", "--format", "json"]);
+        let status = ran.json()["steps"][2]["status"].clone();
+        status.as_str().unwrap().to_owned()
+    };
+    for level in levels {
+        for (change, old) in [
+            ("ln -sfn two ../current", "../one"),
+            ("mv ../one ../old && mv ../two ../one", "../old"),
+        ] {
+            assert_eq!(run(level, change, old), "passed", "{level}: {change}");
+            // That pass is none of the toolchain that was there before.
+            assert_eq!(run(level, "true", old), "failed", "{level}: {change}");
+            assert_eq!(run(level, change, old), "cached", "{level}: {change}");
+        }
+    }
 }
 
 #[test]

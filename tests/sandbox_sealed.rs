@@ -326,3 +326,25 @@ fn what_a_sealed_step_hides_from_observation_is_said() {
         assert!(is_refused || said.contains(why), "{work}: {said}");
     }
 }
+
+#[test]
+fn what_cannot_be_put_together_is_named() {
+    let lines = format!("{USUAL}  reads \"~/queue\"\n");
+    let Some(project) = project(&lines, "true\n") else {
+        return;
+    };
+    let home = project.path("../home");
+    std::fs::create_dir_all(&home).unwrap();
+    let mode = rustix::fs::Mode::RUSR;
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, home.join("queue"), kind, mode, 0).unwrap();
+    let ran = run(&project);
+    let step = step(ran.exits(5));
+    let detail = step["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("its files could not be put together"),
+        "{step}"
+    );
+    assert!(detail.contains("home/queue`: "), "{step}");
+    assert!(step["sandbox"].is_null(), "{step}");
+}

@@ -4,10 +4,16 @@ use crate::base::word::visible;
 use crate::check::confine::toolchains;
 use crate::effect::os::process::program::{Root, SearchPath, resolve};
 use crate::plan::Step;
-use std::collections::BTreeSet;
+use rustix::fs::{CWD, readlinkat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+/// The most links that a path may lead over (path_resolution(7)).
+const LINKS: usize = 40;
 
 /// What is outside of the repository, seen from a run.
 #[derive(Debug)]
@@ -27,70 +33,37 @@ impl Outside {
         }
     }
 
-    /// Returns the toolchains that a step may read: the usual places, the folders of its PATH, and that of
-    /// its program.
+    /// Looks, for a step, at what is outside now.
     #[must_use]
-    pub fn toolchains(&self, root: &Root, search: &SearchPath, step: &Step) -> BTreeSet<PathBuf> {
-        let mut places = BTreeSet::new();
-        for usual in toolchains() {
-            self.around(Path::new(usual), &mut places);
+    pub fn view<'o>(&'o self, root: &Root, search: &'o SearchPath, step: &'o Step) -> View<'o> {
+        View {
+            outside: self,
+            search,
+            program: program(root, search, step),
+            reads: &step.reads,
+            ways: Ways::default(),
         }
-        let program = program(root, search, step);
-        let program = program.and_then(|program| program.canonicalize().ok());
-        let program = program.as_deref().and_then(Path::parent);
-        places.extend(self.of_programs(search));
-        program
-            .into_iter()
-            .for_each(|folder| self.programs(folder, &mut places));
-        places
-    }
-
-    /// Returns the names under which these places are known besides: what leads over links to one.
-    #[must_use]
-    pub fn links(
-        &self,
-        root: &Root,
-        search: &SearchPath,
-        step: &Step,
-        places: &BTreeSet<PathBuf>,
-    ) -> Vec<PathBuf> {
-        let program = program(root, search, step);
-        let program = program.as_deref().and_then(Path::parent);
-        let named = step
-            .reads
-            .iter()
-            .filter_map(|named| self.path_of(named).ok());
-        let all = toolchains().map(PathBuf::from).chain(named);
-        let all = all.chain(search.folders().iter().cloned());
-        let all = all.chain(program.map(Path::to_owned));
-        let is_known = |path: &PathBuf| {
-            !path.starts_with(&self.root)
-                && path
-                    .canonicalize()
-                    .is_ok_and(|real| real != *path && places.contains(&real))
-        };
-        all.filter(is_known).collect()
     }
 
     /// Returns the folders of programs on a path, and around them what belongs to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
-        let mut places = BTreeSet::new();
-        for folder in search.folders() {
-            self.programs(folder, &mut places);
-        }
+        let (mut places, mut ways) = (BTreeSet::new(), Ways::default());
+        let real = search
+            .folders()
+            .iter()
+            .filter_map(|folder| ways.real(folder));
+        real.for_each(|folder| self.programs(&folder, &mut places));
         places
     }
 
-    /// Adds a folder of programs and, outside of HOME, the one around it: there are their libraries.
+    /// Adds a folder of programs, a path without links, and, outside of HOME, the one around it: there are
+    /// their libraries.
     fn programs(&self, folder: &Path, into: &mut BTreeSet<PathBuf>) {
-        let Ok(folder) = folder.canonicalize() else {
-            return;
-        };
         if folder.starts_with(&self.root) || folder.parent().is_none() {
             return;
         }
-        self.around(&folder, into);
+        self.around(folder, into);
         let is_at_home = |path: &Path| {
             self.home
                 .as_ref()
@@ -112,19 +85,17 @@ impl Outside {
         kept.any(|kept| kept.starts_with(place))
     }
 
-    /// Adds a place without the repository and HOME, where these are in it. HOME may be above all.
+    /// Adds a place, a path without links, but for the repository and HOME, where these are in it. HOME may
+    /// be above all.
     fn around(&self, place: &Path, into: &mut BTreeSet<PathBuf>) {
-        let Ok(place) = place.canonicalize() else {
-            return;
-        };
-        if !self.kept_within(&place) {
-            into.insert(place);
+        if !self.kept_within(place) {
+            into.insert(place.to_owned());
             return;
         }
-        if place == self.root || self.home.as_deref() == Some(&place) {
+        if place == self.root || self.home.as_deref() == Some(place) {
             return;
         }
-        let inside = entries(&place).unwrap_or_default().into_iter();
+        let inside = entries(place).unwrap_or_default().into_iter();
         for (name, kind) in inside.filter(|(_, kind)| !kind.is_symlink()) {
             let inner = place.join(std::ffi::OsStr::from_bytes(&name));
             if kind.is_dir() {
@@ -176,6 +147,130 @@ impl Outside {
         }
         Ok(Some(path))
     }
+}
+
+/// What is outside of the repository, as a step finds it at one moment.
+pub struct View<'o> {
+    outside: &'o Outside,
+    search: &'o SearchPath,
+    /// Where the step's program is found.
+    program: Option<PathBuf>,
+    reads: &'o [String],
+    ways: Ways,
+}
+
+impl View<'_> {
+    /// Returns the toolchains that the step may read: the usual places, the folders of its PATH, and that of
+    /// its program.
+    pub fn toolchains(&mut self) -> BTreeSet<PathBuf> {
+        let mut places = BTreeSet::new();
+        for usual in toolchains() {
+            if let Some(place) = self.ways.real(Path::new(usual)) {
+                self.outside.around(&place, &mut places);
+            }
+        }
+        for folder in self.search.folders() {
+            if let Some(folder) = self.ways.real(folder) {
+                self.outside.programs(&folder, &mut places);
+            }
+        }
+        let program = self.program.as_deref();
+        let program = program.and_then(|program| self.ways.real(program));
+        if let Some(folder) = program.as_deref().and_then(Path::parent) {
+            self.outside.programs(folder, &mut places);
+        }
+        places
+    }
+
+    /// Returns the names under which these places are known besides: what leads over links to one.
+    pub fn links(&mut self, places: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+        let named = self.reads.iter();
+        let named = named.filter_map(|named| self.outside.path_of(named).ok());
+        let all = toolchains().map(PathBuf::from).chain(named);
+        let all = all.chain(self.search.folders().iter().cloned());
+        let program = self.program.as_deref().and_then(Path::parent);
+        let all: Vec<PathBuf> = all.chain(program.map(Path::to_owned)).collect();
+        let is_known = |path: &PathBuf| {
+            !path.starts_with(&self.outside.root)
+                && self
+                    .ways
+                    .real(path)
+                    .is_some_and(|real| real != *path && places.contains(&real))
+        };
+        all.into_iter().filter(is_known).collect()
+    }
+}
+
+/// Follows the links of paths. What is on the way to several of them is looked at once.
+#[derive(Default)]
+struct Ways {
+    /// What was found at a path to which no links lead; `None` where nothing is.
+    seen: BTreeMap<OsString, Option<Seen>>,
+}
+
+#[derive(Clone)]
+enum Seen {
+    Link(PathBuf),
+    /// A folder, or a file.
+    Plain,
+}
+
+impl Ways {
+    /// Returns a path without links: what `canonicalize` gives. `None` where nothing is there.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let mut left = LINKS;
+        self.walk(Path::new("/"), path, &mut left)
+    }
+
+    /// `left`: how many links may be followed.
+    fn walk(&mut self, from: &Path, path: &Path, left: &mut usize) -> Option<PathBuf> {
+        let mut real = from.to_owned();
+        for part in path.components() {
+            match part {
+                Component::RootDir => real = PathBuf::from("/"),
+                Component::ParentDir => {
+                    real.pop();
+                }
+                Component::Normal(name) => {
+                    let next = real.join(name);
+                    real = match self.at(&next)? {
+                        Seen::Plain => next,
+                        Seen::Link(target) => {
+                            *left = left.checked_sub(1)?;
+                            self.walk(&real, &target, left)?
+                        }
+                    };
+                }
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(real)
+    }
+
+    fn at(&mut self, path: &Path) -> Option<Seen> {
+        if let Some(seen) = self.seen.get(path.as_os_str()) {
+            return seen.clone();
+        }
+        let seen = match readlinkat(CWD, path, Vec::new()) {
+            Ok(target) => Some(Seen::Link(OsString::from_vec(target.into_bytes()).into())),
+            // It is there, and no link.
+            Err(Errno::INVAL) => Some(Seen::Plain),
+            Err(_) => None,
+        };
+        self.seen.insert(path.into(), seen.clone());
+        seen
+    }
+}
+
+/// Leaves out of some places what is in another one of them.
+pub fn outermost(places: &BTreeSet<PathBuf>) -> impl Iterator<Item = &PathBuf> {
+    let mut around: Option<&PathBuf> = None;
+    // A folder is before what is in it.
+    places.iter().filter(move |place| {
+        let is_within = around.is_some_and(|folder| place.starts_with(folder));
+        around = around.filter(|_| is_within).or(Some(*place));
+        !is_within
+    })
 }
 
 /// Returns the path of the program that a step's command names.
@@ -243,5 +338,74 @@ mod tests {
             let _ = std::fs::create_dir_all(&path);
             assert!(outside.named(path.to_str().unwrap()).is_err(), "{path:?}");
         }
+    }
+    #[test]
+    fn links_are_followed_as_the_system_follows_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("a/b/c")).unwrap();
+        std::fs::write(base.join("a/file"), "").unwrap();
+        let absolute = base.join("a/b");
+        for (link, target) in [
+            ("up", "a/b/.."),
+            ("a/b/c/far", "../../../a/file"),
+            ("absolute", absolute.to_str().unwrap()),
+            ("through", "absolute/c/far"),
+            ("gone", "a/none"),
+            ("loop", "loop/x"),
+            ("one", "other"),
+            ("other", "one"),
+            ("a/b/self", "."),
+        ] {
+            std::os::unix::fs::symlink(target, base.join(link)).unwrap();
+        }
+        let mut ways = Ways::default();
+        let mut there = 0;
+        for path in [
+            "",
+            ".",
+            "a//b/./c",
+            "up",
+            "up/b/c/far",
+            "absolute/../file",
+            "absolute/self/self/c",
+            "through",
+            "through/x",
+            "a/file/x",
+            "gone",
+            "gone/x",
+            "loop",
+            "one",
+            "none",
+            "a/none/..",
+        ] {
+            let path = base.join(path);
+            let real = path.canonicalize().ok();
+            there += usize::from(real.is_some());
+            // Before, and after what is on the way is known.
+            for _ in 0..2 {
+                assert_eq!(ways.real(&path), real, "{path:?}");
+                assert_eq!(Ways::default().real(&path), real, "{path:?}");
+            }
+        }
+        assert_eq!(there, 8);
+        assert!(ways.seen.len() < 40, "{}", ways.seen.len());
+    }
+
+    #[test]
+    fn what_is_in_another_place_is_left_out() {
+        let places = [
+            "/usr",
+            "/usr/bin",
+            "/usr-local",
+            "/etc",
+            "/usr/lib/a",
+            "/opt/a/b",
+        ];
+        let places: BTreeSet<PathBuf> = places.iter().map(PathBuf::from).collect();
+        let left: Vec<&str> = outermost(&places)
+            .filter_map(|path| path.to_str())
+            .collect();
+        assert_eq!(left, ["/etc", "/opt/a/b", "/usr", "/usr-local"]);
     }
 }

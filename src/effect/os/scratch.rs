@@ -26,8 +26,10 @@ pub fn temporary() -> io::Result<TempDir> {
 /// removed many (ext4), it takes a millisecond to make one more.
 #[derive(Debug)]
 pub struct Folders {
-    parent: TempDir,
+    /// The path without links of the folder that holds them.
+    path: PathBuf,
     made: AtomicU64,
+    _parent: TempDir,
 }
 
 impl Folders {
@@ -36,19 +38,21 @@ impl Folders {
     /// # Errors
     /// Errors of the system.
     pub fn new() -> io::Result<Self> {
+        let parent = temporary()?;
         Ok(Self {
-            parent: temporary()?,
+            path: parent.path().canonicalize()?,
             made: AtomicU64::new(0),
+            _parent: parent,
         })
     }
 
-    /// Makes one more, which only its user can use.
+    /// Makes one more, which only its user can use. No links lead to its path.
     ///
     /// # Errors
     /// Errors of the system.
     pub fn make(&self) -> io::Result<Emptied> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let path = self.parent.path().join(number.to_string());
+        let path = self.path.join(number.to_string());
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Emptied { path })
     }
@@ -69,11 +73,11 @@ impl Emptied {
 
     fn empty(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
-            } else {
-                std::fs::remove_file(entry.path())?;
+            let (kind, path) = entry.map(|entry| (entry.file_type(), entry.path()))?;
+            if !kind?.is_dir() {
+                std::fs::remove_file(path)?;
+            } else if std::fs::remove_dir(&path).is_err() {
+                std::fs::remove_dir_all(path)?;
             }
         }
         Ok(())

@@ -7,20 +7,24 @@ use crate::effect::os::outside::entries;
 use crate::effect::os::process::confine::Confine;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::retry_eintr::{openat, openat2};
+use crate::effect::os::stat_cache::{Stamp, now};
 use crate::plan::Step;
 use crate::reuse::key::depends_on;
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, statat};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most rules for single files without a note.
 pub const MANY_RULES: usize = 1_000;
 /// The most rules for single files.
 const MOST_RULES: usize = 10_000;
+/// The most names in folders that are remembered.
+const MOST_LISTED: usize = 200_000;
 
 /// A file of the repository that a step may read, or a folder with all that is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +46,15 @@ pub(super) struct Private<'w> {
 ///
 /// # Errors
 /// They cannot be listed, or are too many. For people.
-pub(super) fn in_repository(root: &Root, step: &Step) -> Result<Vec<ReadRule>, String> {
+pub(super) fn in_repository(
+    root: &Root,
+    listings: &Listings,
+    step: &Step,
+) -> Result<Vec<ReadRule>, String> {
     let mut wanted = depends_on(step);
     // What a step leaves out of what it may change, it may not read either.
     wanted.extend(step.may_change());
-    walk(root, &wanted, None)
+    walk(root, listings, &wanted, None)
 }
 
 /// Returns the files, links and folders of the repository that exist for a step that is sealed. What it may
@@ -56,19 +64,22 @@ pub(super) fn in_repository(root: &Root, step: &Step) -> Result<Vec<ReadRule>, S
 /// They cannot be listed, or are too many. For people.
 pub(super) fn for_sealed(
     root: &Root,
+    listings: &Listings,
     step: &Step,
     private: &Private<'_>,
 ) -> Result<Vec<ReadRule>, String> {
-    walk(root, &depends_on(step), Some(private))
+    walk(root, listings, &depends_on(step), Some(private))
 }
 
 fn walk(
     root: &Root,
+    listings: &Listings,
     wanted: &[Selection],
     private: Option<&Private<'_>>,
 ) -> Result<Vec<ReadRule>, String> {
     let walk = Walk {
-        root: root.path(),
+        root,
+        listings,
         wanted,
         private,
     };
@@ -88,7 +99,8 @@ pub(super) fn single_files(rules: &[ReadRule]) -> usize {
 }
 
 struct Walk<'w> {
-    root: &'w Path,
+    root: &'w Root,
+    listings: &'w Listings,
     wanted: &'w [Selection],
     private: Option<&'w Private<'w>>,
 }
@@ -107,14 +119,14 @@ impl Walk<'_> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
         let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
         let (mut rules, mut is_whole) = (Vec::new(), all && !is_own);
-        for (name, kind) in entries(&self.root.join(folder.to_os()))
-            .map_err(|error| format!("`{folder}` cannot be listed: {error}"))?
-        {
+        let listed = self.listings.of(self.root, folder);
+        let listed = listed.map_err(|error| format!("`{folder}` cannot be listed: {error}"))?;
+        for (name, kind) in &*listed {
             if name == b".git" || (folder.is_root() && name == b".vplan") {
                 is_whole = false;
                 continue;
             }
-            let Ok(path) = folder.join(&name) else {
+            let Ok(path) = folder.join(name) else {
                 is_whole = false;
                 continue;
             };
@@ -126,7 +138,8 @@ impl Walk<'_> {
                     is_whole &= below.is_whole;
                     rules.extend(below.rules);
                 }
-            } else if self.is_named(kind) && (all || self.wanted.iter().any(|s| s.selects(&path))) {
+            } else if self.is_named(*kind) && (all || self.wanted.iter().any(|s| s.selects(&path)))
+            {
                 rules.push(ReadRule {
                     path,
                     is_folder: false,
@@ -160,6 +173,45 @@ impl Walk<'_> {
     /// Whether what is of this kind is readable by itself. Links exist anyway, where a step is not sealed.
     fn is_named(&self, kind: std::fs::FileType) -> bool {
         kind.is_file() || (kind.is_symlink() && self.private.is_some())
+    }
+}
+
+/// What is in folders of the repository. One that is as it was when it was listed is not listed again.
+#[derive(Debug, Default)]
+pub(super) struct Listings(Mutex<Listed>);
+
+#[derive(Debug, Default)]
+struct Listed {
+    folders: BTreeMap<RepoPath, (Stamp, Arc<Entries>)>,
+    /// How many names they hold.
+    names: usize,
+}
+
+/// The names and the kinds of what is in a folder.
+type Entries = Vec<(Vec<u8>, std::fs::FileType)>;
+
+impl Listings {
+    fn of(&self, root: &Root, folder: &RepoPath) -> io::Result<Arc<Entries>> {
+        let since = now();
+        let path = folder.to_os();
+        let stamp = Stamp::from(&statat(root, &path, AtFlags::SYMLINK_NOFOLLOW)?);
+        let known = self.listed().folders.get(folder).cloned();
+        if let Some((_, entries)) = known.filter(|(then, _)| *then == stamp) {
+            return Ok(entries);
+        }
+        let entries = Arc::new(entries(&root.path().join(path))?);
+        let mut listed = self.listed();
+        // What is changed twice within one tick of the clock may look the same both times.
+        if stamp.is_settled(since) && listed.names + entries.len() <= MOST_LISTED {
+            listed.names += entries.len();
+            let known = (stamp, Arc::clone(&entries));
+            listed.folders.insert(folder.clone(), known);
+        }
+        Ok(entries)
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Listed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -239,7 +291,7 @@ mod tests {
         let mut step = step("a");
         change(&mut step);
         let root = Root::open(root).unwrap();
-        let rules = in_repository(&root, &step).unwrap();
+        let rules = in_repository(&root, &Listings::default(), &step).unwrap();
         let show =
             |rule: &ReadRule| format!("{}{}", rule.path, if rule.is_folder { "/" } else { "" });
         let mut rules: Vec<String> = rules.iter().map(show).collect();
@@ -292,5 +344,52 @@ mod tests {
             step.produces = vec![Glob::parse("lib/other/**").unwrap()];
         });
         assert_eq!(found, "lib/other/ out/y.o src/a top");
+    }
+    #[test]
+    fn a_folder_that_has_changed_is_listed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(path("src/deep")).unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let listings = Listings::default();
+        let mut step = step("a");
+        step.inputs = Some(selection(&["src/*", "src/deep/*"]));
+        let mut found = || {
+            let rules = in_repository(&root, &listings, &step).unwrap();
+            let mut rules: Vec<String> = rules.iter().map(|rule| rule.path.to_string()).collect();
+            rules.sort();
+            rules.join(" ")
+        };
+        let age = |name: &str| {
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+            let file = std::fs::File::open(path(name)).unwrap();
+            file.set_modified(then).unwrap();
+        };
+        let write = |name: &str| std::fs::write(path(name), "x").unwrap();
+        write("src/a");
+        // What was just changed is not believed to stay as it is, whatever its times say.
+        age("src");
+        assert_eq!(found(), "src/a");
+        assert!(listings.listed().folders.is_empty());
+        write("src/b");
+        age("src");
+        assert_eq!(found(), "src/a src/b");
+        std::fs::rename(path("src/deep"), path("other")).unwrap();
+        std::fs::create_dir(path("src/deep")).unwrap();
+        write("src/deep/c");
+        assert_eq!(found(), "src/a src/b src/deep/c");
+    }
+
+    #[test]
+    fn a_folder_that_is_as_it_was_is_not_listed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(Path::new("/usr")).unwrap();
+        let listings = Listings::default();
+        let bin = RepoPath::parse(b"bin").unwrap();
+        let (first, again) = (listings.of(&root, &bin), listings.of(&root, &bin));
+        assert!(Arc::ptr_eq(&first.unwrap(), &again.unwrap()));
+        let other = Root::open(dir.path()).unwrap();
+        std::fs::create_dir(dir.path().join("bin")).unwrap();
+        assert!(listings.of(&other, &bin).unwrap().is_empty());
     }
 }

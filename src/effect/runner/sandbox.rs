@@ -5,13 +5,13 @@ use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
-use crate::effect::os::outside::Outside;
+use crate::effect::os::outside::{Outside, View, outermost};
 use crate::effect::os::process::confine::{Confine, SEALING, Writable, devices};
 pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
 use crate::effect::os::scratch::{Emptied, Folders};
 use crate::effect::runner::readable::{
-    MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
+    Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
     single_files,
 };
 use crate::effect::runner::sealed::{Products, exists};
@@ -34,6 +34,9 @@ pub struct Sandbox {
     outside: Outside,
     /// The temporary folders of steps, as soon as one is needed.
     temporary: OnceLock<io::Result<Folders>>,
+    /// The devices that every step may write to, likewise.
+    devices: OnceLock<Vec<Writable>>,
+    listings: Listings,
 }
 
 /// A remark on how a step is confined: its kind, and one line for people.
@@ -72,6 +75,8 @@ impl Sandbox {
             reserved: own.into_iter().chain(inside).chain(always).collect(),
             outside: Outside::new(root, home),
             temporary: OnceLock::new(),
+            devices: OnceLock::new(),
+            listings: Listings::default(),
         }
     }
 
@@ -101,7 +106,8 @@ impl Sandbox {
                 .map_err(ToString::to_string)
                 .and_then(|folders| folders.make().map_err(|error| error.to_string()))
                 .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
-            devices()
+            self.devices
+                .get_or_init(devices)
                 .iter()
                 .try_for_each(|one| confine.let_change(one))
                 .map_err(unmade)?;
@@ -115,11 +121,16 @@ impl Sandbox {
                 confine = confine.with_only(made.files.clone());
                 products = Some(made);
             } else {
-                self.let_change(&confine, root, step, folder.path())?;
+                self.let_change(&confine, root, step)?;
                 if held.contains(&Guarantee::DeclaredReads) {
                     self.let_read(&confine, root, search, step)?;
-                    let_read_outside(&confine, folder.path())?;
                 }
+                let place = Writable::open(folder.path())
+                    .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
+                confine
+                    .let_change(&place)
+                    .and_then(|()| confine.let_read(&place.place, place.is_folder))
+                    .map_err(unmade)?;
             }
             temporary = Some(folder);
         }
@@ -137,22 +148,15 @@ impl Sandbox {
         }))
     }
 
-    fn let_change(
-        &self,
-        confine: &Confine,
-        root: &Root,
-        step: &Step,
-        temporary: &Path,
-    ) -> Result<(), String> {
-        let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
+    fn let_change(&self, confine: &Confine, root: &Root, step: &Step) -> Result<(), String> {
         // One at a time: there may be more of them than files that can be open.
         for (path, is_file) in self.places(root, step)? {
             let place = made(root, &path, is_file)?;
-            confine.let_change(&place).map_err(unmade)?;
+            confine
+                .let_change(&place)
+                .map_err(|error| format!("what confines it cannot be made: {error}"))?;
         }
-        let place = Writable::open(temporary)
-            .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
-        confine.let_change(&place).map_err(unmade)
+        Ok(())
     }
 
     /// Returns what exists for a sealed step, and what of what it makes there is for others.
@@ -167,10 +171,11 @@ impl Sandbox {
         for folder in &folders {
             made(root, folder, false)?;
         }
-        let rules = in_sealed(root, step, &folders)?;
-        let outside = self.places_outside(root, search, step)?;
-        let links = self.outside.links(root, search, step, &outside);
-        let outside = outside.into_iter().chain(links);
+        let rules = self.in_sealed(root, step, &folders)?;
+        let mut view = self.outside.view(root, search, step);
+        let outside = self.places_outside(&mut view, step)?;
+        let links = view.links(&outside);
+        let outside = outermost(&outside).cloned().chain(links);
         let files = exists(root, &rules, outside, &folders, temporary)?;
         Ok(Products::of_step(
             step,
@@ -178,6 +183,17 @@ impl Sandbox {
             folders,
             self.reserved.clone(),
         ))
+    }
+
+    fn in_sealed(
+        &self,
+        root: &Root,
+        step: &Step,
+        folders: &BTreeSet<RepoPath>,
+    ) -> Result<Vec<ReadRule>, String> {
+        let changed = step.may_change();
+        let private = Private { folders, changed };
+        for_sealed(root, &self.listings, step, &private)
     }
 
     /// Returns the folders that a sealed step changes.
@@ -198,20 +214,19 @@ impl Sandbox {
         search: &SearchPath,
         step: &Step,
     ) -> Result<(), String> {
-        let_read(confine, root, &in_repository(root, step)?)?;
-        let outside = self.places_outside(root, search, step)?;
-        let mut outside = outside.iter();
-        outside.try_for_each(|path| let_read_outside(confine, path))
+        let_read(confine, root, &in_repository(root, &self.listings, step)?)?;
+        let mut view = self.outside.view(root, search, step);
+        let outside = self.places_outside(&mut view, step)?;
+        outermost(&outside).try_for_each(|path| let_read_outside(confine, path))
     }
 
     /// Returns what a step may read outside of the repository.
     fn places_outside(
         &self,
-        root: &Root,
-        search: &SearchPath,
+        view: &mut View<'_>,
         step: &Step,
     ) -> Result<BTreeSet<PathBuf>, String> {
-        let mut outside = self.outside.toolchains(root, search, step);
+        let mut outside = view.toolchains();
         for named in &step.reads {
             outside.extend(self.outside.named(named)?);
         }
@@ -240,9 +255,9 @@ impl Sandbox {
         let id = visible(step.id.as_bytes());
         let mut remarks = Vec::new();
         let rules = if level == SandboxLevel::Sealed {
-            in_sealed(root, step, &self.folders(root, step)?)?
+            self.in_sealed(root, step, &self.folders(root, step)?)?
         } else {
-            in_repository(root, step)?
+            in_repository(root, &self.listings, step)?
         };
         let files = single_files(&rules);
         if files > MANY_RULES {
@@ -306,15 +321,6 @@ fn held(asked: Confinement) -> Vec<Guarantee> {
     let all = asked.guarantees().into_iter().filter(is_there);
     all.filter(|one| can_seal || !SEALING.contains(one))
         .collect()
-}
-
-fn in_sealed(
-    root: &Root,
-    step: &Step,
-    folders: &BTreeSet<RepoPath>,
-) -> Result<Vec<ReadRule>, String> {
-    let changed = step.may_change();
-    for_sealed(root, step, &Private { folders, changed })
 }
 
 /// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob

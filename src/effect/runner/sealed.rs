@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 const OWN: [&str; 3] = ["/tmp", "/proc", "/dev"];
 
 /// Puts together what exists for a step. `outside`: places elsewhere, and links to them; `temporary`: a
-/// folder of its own.
+/// folder of its own, to which no links lead.
 ///
 /// # Errors
 /// A place elsewhere would hide what it has of its own, or show its folders. For people.
@@ -42,7 +42,6 @@ pub(super) fn exists(
     folders: &BTreeSet<RepoPath>,
     temporary: &Path,
 ) -> Result<SealedFiles, String> {
-    let temporary = temporary.canonicalize().map_err(|e| e.to_string())?;
     let mut readable = Vec::new();
     for path in outside {
         let is_own = |own: &&str| path.starts_with(own);
@@ -69,7 +68,7 @@ pub(super) fn exists(
         readable,
         writable: folders.iter().map(of).collect(),
         root: root.path().to_owned(),
-        temporary,
+        temporary: temporary.to_owned(),
     })
 }
 

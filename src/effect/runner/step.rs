@@ -377,10 +377,16 @@ impl<'e> StepExecution<'e> {
                 None
             }
             Err(refused) => {
-                context.recall.into_iter().for_each(Recall::step_ended);
+                self.has_ended(context);
                 Some(*refused)
             }
         }
+    }
+
+    /// Records that none of its processes is left.
+    fn has_ended(&self, context: &Context<'_>) {
+        let recall = context.recall.into_iter();
+        recall.for_each(|recall| recall.step_ended(self.step));
     }
 
     /// Returns the try if it is running.
@@ -416,7 +422,7 @@ impl<'e> StepExecution<'e> {
         // Comparing files before and after does not count as the step's time.
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
-        context.recall.into_iter().for_each(Recall::step_ended);
+        self.has_ended(context);
         let accepted = |exit| {
             if self.step.exit.is_empty() {
                 exit == 0
@@ -470,8 +476,11 @@ impl<'e> StepExecution<'e> {
         if let Some(reading) = tried.evidence.reading.as_deref() {
             tried.evidence.identities = (context.identify)(self.step, reading);
         }
-        let confined = self.sandbox.map(|sandbox| sandbox.confined);
-        let inputs = inputs_basis(self.step, confined.as_ref(), tried.observed.as_ref());
+        // What was not started was not confined, and read nothing.
+        let confined = self.sandbox.filter(|_| tried.has_started);
+        let confined = confined.map(|sandbox| sandbox.confined);
+        let observed = tried.observed.as_ref().filter(|_| tried.has_started);
+        let inputs = inputs_basis(self.step, confined.as_ref(), observed);
         let unseen = tried
             .observed
             .and_then(|observed| keep_observed(context, self.log.as_deref(), &observed).err());

@@ -597,12 +597,14 @@ impl Table<'_, '_, '_> {
                     .iter()
                     .map(|w| (w.name.clone(), w.clone())),
             );
-            let confined = finished.confined.iter().cloned();
-            self.rounds
-                .confined
-                .extend(confined.map(|confined| (id.clone(), confined)));
-            let inputs = finished.inputs.map(|inputs| (id.clone(), inputs));
-            self.rounds.inputs.extend(inputs);
+            match &finished.confined {
+                Some(confined) => self.rounds.confined.insert(id.clone(), confined.clone()),
+                None => self.rounds.confined.remove(&id),
+            };
+            match finished.inputs {
+                Some(inputs) => self.rounds.inputs.insert(id.clone(), inputs),
+                None => self.rounds.inputs.remove(&id),
+            };
             match &log {
                 Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
                 None => self.rounds.logs.remove(&id),

@@ -164,6 +164,84 @@ fn of_many_steps() {
     assert!(sweep.seen("syncs") > 0);
 }
 
+/// Calls that name a file, rules, namespaces, and processes: what a step of its own costs.
+const OF_A_STEP: &str =
+    "trace=%file,%process,landlock_create_ruleset,landlock_add_rule,unshare,setns";
+
+/// How many of these calls a run of so many checks makes at a level: all, and those that start a process.
+fn calls_of(checks: usize, level: &str) -> (usize, usize) {
+    let check =
+        |i| format!("check s{i} {{\n  run true\n  inputs \"src/*.c\"\n  sandbox {level}\n}}\n");
+    let contract = "vplan 1\n".to_owned() + &(0..checks).map(check).collect::<String>();
+    let mut files = vec![
+        ("contracts/verify.vplan".to_owned(), contract),
+        ("src/other".to_owned(), String::new()),
+    ];
+    files.extend((0..RULES).map(|i| (format!("src/{i}.c"), String::new())));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    let place = Place::new(Project::git_with(&files));
+    let run = [&RUN[..], &["--no-cache", "--jobs", "1"]].concat();
+    let ended = place.command(&[], &run).spawn().unwrap().ended();
+    assert_eq!(ended.code(), Some(0), "{}", place.said("err"));
+    let trace = place.beside("trace");
+    let strace = ["strace", "-f", "-qq", "-s", "0", "-e", "signal=none"];
+    let traced = ["-e", OF_A_STEP, "-o", trace.to_str().unwrap()];
+    let mut traced = place.command(&[&strace[..], &traced].concat(), &run);
+    assert_eq!(traced.spawn().unwrap().ended().code(), Some(0));
+    let trace = place.said("trace");
+    // Of a call that is shown in two parts, the first one; of a process that ends, nothing.
+    let calls = trace
+        .lines()
+        .filter_map(|line| Some(line.split_once(' ')?.1.trim_start()));
+    let calls = calls.filter(|call| !call.starts_with(['<', '+', '-']));
+    let starts = ["clone(", "clone3(", "fork(", "vfork("];
+    let calls: Vec<&str> = calls.collect();
+    let started = calls
+        .iter()
+        .filter(|call| starts.iter().any(|start| call.starts_with(start)));
+    (calls.len(), started.count())
+}
+
+/// The single files that each step may read.
+const RULES: usize = 100;
+
+/// What a confined step costs more than one that is not, at most: in calls, and in processes.
+#[test]
+fn of_confined_steps() {
+    let name = "faults::calls::counts::of_confined_steps";
+    if !able(name) {
+        return;
+    }
+    let project = Project::contract("vplan 1\ncheck a: true\n");
+    let each = |level: &str| {
+        let [few, many] = [2, 12].map(|checks| calls_of(checks, level));
+        ((many.0 - few.0) / 10, (many.1 - few.1) / 10)
+    };
+    let none = each("none");
+    for (level, most, processes) in [("guard", 25, 0), ("files", 470, 0), ("sealed", 660, 2)] {
+        let tried = project.run(&["audit", "--machine", "--require", level]);
+        if tried.exit != Some(0) {
+            eprintln!("SKIPPED: sandbox {level}: {}", tried.out());
+            continue;
+        }
+        let own = each(level);
+        let more = own.0.saturating_sub(none.0);
+        eprintln!(
+            "{level}: {more} calls and {} processes more than {}",
+            own.1 - none.1,
+            none.0
+        );
+        assert!(
+            more <= most,
+            "{level}: {more} calls a step more than without"
+        );
+        assert_eq!(own.1, none.1 + processes, "{level}");
+    }
+}
+
 /// The bytes that a run writes, and its page faults, in a repository of so many files that are known
 /// from earlier runs.
 fn written_and_faults(files: usize) -> (u64, u64) {

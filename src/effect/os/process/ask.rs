@@ -255,13 +255,13 @@ impl Talk {
             wrong,
             ..
         } = self;
-        let outcome = match answer {
+        let outcome = match &answer {
             Some(SupervisorAnswer::Ended(End {
                 timed_out: true, ..
             })) => Err(NoAnswer::TimedOut),
             Some(SupervisorAnswer::Ended(End { status: 0, .. })) => Ok(stdout),
             Some(SupervisorAnswer::Ended(End { status, .. })) => {
-                let how = if status < 0 {
+                let how = if *status < 0 {
                     format!("was ended by signal {}", -status)
                 } else {
                     format!("ended with exit code {status}")
@@ -269,9 +269,11 @@ impl Talk {
                 Err(NoAnswer::Failed { how, stderr })
             }
             Some(SupervisorAnswer::Refused(errno)) => {
-                Err(NoAnswer::NotStarted(explain(errno, &program.path).message))
+                Err(NoAnswer::NotStarted(explain(*errno, &program.path).message))
             }
-            Some(SupervisorAnswer::Unconfined(why)) => Err(NoAnswer::NotStarted(why.to_string())),
+            Some(SupervisorAnswer::Unconfined(why, place)) => {
+                Err(NoAnswer::NotStarted(why.at(place)))
+            }
             Some(SupervisorAnswer::Frozen) | None => Err(NoAnswer::Failed {
                 how: "killed its supervisor; what it had started was stopped".to_owned(),
                 stderr,
@@ -281,7 +283,7 @@ impl Talk {
             Some(
                 SupervisorAnswer::Ended(End { survivors: 0, .. })
                 | SupervisorAnswer::Refused(_)
-                | SupervisorAnswer::Unconfined(_),
+                | SupervisorAnswer::Unconfined(..),
             ) => pool.give(supervisor),
             Some(SupervisorAnswer::Ended(_)) => pool.dismiss(supervisor),
             Some(SupervisorAnswer::Frozen) | None => {

@@ -76,6 +76,8 @@ pub struct AttemptResult {
     pub survivors: u32,
     /// What it was seen to do, if it was to be observed and was started.
     pub observed: Option<Observed>,
+    /// Whether its program was started, as far as is known.
+    pub has_started: bool,
 }
 
 /// The buffer for reading, shared by all steps.
@@ -230,6 +232,7 @@ impl<'f> Attempt<'f> {
             log_error: error,
             survivors: 0,
             observed: None,
+            has_started: true,
         };
         // Whole only once the supervisor has answered.
         let is_lost = matches!(self.answer, Some(SupervisorAnswer::Frozen) | None);
@@ -260,10 +263,12 @@ impl<'f> Attempt<'f> {
                 let path = tried.program.as_ref().map(|p| p.path.as_path());
                 evidence.spawn_error =
                     Some(program::explain(errno, path.unwrap_or(Path::new("."))));
+                tried.has_started = false;
                 pool.give(self.supervisor);
             }
-            Some(SupervisorAnswer::Unconfined(why)) => {
-                evidence.spawn_error = Some(unconfined(&why.to_string()));
+            Some(SupervisorAnswer::Unconfined(why, place)) => {
+                evidence.spawn_error = Some(unconfined(&why.at(&place)));
+                tried.has_started = false;
                 pool.give(self.supervisor);
             }
             Some(SupervisorAnswer::Frozen) | None => {
@@ -319,6 +324,7 @@ impl AttemptResult {
             log_error: None,
             survivors: 0,
             observed: None,
+            has_started: false,
         }
     }
 }

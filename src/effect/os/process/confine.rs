@@ -10,6 +10,7 @@ use super::filter::{
 use super::namespace;
 use super::sealed_files::SealedFiles;
 use super::sys::{self, Instruction};
+use crate::base::word::visible;
 use crate::check::confine::Guarantee;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,6 +21,7 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -186,6 +188,16 @@ impl Unconfined {
     pub(super) fn to_error(self) -> io::Error {
         let number = ((self.stage as i32 + 1) << STAGE) | (self.error & ((1 << STAGE) - 1));
         io::Error::from_raw_os_error(number)
+    }
+
+    /// Says it of one of its files, if that is known; for people.
+    pub(super) fn at(self, place: &Path) -> String {
+        if place.as_os_str().is_empty() {
+            return self.to_string();
+        }
+        let error = io::Error::from_raw_os_error(self.error);
+        let (stage, place) = (self.stage.words(), visible(place.as_os_str().as_bytes()));
+        format!("{stage}: `{place}`: {error}")
     }
 
     /// Reads what [`Unconfined::to_error`] made; `None` for every other error.

@@ -74,7 +74,7 @@ pub(super) struct Start {
 pub(super) type Secret = [u8; 16];
 
 /// An answer with the proof of its origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     /// The number of the start that it is about.
     pub number: u64,
@@ -85,12 +85,13 @@ pub(super) struct Reply {
 }
 
 /// An answer of a supervisor: one for each start, and one for each freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SupervisorAnswer {
     /// It could not be started: the system's error number.
     Refused(i32),
-    /// It was not started, because it could not be confined.
-    Unconfined(Unconfined),
+    /// It was not started, because it could not be confined: why, and what of its files could not be put
+    /// together, or nothing.
+    Unconfined(Unconfined, PathBuf),
     /// It has ended and no process of it is left.
     Ended(End),
     /// Its tree is stopped.
@@ -207,9 +208,10 @@ impl Reply {
                 out.push(b'r');
                 out.extend(errno.to_le_bytes());
             }
-            SupervisorAnswer::Unconfined(Unconfined { stage, error }) => {
+            SupervisorAnswer::Unconfined(Unconfined { stage, error }, place) => {
                 out.extend([b'u', stage as u8]);
                 out.extend(error.to_le_bytes());
+                put(&mut out, place.as_os_str().as_bytes());
             }
             SupervisorAnswer::Ended(end) => {
                 out.push(b'e');
@@ -234,7 +236,7 @@ impl Reply {
                 };
                 let stage = *Stage::ALL.get(usize::from(stage))?;
                 let error = rest.number()?.cast_signed();
-                SupervisorAnswer::Unconfined(Unconfined { stage, error })
+                SupervisorAnswer::Unconfined(Unconfined { stage, error }, rest.path()?)
             }
             b"e" => SupervisorAnswer::Ended(End {
                 status: rest.number()?.cast_signed(),
@@ -542,10 +544,13 @@ mod tests {
         };
         for answer in [
             SupervisorAnswer::Refused(-1),
-            SupervisorAnswer::Unconfined(Unconfined {
-                stage: Stage::Filter,
-                error: 22,
-            }),
+            SupervisorAnswer::Unconfined(
+                Unconfined {
+                    stage: Stage::Filter,
+                    error: 22,
+                },
+                "/x y".into(),
+            ),
             SupervisorAnswer::Ended(end),
             SupervisorAnswer::Frozen,
         ] {
@@ -554,9 +559,10 @@ mod tests {
                 secret: [9; 16],
                 answer,
             };
-            assert_eq!(Reply::decode(&reply.encode()[4..]), Some(reply));
+            let bytes = reply.clone().encode();
+            assert_eq!(Reply::decode(&bytes[4..]), Some(reply));
             assert_eq!(
-                Reply::decode(&[&reply.encode()[4..], b"x"].concat()),
+                Reply::decode(&[&bytes[4..], b"x"].concat()),
                 None,
                 "more than an answer"
             );

@@ -314,7 +314,7 @@ impl Supervisor {
 }
 
 /// The last message of a supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// An answer about the last start.
     Answer(SupervisorAnswer),
@@ -413,9 +413,9 @@ mod tests {
 
     #[test]
     fn only_an_answer_with_number_and_secret_of_the_last_start_counts() {
-        let ended = SupervisorAnswer::Ended(End::default());
+        let ended = || SupervisorAnswer::Ended(End::default());
         for (number, secret, answers, want) in [
-            (2, [5; 16], 1, Some(Received::Answer(ended))),
+            (2, [5; 16], 1, Some(Received::Answer(ended()))),
             (1, [5; 16], 1, None),
             (3, [5; 16], 1, None),
             (2, [0; 16], 1, None),
@@ -428,7 +428,7 @@ mod tests {
                     Reply {
                         number,
                         secret,
-                        answer: ended,
+                        answer: ended(),
                     },
                 )
                 .unwrap();

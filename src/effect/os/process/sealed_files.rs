@@ -13,7 +13,7 @@ pub struct SealedFiles {
     /// The repository's root, which exists whatever of it can be read.
     pub root: PathBuf,
     /// A folder of its own, outside of all the others: [`SealedFiles::prepare`] makes in it what the
-    /// step's `/tmp` and its writable folders are.
+    /// step's `/tmp` and its writable folders are. No links lead to it.
     pub temporary: PathBuf,
 }
 
@@ -23,11 +23,11 @@ impl SealedFiles {
     /// # Errors
     /// Errors of the system.
     pub fn prepare(&self) -> io::Result<()> {
-        let places = (0..self.writable.len()).map(|index| self.place(index));
-        for folder in places.chain([self.new_root(), self.own_temporary()]) {
-            std::fs::create_dir(folder)?;
+        match std::fs::create_dir(self.new_root()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
         }
-        Ok(())
+        self.changed().try_for_each(std::fs::create_dir)
     }
 
     /// Returns where a file that the step has made in a writable folder lies, outside of it. What it can
@@ -60,8 +60,10 @@ impl SealedFiles {
         self.temporary.join(format!("writable-{index}"))
     }
 
+    /// Returns where its root is mounted: a folder beside [`SealedFiles::temporary`] that stays empty, since only
+    /// its own namespace sees what is mounted there. So all steps have the same one.
     pub(super) fn new_root(&self) -> PathBuf {
-        self.temporary.join("root")
+        self.temporary.with_file_name("view")
     }
 
     pub(super) fn own_temporary(&self) -> PathBuf {

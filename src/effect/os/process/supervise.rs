@@ -12,7 +12,7 @@ use super::frame::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
 };
 use super::observe::{self, Observer};
-use super::sealed::{self, SealedStep};
+use super::sealed::{self, NotStarted, SealedStep};
 use super::sealed_files::SealedFiles;
 use super::sys;
 use super::tree::{self, Do, ProcessIdentity};
@@ -312,10 +312,12 @@ impl Supervisor {
         let (leader, sealed) = match leader {
             Ok(Started::Leader(leader)) => (leader, None),
             Ok(Started::Sealed(step)) => (step.init, Some(step)),
-            Err(error) => {
+            Err(NotStarted { error, place }) => {
                 write_seen(observer, seen);
                 return Ok(match Unconfined::of_error(&error) {
-                    Some(unconfined) => SupervisorAnswer::Unconfined(unconfined),
+                    Some(unconfined) => {
+                        SupervisorAnswer::Unconfined(unconfined, place.unwrap_or_default())
+                    }
                     None => SupervisorAnswer::Refused(
                         error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
                     ),
@@ -657,9 +659,9 @@ fn started(
     confine: Confine,
     fds: [OwnedFd; 3],
     stdin: Option<OwnedFd>,
-) -> (io::Result<Started>, Option<Observer>) {
+) -> (Result<Started, NotStarted>, Option<Observer>) {
     if !confine.is_whole() {
-        return (Err(Errno::INVAL.into()), None);
+        return (Err(io::Error::from(Errno::INVAL).into()), None);
     }
     let program = || observe::first_program(&fds[0], &start.program);
     if let Some(files) = &start.sealed {
@@ -670,13 +672,16 @@ fn started(
     }
     let Some(root) = &start.observe else {
         let leader = spawn(start, confine, fds, stdin);
-        return (leader.map(Started::Leader), None);
+        return (leader.map(Started::Leader).map_err(NotStarted::from), None);
     };
     let program = program();
     let order = start.clone();
     let spawn = move || spawn(&order, confine, fds, stdin);
     let (leader, observer) = observe::begin(root, program, spawn);
-    (leader.map(Started::Leader), Some(observer))
+    (
+        leader.map(Started::Leader).map_err(NotStarted::from),
+        Some(observer),
+    )
 }
 
 /// Starts a step that is sealed.
@@ -686,7 +691,7 @@ fn sealed_step(
     confine: Confine,
     ([dir, stdout, stderr], stdin): ([OwnedFd; 3], Option<OwnedFd>),
     observer: Option<&mut Observer>,
-) -> io::Result<Started> {
+) -> Result<Started, NotStarted> {
     let here = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
     // The folder's descriptor would lead out.
     drop(dir);

@@ -36,6 +36,7 @@ use crate::reuse::own_output::{inherited, may_be_output};
 use crate::run::record::{Confirmation, StepRecord};
 use eyes::{Around, Eyes, SeenFiles};
 use other_runs::{OtherRuns, RunMark};
+use outside::Toolchains;
 use results::{Bounds, Results, StoredPass};
 use scan::{Scan, Snapshots};
 use std::collections::BTreeMap;
@@ -64,9 +65,7 @@ pub struct Recall<'a> {
     state: Mutex<State>,
     eyes: Mutex<Eyes>,
     outside: Outside,
-    /// The states of toolchains, by their places, as they were when they were first asked for, and since
-    /// the last step began that may change them.
-    toolchains: Mutex<BTreeMap<PathBuf, Digest>>,
+    toolchains: Toolchains,
     /// The number of times that a process of a step has begun or ended.
     epoch: AtomicU64,
     /// The number of running processes.
@@ -208,7 +207,7 @@ impl<'a> Recall<'a> {
             state: Mutex::default(),
             eyes: Mutex::default(),
             outside: Outside::new(root.path(), home.as_deref()),
-            toolchains: Mutex::default(),
+            toolchains: Toolchains::default(),
             epoch: AtomicU64::new(0),
             running: AtomicUsize::new(0),
         })
@@ -366,9 +365,7 @@ impl<'a> Recall<'a> {
     pub fn started(&self, step: &Step) {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        if step.confinement().level < SandboxLevel::Guard {
-            self.toolchains().clear();
-        }
+        self.toolchains.started(step);
         // A judge answers, and writes no files.
         if step.kind != Kind::Judge {
             self.state().past.ran.insert(step.id.clone());
@@ -376,8 +373,9 @@ impl<'a> Recall<'a> {
     }
 
     /// Records that all processes of a step have ended.
-    pub fn step_ended(&self) {
+    pub fn step_ended(&self, step: &Step) {
         self.running.fetch_sub(1, Ordering::SeqCst);
+        self.toolchains.ended(step);
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -741,11 +739,8 @@ impl<'a> Recall<'a> {
         let (mut reads, mut toolchains) = (None, None);
         if step.confinement().level >= SandboxLevel::Files {
             reads = outside::named(&self.outside, &step.reads)?;
-            let places = self
-                .outside
-                .toolchains(self.root, &environment.search, step);
-            let mut known = self.toolchains();
-            toolchains = Some(outside::toolchains(places, &mut known)?);
+            let view = self.outside.view(self.root, &environment.search, step);
+            toolchains = Some(self.toolchains.state(plan, view)?);
         }
         let variables = environment.variables.iter();
         let parts = Parts {
@@ -782,11 +777,6 @@ impl<'a> Recall<'a> {
         }
         self.scan(&[all_of(&step.produces)], trees, true)
             .map(|seen| seen.files)
-    }
-
-    fn toolchains(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Digest>> {
-        let toolchains = self.toolchains.lock();
-        toolchains.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn eyes(&self) -> MutexGuard<'_, Eyes> {

@@ -2,13 +2,18 @@
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::word::visible;
-use crate::effect::os::outside::Outside;
+use crate::check::confine::{Guarantee, SandboxLevel};
+use crate::effect::os::outside::{Outside, View};
+use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::message_of;
+use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most files and folders that are looked at.
 const MOST: usize = 300_000;
@@ -55,15 +60,63 @@ pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest
     Ok(Some(state.hasher.finish()))
 }
 
+/// The states of toolchains, by their places, as they were when they were first asked for. None is
+/// remembered while something runs that may change them.
+#[derive(Debug, Default)]
+pub(super) struct Toolchains {
+    known: Mutex<BTreeMap<PathBuf, Digest>>,
+    /// How many steps run that may.
+    unconfined: AtomicUsize,
+}
+
+impl Toolchains {
+    /// Records that a step is about to begin.
+    pub(super) fn started(&self, step: &Step) {
+        if is_unconfined(step) {
+            // In this order: what is learned from now on is not remembered.
+            self.unconfined.fetch_add(1, Ordering::SeqCst);
+            self.known().clear();
+        }
+    }
+
+    /// Records that a step has ended that had begun.
+    pub(super) fn ended(&self, step: &Step) {
+        if is_unconfined(step) {
+            self.unconfined.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns one digest of the state of the toolchains in a step's view.
+    ///
+    /// # Errors
+    /// For people: one cannot be looked at, or is too much.
+    pub(super) fn state(&self, plan: &Plan, mut view: View<'_>) -> Result<Digest, String> {
+        let places = view.toolchains();
+        let has_services = plan.steps.iter().any(|step| !step.with.is_empty());
+        let mut known = self.known();
+        if has_services || self.unconfined.load(Ordering::SeqCst) > 0 {
+            drop(known);
+            return state(places, &mut BTreeMap::new());
+        }
+        state(places, &mut known)
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Digest>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a step may change what is outside of the repository.
+fn is_unconfined(step: &Step) -> bool {
+    step.confinement().level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
+}
+
 /// Returns one digest of the state of these toolchains. `known`: of their places, where that is known; what
 /// is learned is added to it.
 ///
 /// Of a folder of the system that is the lists of its packages and the folders at its top, else all of it
 /// ([`State::below`]).
-///
-/// # Errors
-/// For people: one cannot be looked at, or is too much.
-pub(super) fn toolchains(
+fn state(
     places: BTreeSet<PathBuf>,
     known: &mut BTreeMap<PathBuf, Digest>,
 ) -> Result<Digest, String> {
@@ -208,6 +261,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbitrary::run::step;
+    use crate::base::service::Service;
+    use crate::effect::os::process::program::{Root, SearchPath};
 
     #[test]
     fn what_changes_it() {
@@ -235,5 +291,48 @@ mod tests {
         }
         assert_eq!(state(&names).unwrap(), *states.last().unwrap());
         assert_eq!(state(&[]).unwrap(), None);
+    }
+    #[test]
+    fn what_was_known_while_a_toolchain_may_change_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for folder in ["tree", "tool/bin"] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        let root = Root::open(&base.join("tree")).unwrap();
+        let path = base.join("tool/bin");
+        let search = SearchPath::new(&root, Some(path.as_os_str().as_bytes()));
+        let outside = Outside::new(root.path(), None);
+        let (mut held, free) = (step("held"), step("free"));
+        held.sandbox = SandboxLevel::Files;
+        let mut plan = Plan::of_steps(vec![held.clone(), free.clone()]);
+        let toolchains = Toolchains::default();
+        let state = |plan: &Plan| {
+            let view = outside.view(&root, &search, &held);
+            toolchains.state(plan, view).unwrap()
+        };
+        let change = |text: &str| std::fs::write(base.join("tool/library"), text).unwrap();
+        change("1");
+        let first = state(&plan);
+        // Nobody who is held to what he declares changes it.
+        toolchains.started(&held);
+        change("22");
+        toolchains.ended(&held);
+        assert_eq!(state(&plan), first);
+        // Whoever is not may, whenever he likes.
+        toolchains.started(&free);
+        let second = state(&plan);
+        assert_ne!(second, first);
+        change("333");
+        let third = state(&plan);
+        assert_ne!(third, second);
+        change("4444");
+        toolchains.ended(&free);
+        let fourth = state(&plan);
+        assert_ne!(fourth, third);
+        // So may a service, of which nobody says when it runs.
+        plan.steps[1].with = vec![Service::default()];
+        change("55555");
+        assert_ne!(state(&plan), fourth);
     }
 }

@@ -113,7 +113,7 @@ impl Outside {
 
     /// Runs something in a sealed process, which ends with what it returns.
     fn start(&self, run: impl FnOnce(&Self) -> i32 + Send) -> io::Result<super::SealedStep> {
-        start(
+        let started = start(
             &self.files,
             self.confine()?,
             Path::new("/"),
@@ -122,7 +122,8 @@ impl Outside {
                 Some(copy) => Ok(copy),
                 None => sys::leave(run(self)),
             },
-        )
+        );
+        started.map_err(|why| why.error)
     }
 
     fn is_absent(&self) -> bool {

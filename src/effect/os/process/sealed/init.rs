@@ -2,19 +2,18 @@
 //! process no signal that it does not handle.
 
 use super::message::{Message, is_ready};
-use super::root;
-use crate::effect::os::process::confine::{Confine, Stage, Unconfined, at, drop_capabilities};
+use super::{NotStarted, root};
+use crate::effect::os::process::confine::{Confine, Stage, at, drop_capabilities};
 use crate::effect::os::process::sealed_files::SealedFiles;
 use crate::effect::os::process::sys;
 use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
-use std::io;
 use std::path::Path;
 
 /// Is the first process until none is left in its namespaces. `begin` starts the step.
-pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> io::Result<Pid>) -> ! {
+pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> Result<Pid, NotStarted>) -> ! {
     // Its parent is the supervisor only when that says so.
     let asked = Message::receive(messages) == Some(Message::Started);
     let asked = asked && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
@@ -29,8 +28,8 @@ pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> io::Result<Pid>) -
             attend(step, messages);
             sys::leave(0)
         }
-        Err(error) => {
-            let _ = Message::Failed(error.raw_os_error().unwrap_or(0)).send(messages);
+        Err(why) => {
+            let _ = Message::from(why).send(messages);
             sys::leave(1)
         }
     }
@@ -41,12 +40,16 @@ pub(super) fn prepare(
     files: &SealedFiles,
     confine: &Confine,
     dir: &Path,
-) -> Result<(), Unconfined> {
+) -> Result<(), NotStarted> {
     setsid().map_err(at(Stage::Init))?;
     rustix::system::sethostname(b"vplan").map_err(at(Stage::Init))?;
-    root::enter(files, dir).map_err(at(Stage::Root))?;
+    root::enter(files, dir).map_err(|why| NotStarted {
+        place: why.place,
+        ..at(Stage::Root)(why.error).into()
+    })?;
     confine.allow_devices().map_err(at(Stage::Rules))?;
-    rustix::process::chdir(dir).map_err(at(Stage::Directory))
+    rustix::process::chdir(dir).map_err(at(Stage::Directory))?;
+    Ok(())
 }
 
 /// Waits for the step, hands over how it ended, and waits for what it has left.

@@ -12,14 +12,15 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
 /// What the first process, and whoever starts it, hand over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// The number of the first process.
     Init(i32),
     /// The step runs.
     Started,
-    /// It does not: the error of its start.
-    Failed(i32),
+    /// It does not: the error of its start, and the path of the place that could not be put together, or
+    /// nothing.
+    Failed(i32, Vec<u8>),
     /// It has ended: its exit code, or the signal that ended it, negated.
     Ended(i32),
     /// Its calls are trapped: what an observer needs comes along.
@@ -28,8 +29,10 @@ pub(super) enum Message {
     Untrapped(i32),
 }
 
-/// The length of a message: its kind, and a number.
+/// The length of a message without a path: its kind, and a number.
 const LENGTH: usize = 5;
+/// The longest path (limits.h).
+const PATH: usize = 4096;
 /// The most descriptors that come with one.
 const FDS: usize = 3;
 
@@ -39,20 +42,17 @@ impl Message {
     }
 
     pub(super) fn send_with(self, to: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let (kind, number) = match self {
-            Message::Init(pid) => (0, pid),
-            Message::Started => (1, 0),
-            Message::Failed(error) => (2, error),
-            Message::Ended(status) => (3, status),
-            Message::Trapped => (4, 0),
-            Message::Untrapped(error) => (5, error),
+        let (kind, number, path) = match self {
+            Message::Init(pid) => (0, pid, Vec::new()),
+            Message::Started => (1, 0, Vec::new()),
+            Message::Failed(error, path) => (2, error, path),
+            Message::Ended(status) => (3, status, Vec::new()),
+            Message::Trapped => (4, 0, Vec::new()),
+            Message::Untrapped(error) => (5, error, Vec::new()),
         };
-        let mut bytes = [kind; LENGTH];
-        bytes
-            .iter_mut()
-            .skip(1)
-            .zip(number.to_le_bytes())
-            .for_each(|(to, from)| *to = from);
+        let mut bytes = vec![kind];
+        bytes.extend(number.to_le_bytes());
+        bytes.extend(path.iter().take(PATH));
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
@@ -74,7 +74,7 @@ impl Message {
 
     /// Does the same, with the descriptors that come along.
     pub(super) fn receive_with(from: impl AsFd) -> Option<(Self, Vec<OwnedFd>)> {
-        let mut bytes = [0; LENGTH];
+        let mut bytes = [0; LENGTH + PATH];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let length = loop {
@@ -90,13 +90,14 @@ impl Message {
                 fds.extend(came);
             }
         }
-        let [kind, number @ ..] = bytes;
-        let number = i32::from_le_bytes(number);
+        let (&kind, rest) = bytes.get(..length)?.split_first()?;
+        let (number, path) = rest.split_first_chunk()?;
+        let number = i32::from_le_bytes(*number);
         let message = match kind {
-            _ if length != LENGTH => return None,
+            2 => Message::Failed(number, path.to_vec()),
+            _ if !path.is_empty() => return None,
             0 => Message::Init(number),
             1 => Message::Started,
-            2 => Message::Failed(number),
             3 => Message::Ended(number),
             4 => Message::Trapped,
             5 => Message::Untrapped(number),
@@ -130,13 +131,14 @@ mod tests {
         let all = [
             Message::Init(7),
             Message::Started,
-            Message::Failed(i32::MAX),
+            Message::Failed(i32::MAX, Vec::new()),
+            Message::Failed(2, vec![b'x'; PATH]),
             Message::Ended(-9),
             Message::Trapped,
             Message::Untrapped(16),
         ];
         for message in all {
-            message.send(&here).unwrap();
+            message.clone().send(&here).unwrap();
             assert_eq!(Message::receive(&there), Some(message));
         }
         let fds = [here.as_fd(), there.as_fd(), here.as_fd()];

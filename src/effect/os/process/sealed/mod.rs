@@ -21,8 +21,10 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 
 /// A step that was started by the first process of its namespaces.
 pub(super) struct SealedStep {
@@ -53,38 +55,74 @@ impl SealedStep {
     }
 }
 
+/// Why a step was not started.
+#[derive(Debug)]
+pub(super) struct NotStarted {
+    /// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
+    pub error: io::Error,
+    /// What of its files could not be put together, where it was that.
+    pub place: Option<PathBuf>,
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(error: io::Error) -> Self {
+        Self { error, place: None }
+    }
+}
+
+impl From<Unconfined> for NotStarted {
+    fn from(why: Unconfined) -> Self {
+        why.to_error().into()
+    }
+}
+
+impl From<NotStarted> for Message {
+    fn from(why: NotStarted) -> Self {
+        let place = why.place.unwrap_or_default().into_os_string();
+        Message::Failed(why.error.raw_os_error().unwrap_or(0), place.into_vec())
+    }
+}
+
+fn failed(number: i32, place: Vec<u8>) -> NotStarted {
+    NotStarted {
+        error: io::Error::from_raw_os_error(number),
+        place: (!place.is_empty()).then(|| OsString::from_vec(place).into()),
+    }
+}
+
 /// Starts a step; this process, which has one thread, inherits the orphans below it (a child subreaper).
 /// `begin` starts its process, in a folder of the new root, under observation where there is an observer.
 ///
 /// # Errors
-/// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
+/// Why it was not.
 pub(super) fn start(
     files: &SealedFiles,
     confine: Confine,
     dir: &Path,
     observer: Option<&mut Observer>,
     begin: impl FnOnce(Confine) -> io::Result<Pid> + Send,
-) -> io::Result<SealedStep> {
+) -> Result<SealedStep, NotStarted> {
     let (messages, theirs) = socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
         SocketFlags::CLOEXEC,
         None,
-    )?;
+    )
+    .map_err(io::Error::from)?;
     let Some(helper) = sys::start_copy()? else {
         drop(messages);
         // The number of the first process goes to who will be its parent; this one's end makes it so.
         let told = match enter(&confine) {
             Ok(None) => init::run(&theirs, || {
-                init::prepare(files, &confine, dir).map_err(Unconfined::to_error)?;
-                if observer.is_some() {
-                    observe::begin_for_another(|| begin(confine), |handed| hand(handed, &theirs))
+                init::prepare(files, &confine, dir)?;
+                Ok(if observer.is_some() {
+                    observe::begin_for_another(|| begin(confine), |handed| hand(handed, &theirs))?
                 } else {
-                    begin(confine)
-                }
+                    begin(confine)?
+                })
             }),
             Ok(Some(init)) => Message::Init(init.as_raw_pid()),
-            Err(error) => Message::Failed(error.raw_os_error().unwrap_or(0)),
+            Err(error) => NotStarted::from(error).into(),
         };
         let _ = told.send(&theirs);
         sys::leave(0);
@@ -92,7 +130,7 @@ pub(super) fn start(
     drop(theirs);
     let init = match Message::receive(&messages) {
         Some(Message::Init(number)) => Pid::from_raw(number).ok_or(lost()),
-        Some(Message::Failed(number)) => Err(io::Error::from_raw_os_error(number)),
+        Some(Message::Failed(number, place)) => Err(failed(number, place)),
         _ => Err(lost()),
     };
     wait_for(helper);
@@ -108,9 +146,9 @@ pub(super) fn start(
     }
     match answer.map(|answer| answer.map(|(message, _)| message)) {
         Ok(Some(Message::Started)) => Ok(SealedStep { init, messages }),
-        Ok(Some(Message::Failed(number))) => {
+        Ok(Some(Message::Failed(number, place))) => {
             wait_for(init);
-            Err(io::Error::from_raw_os_error(number))
+            Err(failed(number, place))
         }
         _ => {
             let _ = kill_process(init, Signal::KILL);
@@ -146,12 +184,12 @@ fn enter(confine: &Confine) -> io::Result<Option<Pid>> {
     sys::start_copy()
 }
 
-fn lost() -> io::Error {
+fn lost() -> NotStarted {
     let why = Unconfined {
         stage: Stage::Init,
         error: Errno::SRCH.raw_os_error(),
     };
-    why.to_error()
+    why.into()
 }
 
 fn wait_for(child: Pid) {

@@ -24,6 +24,8 @@ use std::path::{Component, Path, PathBuf};
 const LINKS: usize = 40;
 /// The devices that it has, each bound from outside.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Where its temporary folder is.
+const TEMPORARY: &str = "/tmp";
 /// The links in `/dev`.
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
@@ -43,8 +45,27 @@ enum Place {
     Empty,
 }
 
+/// Why the root could not be built.
+pub(super) struct Unbuilt {
+    pub error: io::Error,
+    /// What could not be put in it.
+    pub place: Option<PathBuf>,
+}
+
+impl From<io::Error> for Unbuilt {
+    fn from(error: io::Error) -> Self {
+        Self { error, place: None }
+    }
+}
+
+impl From<Errno> for Unbuilt {
+    fn from(error: Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
 /// Gives this process, which has mounts of its own, another root, in which the folder where it starts is.
-pub(super) fn enter(files: &SealedFiles, dir: &Path) -> io::Result<()> {
+pub(super) fn enter(files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -61,7 +82,8 @@ pub(super) fn enter(files: &SealedFiles, dir: &Path) -> io::Result<()> {
     // The old root lies over the new one then, until it is taken away.
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
-    Ok(chdir("/")?)
+    chdir("/")?;
+    Ok(())
 }
 
 struct Builder {
@@ -72,10 +94,10 @@ struct Builder {
 }
 
 impl Builder {
-    fn build(mut self, files: &SealedFiles, dir: &Path) -> io::Result<()> {
+    fn build(mut self, files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
         memory(&self.base, c"mode=755")?;
         let mut places = BTreeMap::from([
-            (PathBuf::from("/tmp"), Place::Own(files.own_temporary())),
+            (PathBuf::from(TEMPORARY), Place::Own(files.own_temporary())),
             (files.root.clone(), Place::Empty),
         ]);
         let readable = files
@@ -92,23 +114,27 @@ impl Builder {
             let is_there = around
                 .as_ref()
                 .is_some_and(|folder| path.starts_with(folder));
-            match place {
-                Place::Same if is_there => {}
-                Place::Same => {
-                    around = self.same(path)?.then(|| path.clone()).or(around);
-                }
+            let put = match place {
+                Place::Same if is_there => Ok(()),
+                Place::Same => self.same(path).map(|is_folder| {
+                    around = is_folder.then(|| path.clone()).or(around.take());
+                }),
                 Place::Own(folder) => {
-                    let at = self.mount_point(path)?;
-                    mount_bind(folder, &at)?;
-                    sys::set_writable(&at)?;
                     around = None;
+                    self.own(path, folder)
                 }
-                Place::Empty => {
-                    let at = self.mount_point(path)?;
+                // Where what is around it cannot be changed, no mount is needed for that.
+                Place::Empty if !path.starts_with(TEMPORARY) => self.folder(path, 0).map(drop),
+                Place::Empty => self.mount_point(path).and_then(|at| {
                     memory(&at, c"mode=755")?;
                     skeletons.push(at);
-                }
-            }
+                    Ok(())
+                }),
+            };
+            put.map_err(|error| Unbuilt {
+                error,
+                place: Some(path.clone()),
+            })?;
         }
         self.folder(dir, 0)?;
         self.devices()?;
@@ -117,7 +143,15 @@ impl Builder {
         mount("proc", &proc, "proc", flags, None::<&CStr>)?;
         skeletons
             .iter()
-            .try_for_each(|at| sys::set_read_only(at, false))
+            .try_for_each(|at| sys::set_read_only(at, false))?;
+        Ok(())
+    }
+
+    /// Binds a folder of its own.
+    fn own(&mut self, path: &Path, folder: &Path) -> io::Result<()> {
+        let at = self.mount_point(path)?;
+        mount_bind(folder, &at)?;
+        sys::set_writable(&at)
     }
 
     /// Binds what is at a path outside. Returns whether it is a folder.
