@@ -354,7 +354,7 @@ mod tests {
         let listings = Listings::default();
         let mut step = step("a");
         step.inputs = Some(selection(&["src/*", "src/deep/*"]));
-        let mut found = || {
+        let found = || {
             let rules = in_repository(&root, &listings, &step).unwrap();
             let mut rules: Vec<String> = rules.iter().map(|rule| rule.path.to_string()).collect();
             rules.sort();
