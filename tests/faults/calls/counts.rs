@@ -184,12 +184,15 @@ fn calls_of(checks: usize, level: &str) -> (usize, usize) {
         .collect();
     let place = Place::new(Project::git_with(&files));
     let run = [&RUN[..], &["--no-cache", "--jobs", "1"]].concat();
-    let ended = place.command(&[], &run).spawn().unwrap().ended();
+    // Each folder of PATH is looked at.
+    let path = ["env", "PATH=/usr/bin:/bin"];
+    let ended = place.command(&path, &run).spawn().unwrap().ended();
     assert_eq!(ended.code(), Some(0), "{}", place.said("err"));
     let trace = place.beside("trace");
     let strace = ["strace", "-f", "-qq", "-s", "0", "-e", "signal=none"];
     let traced = ["-e", OF_A_STEP, "-o", trace.to_str().unwrap()];
-    let mut traced = place.command(&[&strace[..], &traced].concat(), &run);
+    let traced = [&path[..], &strace, &traced].concat();
+    let mut traced = place.command(&traced, &run);
     assert_eq!(traced.spawn().unwrap().ended().code(), Some(0));
     let trace = place.said("trace");
     // Of a call that is shown in two parts, the first one; of a process that ends, nothing.

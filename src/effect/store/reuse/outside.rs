@@ -292,6 +292,7 @@ mod tests {
         assert_eq!(state(&names).unwrap(), *states.last().unwrap());
         assert_eq!(state(&[]).unwrap(), None);
     }
+
     #[test]
     fn what_was_known_while_a_toolchain_may_change_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();

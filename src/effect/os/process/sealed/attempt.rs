@@ -113,16 +113,11 @@ impl Outside {
 
     /// Runs something in a sealed process, which ends with what it returns.
     fn start(&self, run: impl FnOnce(&Self) -> i32 + Send) -> io::Result<super::SealedStep> {
-        let started = start(
-            &self.files,
-            self.confine()?,
-            Path::new("/"),
-            None,
-            |_| match sys::start_copy()? {
-                Some(copy) => Ok(copy),
-                None => sys::leave(run(self)),
-            },
-        );
+        let begin = |_| match sys::start_copy()? {
+            Some(copy) => Ok(copy),
+            None => sys::leave(run(self)),
+        };
+        let started = start(&self.files, self.confine()?, Path::new("/"), None, begin);
         started.map_err(|why| why.error)
     }
 
