@@ -624,6 +624,30 @@ fn what_is_used_outside_is_told_but_for_the_toolchain() {
 }
 
 #[test]
+fn a_folder_elsewhere_that_is_only_listed_is_wanted_by_a_confined_check() {
+    let did = [
+        "list /opt/modules",
+        "list /opt",
+        "list /home/me",
+        "list /home/me/.config",
+        "list /home/me/.venvs/one",
+        "list /usr/lib",
+    ];
+    let at = |level: &str| {
+        let text = format!(
+            "check unit {{\n  test cargo test\n  inputs \"src/**\"\n  sandbox {level}\n}}\n"
+        );
+        findings(&text, &[("unit", &did)])
+    };
+    let mended = |path: &str| format!("outside unit {path} (1): reads \"{path}\"");
+    assert_eq!(
+        at("files"),
+        [mended("/opt/modules"), mended("~/.venvs/one")]
+    );
+    assert!(at("guard").is_empty());
+}
+
+#[test]
 fn ignored_files_that_are_read_are_told() {
     let did = [
         "read .env",

@@ -1,8 +1,9 @@
 //! What all observed runs together saw of each check.
 
-use super::{Context, Deeds, Incomplete, Subject, declared};
+use super::{Context, Deeds, Incomplete, Subject, declared, outside};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
+use crate::check::confine::SandboxLevel;
 use crate::check::observed::{Gap, Observed, Peer, Place, Uses};
 use crate::contract::{Check, CheckIndex, Contract};
 use crate::plan::Step;
@@ -18,7 +19,8 @@ pub(super) struct ObservedCheck<'a> {
     pub files: BTreeMap<&'a RepoPath, Used<'a>>,
     /// The tracked files that it read, sorted.
     pub tracked: Vec<&'a RepoPath>,
-    /// The paths elsewhere that it read, with the programs.
+    /// The paths elsewhere that it read, and of a check that is held to what it declares the folders that it
+    /// listed, with the programs.
     pub elsewhere: BTreeMap<&'a Word, BTreeSet<&'a Word>>,
     /// What it connected to, with the programs.
     pub peers: BTreeMap<&'a Peer, BTreeSet<&'a Word>>,
@@ -99,7 +101,7 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
             let seen = seen.or_insert_with(|| ObservedCheck::new(index, own));
             let is_same = is_same_work(&subject.contract.checks[index], step, &seen.step);
             if let Some(observed) = run.steps.get(&step.id).filter(|_| is_same) {
-                seen.add(observed, run.tree);
+                seen.add(observed, run.tree, subject.home);
                 seen.roles.insert(&run.plan.request.role);
             }
         }
@@ -132,7 +134,7 @@ impl<'a> ObservedCheck<'a> {
         }
     }
 
-    fn add(&mut self, observed: &'a Observed, tree: &'a str) {
+    fn add(&mut self, observed: &'a Observed, tree: &'a str, home: Option<&Word>) {
         self.is_observed = true;
         let is_git = self
             .step
@@ -142,12 +144,17 @@ impl<'a> ObservedCheck<'a> {
             .next()
             .is_some_and(|word| word.as_bytes() == GIT);
         let asks_status = !is_git && has_written_index(observed);
+        // To such a check names are refused too: Python finds no module in a folder that it cannot list.
+        let is_held = self.step.sandbox >= SandboxLevel::Files;
+        let is_wanted = |path: &Word, uses: &Uses| {
+            uses.read || is_held && uses.listed && outside::is_narrow(home, path)
+        };
         for (place, uses) in &observed.files {
             match place {
                 Place::Repository(path) if is_reserved(path) => {}
                 Place::Repository(_) if asks_status && is_of_git(uses) => {}
                 Place::Repository(path) => self.files.entry(path).or_default().add(uses),
-                Place::Elsewhere(path) if uses.read => {
+                Place::Elsewhere(path) if is_wanted(path, uses) => {
                     self.elsewhere
                         .entry(path)
                         .or_default()

@@ -100,6 +100,12 @@ fn named(peer: &Peer) -> Option<String> {
     }
 }
 
+/// Whether a folder is deep enough to be that of one program.
+pub(super) fn is_narrow(home: Option<&Word>, path: &Word) -> bool {
+    let (_, rest) = from_home(home, path);
+    rest.split(|byte| *byte == b'/').count() >= SHOWN_DEPTH
+}
+
 fn is_toolchain(context: &Context<'_>, path: &Word) -> bool {
     let is_in = |root: &[u8]| below(path.as_bytes(), root).is_some();
     let mut own = context.subject.toolchain.iter();
@@ -117,21 +123,18 @@ fn below<'p>(path: &'p [u8], root: &[u8]) -> Option<&'p [u8]> {
     }
 }
 
+/// Returns how a path begins, and its rest: below the user's folder, or the root.
+fn from_home<'p>(home: Option<&Word>, path: &'p Word) -> (&'static str, &'p [u8]) {
+    let path = path.as_bytes();
+    match home.and_then(|home| below(path, home.as_bytes())) {
+        Some(rest) => ("~", rest),
+        None => ("", path.strip_prefix(b"/").unwrap_or(path)),
+    }
+}
+
 /// Returns the first folders of a path, as a glob; the path itself where it has no more.
 fn place(context: &Context<'_>, path: &Word) -> String {
-    let home = context
-        .subject
-        .home
-        .and_then(|home| below(path.as_bytes(), home.as_bytes()));
-    let (start, rest) = match home {
-        Some(rest) => ("~", rest),
-        None => (
-            "",
-            path.as_bytes()
-                .strip_prefix(b"/")
-                .unwrap_or(path.as_bytes()),
-        ),
-    };
+    let (start, rest) = from_home(context.subject.home, path);
     let names: Vec<String> = rest.split(|byte| *byte == b'/').map(visible).collect();
     let shown = names.get(..SHOWN_DEPTH).unwrap_or(&names).join("/");
     let more = if names.len() > SHOWN_DEPTH { "/**" } else { "" };
