@@ -205,11 +205,11 @@ impl View<'_> {
 #[derive(Default)]
 struct Ways {
     /// What was found at a path to which no links lead; `None` where nothing is.
-    seen: BTreeMap<OsString, Option<Seen>>,
+    seen: BTreeMap<OsString, Option<PathPart>>,
 }
 
 #[derive(Clone)]
-enum Seen {
+enum PathPart {
     Link(PathBuf),
     /// A folder, or a file.
     Plain,
@@ -234,8 +234,8 @@ impl Ways {
                 Component::Normal(name) => {
                     let next = real.join(name);
                     real = match self.at(&next)? {
-                        Seen::Plain => next,
-                        Seen::Link(target) => {
+                        PathPart::Plain => next,
+                        PathPart::Link(target) => {
                             *left = left.checked_sub(1)?;
                             self.walk(&real, &target, left)?
                         }
@@ -247,14 +247,16 @@ impl Ways {
         Some(real)
     }
 
-    fn at(&mut self, path: &Path) -> Option<Seen> {
+    fn at(&mut self, path: &Path) -> Option<PathPart> {
         if let Some(seen) = self.seen.get(path.as_os_str()) {
             return seen.clone();
         }
         let seen = match readlinkat(CWD, path, Vec::new()) {
-            Ok(target) => Some(Seen::Link(OsString::from_vec(target.into_bytes()).into())),
+            Ok(target) => Some(PathPart::Link(
+                OsString::from_vec(target.into_bytes()).into(),
+            )),
             // It is there, and no link.
-            Err(Errno::INVAL) => Some(Seen::Plain),
+            Err(Errno::INVAL) => Some(PathPart::Plain),
             Err(_) => None,
         };
         self.seen.insert(path.into(), seen.clone());

@@ -2,7 +2,8 @@
 //! process no signal that it does not handle.
 
 use super::message::{Message, is_ready};
-use super::{NotStarted, root};
+use super::not_started::NotStarted;
+use super::root;
 use crate::effect::os::process::confine::{Confine, Stage, at, drop_capabilities};
 use crate::effect::os::process::sealed_files::SealedFiles;
 use crate::effect::os::process::sys;

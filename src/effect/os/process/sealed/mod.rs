@@ -9,6 +9,7 @@
 pub mod attempt;
 mod init;
 mod message;
+mod not_started;
 mod root;
 
 use super::confine::{Confine, Stage, Unconfined};
@@ -16,15 +17,14 @@ use super::observe::{self, Handed, Observer};
 use super::sealed_files::SealedFiles;
 use super::sys;
 use message::{Message, is_ready};
+pub(super) use not_started::NotStarted;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A step that was started by the first process of its namespaces.
 pub(super) struct SealedStep {
@@ -52,41 +52,6 @@ impl SealedStep {
             Some(Message::Ended(status)) => Some(status),
             _ => None,
         }
-    }
-}
-
-/// Why a step was not started.
-#[derive(Debug)]
-pub(super) struct NotStarted {
-    /// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
-    pub error: io::Error,
-    /// What of its files could not be put together, where it was that.
-    pub place: Option<PathBuf>,
-}
-
-impl From<io::Error> for NotStarted {
-    fn from(error: io::Error) -> Self {
-        Self { error, place: None }
-    }
-}
-
-impl From<Unconfined> for NotStarted {
-    fn from(why: Unconfined) -> Self {
-        why.to_error().into()
-    }
-}
-
-impl From<NotStarted> for Message {
-    fn from(why: NotStarted) -> Self {
-        let place = why.place.unwrap_or_default().into_os_string();
-        Message::Failed(why.error.raw_os_error().unwrap_or(0), place.into_vec())
-    }
-}
-
-fn failed(number: i32, place: Vec<u8>) -> NotStarted {
-    NotStarted {
-        error: io::Error::from_raw_os_error(number),
-        place: (!place.is_empty()).then(|| OsString::from_vec(place).into()),
     }
 }
 
@@ -130,7 +95,7 @@ pub(super) fn start(
     drop(theirs);
     let init = match Message::receive(&messages) {
         Some(Message::Init(number)) => Pid::from_raw(number).ok_or(lost()),
-        Some(Message::Failed(number, place)) => Err(failed(number, place)),
+        Some(Message::Failed(number, place)) => Err(NotStarted::of(number, place)),
         _ => Err(lost()),
     };
     wait_for(helper);
@@ -148,7 +113,7 @@ pub(super) fn start(
         Ok(Some(Message::Started)) => Ok(SealedStep { init, messages }),
         Ok(Some(Message::Failed(number, place))) => {
             wait_for(init);
-            Err(failed(number, place))
+            Err(NotStarted::of(number, place))
         }
         _ => {
             let _ = kill_process(init, Signal::KILL);
