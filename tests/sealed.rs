@@ -440,13 +440,13 @@ fn how_a_sealed_step_ends() {
             (
                 "sleep 600 & exit 4",
                 "itself",
-                "exit Some(4) signal None leaked 1",
+                // How often one is counted that moves to another parent is left to chance.
+                "exit Some(4) signal None leaked",
             ),
             (
                 "setsid sh -c 'sleep 600 & sleep 600 & : > /tmp/up; wait' & \
                  until [ -e /tmp/up ]; do sleep 0.01; done; exit 5",
                 "itself",
-                // How many of them were seen before they ended is left to chance.
                 "exit Some(5) signal None leaked",
             ),
             (
@@ -468,11 +468,11 @@ fn how_a_sealed_step_ends() {
         ] {
             let said = ended(&project, &launcher, text, ending);
             assert!(said.contains(want), "{who}, {text}: {said}");
-            let is_silent = text.contains("setsid") && said.contains("leaked 0");
-            assert!(!is_silent, "{who}, {text}: {said}");
+            let is_silent = |said: &str| text.contains("600 &") && said.contains("leaked 0");
+            assert!(!is_silent(&said), "{who}, {text}: {said}");
             // Who looks changes nothing.
             let said = ended(&project, &launcher, text, &format!("{ending}{SEEN}"));
-            let is_seen = said.contains("gaps Some({})");
+            let is_seen = said.contains("gaps Some({})") && !is_silent(&said);
             assert!(said.contains(want) && is_seen, "{who}, {text}: {said}");
         }
         for ending in ["late".to_owned(), format!("late{SEEN}")] {
