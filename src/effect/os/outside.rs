@@ -216,7 +216,8 @@ enum PathPart {
 }
 
 impl Ways {
-    /// Returns a path without links: what `canonicalize` gives. `None` where nothing is there.
+    /// Returns a path without links: what `canonicalize` gives, but that a file with `..` behind it passes for a
+    /// folder. `None` where nothing is there.
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
         let mut left = LINKS;
         self.walk(Path::new("/"), path, &mut left)
@@ -341,6 +342,7 @@ mod tests {
             assert!(outside.named(path.to_str().unwrap()).is_err(), "{path:?}");
         }
     }
+
     #[test]
     fn links_are_followed_as_the_system_follows_them() {
         let dir = tempfile::tempdir().unwrap();

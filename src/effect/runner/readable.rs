@@ -345,6 +345,7 @@ mod tests {
         });
         assert_eq!(found, "lib/other/ out/y.o src/a top");
     }
+
     #[test]
     fn a_folder_that_has_changed_is_listed_again() {
         let dir = tempfile::tempdir().unwrap();

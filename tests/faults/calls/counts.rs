@@ -227,7 +227,7 @@ fn of_confined_steps() {
     for (level, most, processes) in [("guard", 25, 0), ("files", 470, 0), ("sealed", 660, 2)] {
         let tried = project.run(&["audit", "--machine", "--require", level]);
         if tried.exit != Some(0) {
-            eprintln!("SKIPPED: sandbox {level}: {}", tried.out());
+            eprintln!("SKIPPED: {name}: sandbox {level}: {}", tried.out());
             continue;
         }
         let own = each(level);
