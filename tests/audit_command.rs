@@ -376,6 +376,18 @@ fn what_cannot_be_seen_is_said_and_is_no_clean_audit() {
 }
 
 #[test]
+fn what_a_check_does_after_it_has_failed_was_not_seen() {
+    let project = python("raise SystemExit(1)\n");
+    let found = audited(&project, &[], 44);
+    assert!(incomplete(&found).contains("it did not pass"), "{found}");
+    project.write("one.py", "pass\n");
+    // That an earlier run of it failed takes nothing from one in which it passed.
+    project.run(&["run", "--all", "--observe"]).exits(0);
+    let found = audited(&project, &["--from-records"], 0);
+    assert_eq!(found["runs"].as_array().unwrap().len(), 2, "{found}");
+}
+
+#[test]
 fn a_daemon_that_reads_for_a_check_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("daemon.sock");

@@ -35,7 +35,7 @@ use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::plan::request::Selector;
 use crate::plan::{MAY_CHANGE, Plan};
 use crate::reuse::decide::Use;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -76,6 +76,8 @@ struct Recorded {
     tree: String,
     plan: Plan,
     steps: BTreeMap<String, Observed>,
+    /// The ids of the steps that did not pass, as far as the run has a report.
+    failed: BTreeSet<String>,
 }
 
 impl Engine<'_> {
@@ -189,6 +191,7 @@ impl Engine<'_> {
                 tree: &run.tree,
                 plan: &run.plan,
                 steps: &run.steps,
+                failed: &run.failed,
             })
             .collect();
         Ok(look(&Subject {
@@ -390,8 +393,11 @@ fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {
     let report = history.report(id).map_err(unreadable)?;
     let plan = history.plan(id).map_err(unreadable)?;
     let plan = plan.ok_or_else(|| unreadable("has no plan".to_owned()))?;
+    let ended = report.iter().flat_map(|report| &report.steps);
+    let failed = ended.filter(|step| !step.status.is_pass());
     Ok(Recorded {
         id: id.to_owned(),
+        failed: failed.map(|step| step.id.clone()).collect(),
         tree: report.and_then(|report| report.tree).unwrap_or_default(),
         steps: observed(history, id, &plan),
         plan,

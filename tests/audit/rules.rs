@@ -1,6 +1,6 @@
 //! Tests of the rules of the audit: each finding, and what is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
@@ -131,11 +131,13 @@ fn audited_over(text: &str, runs: &[&[(&str, &[&str])]]) -> Audited {
             (format!("tree-{n}"), steps.collect())
         })
         .collect();
+    let none = BTreeSet::new();
     let runs: Vec<ObservedRun<'_>> = (steps.iter())
         .map(|(tree, steps)| ObservedRun {
             tree,
             plan: &plan,
             steps,
+            failed: &none,
         })
         .collect();
     let ignored = |path: &RepoPath| {
@@ -537,6 +539,18 @@ fn what_a_confined_check_is_refused_to_write() {
             &["make made/absent"],
             &["undeclared_write unit made/absent/** (1): writes \"made/absent/**\""],
         ),
+        // With what was to be in it.
+        (
+            &guard,
+            &[
+                "make made/absent",
+                "make made/absent/deep",
+                "write made/absent/deep/x",
+                "miss made/absent/y",
+            ],
+            &["undeclared_write unit made/absent/** (1): writes \"made/absent/**\""],
+        ),
+        (&check(""), &["make made/absent", "miss made/absent/y"], &[]),
         (
             &guard,
             &["write src/absent"],

@@ -13,7 +13,7 @@
 
 mod monorepo;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use vplan::base::diagnostic::Diagnostics;
@@ -61,6 +61,7 @@ fn main() {
             tree: "tree",
             plan: &plan,
             steps,
+            failed: &BTreeSet::new(),
         };
         let subject = Subject {
             contract: &contract,

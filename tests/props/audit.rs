@@ -204,11 +204,13 @@ fn case() -> impl Strategy<Value = (String, Vec<(bool, Steps)>)> {
 fn audited(contract: &Contract, runs: &[(bool, Steps)]) -> Audited {
     let plans = [planned(contract, "worker"), planned(contract, "tester")];
     let trees: Vec<String> = (0..runs.len()).map(|n| format!("tree-{n}")).collect();
+    let none = BTreeSet::new();
     let runs: Vec<ObservedRun<'_>> = (runs.iter().zip(&trees))
         .map(|((is_tester, steps), tree)| ObservedRun {
             tree,
             plan: &plans[usize::from(*is_tester)],
             steps,
+            failed: &none,
         })
         .collect();
     let is_ignored =

@@ -69,6 +69,8 @@ pub struct ObservedRun<'a> {
     pub plan: &'a Plan,
     /// What the steps were seen to do, by their ids.
     pub steps: &'a BTreeMap<String, Observed>,
+    /// The ids of those that did not pass.
+    pub failed: &'a BTreeSet<String>,
 }
 
 /// The kind of a finding.

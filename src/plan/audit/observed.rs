@@ -30,8 +30,8 @@ pub(super) struct ObservedCheck<'a> {
     pub roles: BTreeSet<&'a str>,
     /// The trees of the runs in which all was seen of it.
     pub trees: BTreeSet<&'a str>,
-    /// Whether any run observed it.
-    is_observed: bool,
+    /// The steps of it that were observed, by id: whether they passed in one of the runs.
+    steps: BTreeMap<&'a str, bool>,
 }
 
 /// What was done with a file, in any of the runs.
@@ -102,6 +102,7 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
             let is_same = is_same_work(&subject.contract.checks[index], step, &seen.step);
             if let Some(observed) = run.steps.get(&step.id).filter(|_| is_same) {
                 seen.add(observed, run.tree, subject.home);
+                *seen.steps.entry(&step.id).or_default() |= !run.failed.contains(&step.id);
                 seen.roles.insert(&run.plan.request.role);
             }
         }
@@ -130,12 +131,11 @@ impl<'a> ObservedCheck<'a> {
             gaps: BTreeSet::new(),
             roles: BTreeSet::new(),
             trees: BTreeSet::new(),
-            is_observed: false,
+            steps: BTreeMap::new(),
         }
     }
 
     fn add(&mut self, observed: &'a Observed, tree: &'a str, home: Option<&Word>) {
-        self.is_observed = true;
         let is_git = self
             .step
             .argv
@@ -234,8 +234,11 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
     for one in seen {
         let check = contract.checks[one.check].id.clone();
         let mut reasons: Vec<String> = one.gaps.iter().map(|gap| reason(gap)).collect();
-        if !one.is_observed {
+        if one.steps.is_empty() {
             reasons.push("it was not observed".to_owned());
+        } else if one.steps.values().any(|has_passed| !has_passed) {
+            let reason = "it did not pass, so what it does when it passes was not seen";
+            reasons.push(reason.to_owned());
         }
         found.extend(reasons.into_iter().map(|reason| Incomplete {
             check: check.clone(),

@@ -14,13 +14,27 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     let folders = folders(seen);
     let written = seen.files.iter().filter(|(_, used)| used.written);
     let written = written
-        .filter(|(path, _)| !folders.contains(**path) && !seen.may_write(path))
+        .filter(|(path, used)| {
+            let is_known = folders.contains(**path) && !is_not_made(context, seen, path, used);
+            !is_known && !seen.may_write(path)
+        })
         .filter(|(path, used)| {
             let is_hidden = context.is_ignored(path);
             !is_hidden || was_refused(context, seen, path, used)
         });
-    let (made, files): (Vec<_>, Vec<_>) =
+    let (mut made, mut files): (Vec<_>, Vec<_>) =
         written.partition(|(path, used)| used.folder && !context.is_tracked(path));
+    // What was to be in a folder that was not made goes with the folder.
+    let not_made = made
+        .iter()
+        .filter(|(path, used)| is_not_made(context, seen, path, used));
+    let not_made: BTreeSet<&RepoPath> = not_made.map(|(path, _)| **path).collect();
+    let is_within = |path: &RepoPath| {
+        let mut around = path.ancestors().into_iter();
+        around.any(|folder| folder != *path && not_made.contains(&folder))
+    };
+    made.retain(|(path, _)| !is_within(path));
+    files.retain(|(path, _)| !is_within(path));
     if made.is_empty() && files.is_empty() {
         return None;
     }
@@ -77,6 +91,16 @@ pub(super) fn ignored(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option
         ..finding
     };
     Some(finding.mended_by(context.contract, amendment))
+}
+
+/// Whether a check could not make a folder, because it is confined.
+fn is_not_made(
+    context: &Context<'_>,
+    seen: &ObservedCheck<'_>,
+    path: &RepoPath,
+    used: &Used<'_>,
+) -> bool {
+    used.folder && is_confined(seen) && (context.subject.is_absent)(path)
 }
 
 fn is_confined(seen: &ObservedCheck<'_>) -> bool {
