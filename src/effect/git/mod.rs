@@ -79,20 +79,15 @@ pub struct Git {
     layout: Layout,
     /// The caller's `PATH`.
     path: OsString,
-    /// Located when it is first needed: that takes a system call for each folder of PATH and each
-    /// above it, and a request that names the changed files needs no git.
-    program: OnceLock<Option<Program>>,
+    /// Git's executable, located when it is first asked for.
+    program: OnceLock<Option<PathBuf>>,
+    /// The PATH that git gets, made when it is first started: that takes a system call for each folder
+    /// and each above it, and a request that names the changed files starts no git.
+    safe_path: OnceLock<OsString>,
     env: Vec<(&'static str, OsString)>,
     memory: Arc<Memory>,
     /// In a submodule: its path in the repository that has this memory.
     below: Vec<u8>,
-}
-
-/// Git's executable, and the PATH that it gets.
-#[derive(Clone, Debug)]
-struct Program {
-    file: PathBuf,
-    path: OsString,
 }
 
 /// A query that git is working on.
@@ -184,6 +179,7 @@ impl Git {
             layout,
             path,
             program: OnceLock::new(),
+            safe_path: OnceLock::new(),
             env,
             memory: Arc::default(),
             below: Vec::new(),
@@ -227,18 +223,20 @@ impl Git {
         self.program().map(|_| ())
     }
 
-    fn program(&self) -> Result<&Program, GitError> {
+    fn program(&self) -> Result<&Path, GitError> {
         let find = || {
-            let path = safe_path(&self.path, &self.layout.root);
-            let file = std::env::split_paths(&path)
-                .map(|dir| dir.join("git"))
-                .find(|file| files::is_program(file))?;
-            Some(Program { file, path })
+            std::env::split_paths(&self.path)
+                .map(|dir| (dir.join("git"), dir))
+                .find(|(file, dir)| files::is_program(file) && is_safe(dir, &self.layout.root))
+                .map(|(file, _)| file)
         };
-        self.program
-            .get_or_init(find)
-            .as_ref()
-            .ok_or(GitError::Missing)
+        let program = self.program.get_or_init(find);
+        program.as_deref().ok_or(GitError::Missing)
+    }
+
+    fn safe_path(&self) -> &OsStr {
+        let make = || safe_path(&self.path, &self.layout.root);
+        self.safe_path.get_or_init(make)
     }
 
     /// Returns git for the repository of a submodule.
@@ -282,7 +280,7 @@ impl Git {
         };
         let program = self.program()?;
         self.layout.is_readable()?;
-        let mut command = Command::new(&program.file);
+        let mut command = Command::new(program);
         command.arg("-C").arg(&self.layout.root).args(HARDENING);
         // `core.worktree` of the repository could point anywhere else.
         let mut work_tree = OsString::from("--work-tree=");
@@ -294,7 +292,7 @@ impl Git {
             .env_clear()
             .env("GIT_INDEX_FILE", &self.layout.index)
             .envs(self.env.iter().map(|(k, v)| (k, v)))
-            .env("PATH", &program.path);
+            .env("PATH", self.safe_path());
         let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
         let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
         tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
@@ -562,9 +560,13 @@ const HARDENING: &[&str] = &[
 /// Returns PATH without entries that are empty, relative, or inside the repository, where a change
 /// could place a `git`.
 fn safe_path(path: &OsStr, root: &Path) -> OsString {
-    let kept = std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute() && !files::may_lead_into(dir, root));
+    let kept = std::env::split_paths(path).filter(|dir| is_safe(dir, root));
     std::env::join_paths(kept).unwrap_or_default()
+}
+
+/// Whether a folder of PATH is absolute and not inside the repository.
+fn is_safe(folder: &Path, root: &Path) -> bool {
+    folder.is_absolute() && !files::may_lead_into(folder, root)
 }
 
 /// Whether a path is one of vplan's own records.
