@@ -24,6 +24,7 @@ mod default_base;
 mod defaults;
 mod diagnostics;
 mod diff;
+mod divide;
 mod each;
 mod engine;
 mod examples;
