@@ -26,6 +26,7 @@ mod diagnostics;
 mod diff;
 mod divide;
 mod each;
+mod emit;
 mod engine;
 mod examples;
 mod execution;

@@ -78,6 +78,12 @@ pub const DIVISION: Output = Output {
     },
 };
 
+/// A file for another system.
+pub const EMITTED: Output = Output {
+    flag: "--output",
+    is_own: crate::emit::is_emitted,
+};
+
 /// A manual page.
 pub const MAN: Output = Output {
     flag: "--dir",

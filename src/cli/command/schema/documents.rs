@@ -65,6 +65,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
     Written "division" [] "how the steps of a plan are dealt to shards: what `plan --divide N -o FILE` writes"
         => plan::shard::division::Division;
+    Written "emitted" ["emit"] "a file that runs a plan in shards elsewhere, and what became of it"
+        => command::emit::EmitDocument<'static>;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
         => run::ended::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
