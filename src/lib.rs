@@ -56,6 +56,7 @@ pub mod cli;
 pub mod contract;
 pub mod declared;
 pub mod effect;
+pub mod emit;
 pub mod engine;
 pub mod front;
 pub mod lang;

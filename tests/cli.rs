@@ -374,6 +374,7 @@ fn every_document_is_what_the_reference_says() {
         ),
         (&["lock", "--check"], "`lock`"),
         (&["std"], "`std`"),
+        (&["emit", "github"], "`emit`"),
         (&["std", "rust"], "`std`"),
         (
             &["recover", "--command", "a && b", "--failed", "1"],

@@ -161,6 +161,16 @@ fn lefthook() {
     }
 }
 
+#[test]
+fn what_runs_shards_elsewhere() {
+    let project = project();
+    for line in block("sh emit").lines() {
+        let ran = output(&project, "sh", &["-c", line]);
+        assert!(ran.status.success(), "{line}: {ran:?}");
+    }
+    assert!(project.exists("verify.slurm.sh"));
+}
+
 /// What is printed is what an agent runs: it is sent back when something fails, and let go when
 /// everything passes.
 #[test]

@@ -224,6 +224,11 @@ fn undescribed(schema: &Value, at: &str, out: &mut Vec<String>) {
 /// A document has a version, the only one there is. An event has none of its own: that of the
 /// journal stands in its first line.
 fn versioned(schema: &Value, name: &str) {
+    if name == "shards" {
+        // What a CI system takes as a matrix is a list, and nothing else.
+        assert_eq!(schema["type"], "array");
+        return;
+    }
     let of = |shape: &Value| shape["properties"]["version"].clone();
     let shapes = match schema["anyOf"].as_array() {
         Some(any) => any.clone(),
@@ -485,11 +490,26 @@ fn recovered_sharded_merged_and_saved() {
         "{}",
         ran.out()
     );
+    let divide = [
+        "plan",
+        "--plan",
+        "../p.json",
+        "--divide",
+        "2",
+        "-o",
+        "../d.json",
+        "--format",
+        "json",
+    ];
+    keeps("shards", &project.run(&divide).exits(0).json());
+    keeps("division", &parse(&project.read("../d.json")));
     for shard in ["1/2", "2/2"] {
         let ran = project.run(&[
             "run",
             "--plan",
             "../p.json",
+            "--division",
+            "../d.json",
             "--shard",
             shard,
             "--format",

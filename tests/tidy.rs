@@ -26,6 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ledger", &["base", "check", "contract", "run"]),
     ("lock", &["base", "plan"]),
     ("baseline", &["base", "check", "contract", "plan", "run"]),
+    ("emit", &["base"]),
     (
         "effect",
         &[
@@ -44,7 +45,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "cli",
         &[
             "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
-            "reuse", "ledger", "lock", "baseline", "effect", "engine",
+            "reuse", "ledger", "lock", "baseline", "emit", "effect", "engine",
         ],
     ),
 ];

@@ -11,6 +11,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("run --all", "--events"),
     ("report", "--html"),
     ("plan --all", "-o"),
+    ("emit github", "-o"),
 ];
 
 fn words<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {

@@ -8,7 +8,7 @@ use crate::check::confine::{NetworkUse, SandboxLevel};
 use crate::engine::Engine;
 use crate::engine::request::Allowed;
 use crate::plan::audit::FindingKind;
-use crate::plan::shard::Shard;
+use crate::plan::shard::{MOST, Shard};
 use crate::run::feedback::LEAST_BYTES;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -34,6 +34,9 @@ pub(super) fn verdicts() -> String {
 
 /// The heading in `run --help` of what it takes besides a request and a plan.
 const RUN: &str = "Run";
+
+/// The heading in `plan --help` of what divides a plan.
+const DIVIDE: &str = "Shards";
 
 /// The exit codes of `explain` and `plan`.
 const PLANNED: &str = "Exit codes: 0 planned; 2 usage; 3 contract invalid or missing; 4 lock drift, or no recorded answer of the \
@@ -411,11 +414,30 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub request: Request,
     /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
+    /// With `--divide`: the division.
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub output: Option<PathBuf>,
     /// Replace the file that `--output` names, whatever it holds.
     #[arg(long, requires = "output", help_heading = "Options")]
     pub force: bool,
+    /// Divide the plan into so many shards that take equally long, by how long its steps took:
+    /// `vplan run --plan PLAN --shard I/N --division FILE` runs one. With `--format json` the words
+    /// of `--shard` are printed, for a CI matrix.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)), help_heading = DIVIDE)]
+    pub divide: Option<u32>,
+    /// Divide this plan file, if its request still gives the same plan here.
+    #[arg(long, value_name = "FILE", requires = "divide", help_heading = DIVIDE, conflicts_with_all = [
+        "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
+        "reason", "budget", "no_recover", "no_preflight", "source",
+    ])]
+    pub plan: Option<PathBuf>,
+    /// Take fewer shards where none of them is then expected to take longer, such as `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "divide", help_heading = DIVIDE)]
+    pub target: Option<u64>,
+    /// The folder of the runs that say how long steps took, up to four folders deep; otherwise the
+    /// records of this repository.
+    #[arg(long, value_name = "RUNS", requires = "divide", help_heading = DIVIDE)]
+    pub past: Option<PathBuf>,
 }
 
 /// `vplan run`
@@ -530,6 +552,10 @@ pub struct Saved {
     /// joins the reports.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub shard: Option<Shard>,
+    /// The division that says which steps are whose, as `vplan plan --divide N` wrote it. Without
+    /// one, steps are dealt in turn.
+    #[arg(long, value_name = "FILE", requires = "shard")]
+    pub division: Option<PathBuf>,
 }
 
 /// The least that a pass must have verified.

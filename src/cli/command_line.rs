@@ -148,6 +148,11 @@ pub enum Command {
     ///
     /// That goes on until there is a decision.
     Loop(Box<super::command::r#loop::Loop>),
+    /// Write what runs a plan in shards on GitHub, GitLab or Slurm.
+    ///
+    /// One job plans, each shard is a job, and one more merges what they reported: its end is the
+    /// verdict.
+    Emit(super::command::emit::Emit),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
     /// Say what failed, and what to do about it: for people and agents.

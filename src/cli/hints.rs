@@ -115,10 +115,14 @@ const HINTS: &[Hint] = &[
         advice: "`--jobs N` runs up to N steps side by side, `--jobs auto` those that do not meet",
     },
     Hint {
-        flags: &[
-            "filter", "grep", "check", "task", "target", "step", "hook", "t",
-        ],
+        flags: &["filter", "grep", "check", "task", "step", "hook", "t"],
         commands: PLANNING,
+        advice: "`--only NAME`, or `--only tag:NAME`, takes some of the checks that the change asks for",
+    },
+    Hint {
+        // `plan` has one of its own, for shards.
+        flags: &["target"],
+        commands: &["explain", "run", "loop", "fix"],
         advice: "`--only NAME`, or `--only tag:NAME`, takes some of the checks that the change asks for",
     },
     Hint {

@@ -113,6 +113,7 @@ fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u
         Command::Loop(args) => command::r#loop::run(global, &args, terminal),
         Command::Gate(args) => command::gate::run(global, &args, terminal),
         Command::Hook(args) => command::hook::run(global, &args, terminal),
+        Command::Emit(args) => command::emit::run(global, &args, terminal),
         Command::Merge(args) => command::merge::run(global, &args, terminal),
         Command::Feedback(args) => command::feedback::run(global, &args, terminal),
         Command::Diff(args) => command::diff::run(global, &args, terminal),

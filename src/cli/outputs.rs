@@ -67,6 +67,23 @@ const PLAN_KDL: Output = Output {
     is_own: |text| text.starts_with(b"// A plan of vplan: "),
 };
 
+/// A division of a plan.
+pub const DIVISION: Output = Output {
+    flag: "--output",
+    is_own: |text| {
+        let division: Value = serde_json::from_slice(text).unwrap_or_default();
+        ["count", "digest", "planDigest", "version", "weights"]
+            .iter()
+            .all(|key| division.get(key).is_some())
+    },
+};
+
+/// A file for another system.
+pub const EMITTED: Output = Output {
+    flag: "--output",
+    is_own: crate::emit::is_emitted,
+};
+
 /// A manual page.
 pub const MAN: Output = Output {
     flag: "--dir",

@@ -18,7 +18,10 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
             "import", "fmt", "test", "diff", "audit", "lock", "baseline", "std",
         ],
     ),
-    ("Pipelines", &["fix", "plan", "merge", "gate", "hook"]),
+    (
+        "Pipelines",
+        &["fix", "plan", "emit", "merge", "gate", "hook"],
+    ),
     (
         "Records",
         &["runs", "details", "report", "stats", "verify", "gc"],
@@ -43,10 +46,14 @@ pub const MOST: usize = 41;
 
 /// The arguments that `-h` shows of a command, by their ids; of all other commands it shows all
 /// arguments. The global ones are [`GLOBAL`].
-const USUAL: [(&str, &[&str]); 10] = [
+const USUAL: [(&str, &[&str]); 11] = [
     (
         "audit",
         &["names", "from_records", "write", "deny", "machine", "role"],
+    ),
+    (
+        "emit",
+        &["target", "shards", "base_from", "output", "check"],
     ),
     (
         "explain",

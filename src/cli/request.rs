@@ -11,6 +11,7 @@ use crate::effect::store::history::Keep;
 use crate::engine::propose::command;
 use crate::engine::request::PlanFile;
 use crate::engine::request::selector;
+use crate::engine::saved::read_division;
 use crate::engine::{self, Failure, PlanRequest, VerifyRequest};
 use crate::lang::command::parse_command;
 use crate::plan::audit::FindingKind;
@@ -190,6 +191,9 @@ impl Run {
             }),
             expect_digest: self.saved.expect_digest.clone(),
             shard: self.saved.shard,
+            division: (self.saved.division.as_deref())
+                .map(read_division)
+                .transpose()?,
             allow_contract_change: self.allow_contract_change.clone(),
             subject: self.round.subject.clone(),
             status: self.round.status.map(Into::into),

@@ -11,6 +11,7 @@ mod beside;
 pub mod cases;
 pub mod compared;
 pub mod convert;
+pub mod divide;
 pub mod failure;
 pub mod fix;
 mod folders;

@@ -18,6 +18,7 @@ use crate::plan::audit::FindingKind;
 use crate::plan::definition::changed_definitions;
 use crate::plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
 use crate::plan::shard::Shard;
+use crate::plan::shard::division::Division;
 use crate::reuse::decide::Use;
 use crate::run::verdict::Require;
 use std::ffi::OsString;
@@ -133,6 +134,8 @@ pub struct VerifyRequest {
     pub expect_digest: Option<Digest>,
     /// The share of the plan that runs.
     pub shard: Option<Shard>,
+    /// The division by which steps are dealt to shards; in turn otherwise.
+    pub division: Option<Division>,
     /// Permissions where the contract asks for less than the one at the base.
     pub allow_contract_change: Option<Allowed>,
     /// The subject whose round this is.

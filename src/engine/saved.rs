@@ -31,6 +31,7 @@ use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
 use crate::plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
+use crate::plan::shard::division::{Division, DivisionError};
 use crate::plan::{Plan, Step};
 use crate::run::report::SavedPlan;
 use std::os::unix::ffi::OsStrExt as _;
@@ -38,6 +39,8 @@ use std::path::Path;
 
 /// The largest plan file that is read, in bytes.
 const MAX_PLAN: u64 = 64 << 20;
+/// The largest division that is read, in bytes.
+const MAX_DIVISION: u64 = 64 << 20;
 
 /// Reads a plan file, in the format of its extension.
 ///
@@ -112,6 +115,40 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         }
     }
     Ok(plan)
+}
+
+/// Reads a division from its file.
+///
+/// # Errors
+/// The file cannot be read, or is no division (exit 2); it was changed after it was made (exit 4).
+pub fn read_division(path: &Path) -> Result<Division, Failure> {
+    let name = visible(path.as_os_str().as_bytes());
+    let wrong = |why: String| {
+        Failure::usage("vplan::usage::division", format!("`{name}` {why}"))
+            .help("`vplan plan --divide N -o FILE` writes divisions")
+    };
+    let bytes =
+        files::read_plain(&view::outside(path), MAX_DIVISION).map_err(|e| match e.kind() {
+            std::io::ErrorKind::FileTooLarge => {
+                wrong("is larger than 64MiB, which no division is".to_owned())
+            }
+            _ => wrong(format!("cannot be read: {e}")),
+        })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        wrong(format!("is not UTF-8 at byte {at}"))
+    })?;
+    Division::decode(&text).map_err(|error| {
+        let message = format!("`{name}` {error}");
+        Failure::new(error.exit, error.code, message).help(error.help)
+    })
+}
+
+/// The failure of a division that does not fit a plan.
+#[must_use]
+pub fn misfit(error: DivisionError) -> Failure {
+    let message = format!("the division {error}");
+    Failure::new(error.exit, error.code, message).help(error.help)
 }
 
 /// A saved plan that has been compared with the present, ready to run.

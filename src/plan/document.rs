@@ -209,7 +209,7 @@ pub(super) fn checked(plan: &Plan) -> Result<(), Unfit> {
 }
 
 /// Any JSON in which no object has a name twice.
-struct Once;
+pub(super) struct Once;
 
 impl<'de> serde::Deserialize<'de> for Once {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,15 +1,21 @@
 //! Splits a plan's steps into shares for several machines.
 //!
-//! Only steps that no other one needs are dealt, one to each share in turn, in plan order; each
-//! share then takes all that its steps need. Dealing in turn, not by a hash, makes the shares as
-//! equal as can be (they differ by one dealt step at most) and spreads neighbours, which tend to be
-//! slow together. Batches of a check are steps of their own and may part. It depends on the
-//! plan alone: every machine that has the plan knows all shares.
+//! Only steps that no other one needs are dealt; each share then takes all that its steps need.
+//! Without a division they are dealt one to each share in turn, in plan order: not by a hash, so
+//! that the shares are as equal in number as can be (they differ by one dealt step at most) and
+//! neighbours, which tend to be slow together, are spread. A [`Division`] knows how long steps
+//! took, and makes shares that take equally long. Batches of a check are steps of their own and may
+//! part. Either way depends on the plan and the division alone: every machine that has both knows
+//! all shares.
+
+pub mod division;
 
 use super::{Plan, Step, StepIndex, digest};
 use crate::base::glob::overlap::overlaps;
+use division::Division;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most shares of a plan.
@@ -49,6 +55,15 @@ impl std::str::FromStr for Shard {
     }
 }
 
+impl Shard {
+    /// Returns its position among all shares, from 0.
+    fn position(self) -> usize {
+        usize::try_from(self.index)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(1)
+    }
+}
+
 impl std::fmt::Display for Shard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "shard {} of {}", self.index, self.count)
@@ -64,80 +79,225 @@ pub struct Share {
     pub elsewhere: Vec<String>,
 }
 
-/// Returns the share of a plan that belongs to one shard.
+/// Returns the share of a plan that belongs to one shard: of the steps as they are dealt in turn, or
+/// by a division, which must be one of this plan and of so many shares ([`Division::check`]).
 ///
 /// Every step that verifies something is in at least one share. With each step go those that it
 /// needs, the steps that produce what it requires, all `setup` steps, and the `always` steps that
 /// follow one of them (a cleanup belongs where the mess is).
 #[must_use]
-pub fn share(plan: &Plan, shard: Shard) -> Share {
-    let positions = plan.positions();
-    let at = |id: &String| positions.get(id.as_str()).copied();
-    // An `always` step after others goes where they go; `setup` goes everywhere.
-    let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
-    let needers = plan.steps.iter().filter(|s| !follows(s));
-    let needed: BTreeSet<StepIndex> = needers
-        .flat_map(|s| s.needs.iter().filter_map(at))
-        .collect();
-    let with = |of: &dyn Fn(StepIndex, &Step) -> bool| -> Vec<StepIndex> {
-        let found = plan.numbered_steps().filter(|(i, s)| of(*i, s));
-        found.map(|(i, _)| i).collect()
+pub fn share(plan: &Plan, shard: Shard, division: Option<&Division>) -> Share {
+    let mut dealing = Dealing::new(plan);
+    let own = shard.position();
+    let mine = match division {
+        Some(division) => {
+            let mut shares = dealing.by_weight(division);
+            if own < shares.len() {
+                shares.swap_remove(own)
+            } else {
+                BTreeSet::new()
+            }
+        }
+        None => dealing.in_turn(shard.count, own),
     };
-    let dealt = with(&|i, s| !follows(s) && !needed.contains(&i));
-    let count = usize::try_from(shard.count).unwrap_or(usize::MAX).max(1);
-    let own = usize::try_from(shard.index)
-        .unwrap_or(usize::MAX)
-        .saturating_sub(1);
-    let mut mine: BTreeSet<StepIndex> = dealt.iter().skip(own).step_by(count).copied().collect();
-    if !mine.is_empty() || (dealt.is_empty() && own == 0) {
-        mine.extend(with(&|_, s| s.setup));
+    dealing.share(&mine)
+}
+
+/// Returns the ids of the steps that are in at least one of these shards, in plan order.
+#[must_use]
+pub fn shares_of<'p>(
+    plan: &'p Plan,
+    shards: &[Shard],
+    division: Option<&Division>,
+) -> Vec<&'p str> {
+    let mut dealing = Dealing::new(plan);
+    let mut found: BTreeSet<StepIndex> = BTreeSet::new();
+    match division {
+        Some(division) => {
+            let all = dealing.by_weight(division);
+            let some = shards.iter().filter_map(|shard| all.get(shard.position()));
+            found.extend(some.flatten());
+        }
+        None => {
+            for shard in shards {
+                found.extend(dealing.in_turn(shard.count, shard.position()));
+            }
+        }
     }
-    let before = |own: StepIndex| {
+    found
+        .into_iter()
+        .map(|index| plan.step(index).id.as_str())
+        .collect()
+}
+
+/// A plan whose steps are dealt to shards.
+struct Dealing<'p> {
+    plan: &'p Plan,
+    positions: BTreeMap<&'p str, StepIndex>,
+    /// The steps that no other one needs.
+    dealt: Vec<StepIndex>,
+    /// The steps that go everywhere.
+    setup: Vec<StepIndex>,
+    /// The `always` steps that follow a step.
+    followers: BTreeMap<StepIndex, Vec<StepIndex>>,
+    /// What steps were found to bring along.
+    brought: BTreeMap<StepIndex, BTreeSet<StepIndex>>,
+}
+
+impl<'p> Dealing<'p> {
+    fn new(plan: &'p Plan) -> Self {
+        let positions = plan.positions();
+        let at = |id: &String| positions.get(id.as_str()).copied();
+        // An `always` step after others goes where they go; `setup` goes everywhere.
+        let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
+        let needers = plan.steps.iter().filter(|s| !follows(s));
+        let needed: BTreeSet<StepIndex> = needers
+            .flat_map(|s| s.needs.iter().filter_map(at))
+            .collect();
+        let with = |of: &dyn Fn(StepIndex, &Step) -> bool| -> Vec<StepIndex> {
+            let found = plan.numbered_steps().filter(|(i, s)| of(*i, s));
+            found.map(|(i, _)| i).collect()
+        };
+        let dealt = with(&|i, s| !follows(s) && !needed.contains(&i));
+        let setup = with(&|_, s| s.setup);
+        let always = with(&|_, s| s.always);
+        let mut dealing = Self {
+            plan,
+            positions,
+            dealt,
+            setup,
+            followers: BTreeMap::new(),
+            brought: BTreeMap::new(),
+        };
+        for follower in always {
+            for before in dealing.before(follower) {
+                dealing.followers.entry(before).or_default().push(follower);
+            }
+        }
+        dealing
+    }
+
+    fn at(&self, id: &str) -> Option<StepIndex> {
+        self.positions.get(id).copied()
+    }
+
+    /// Returns all steps that a step waits for, whatever prepares them.
+    fn before(&self, own: StepIndex) -> BTreeSet<StepIndex> {
         let mut found = BTreeSet::new();
         let mut open = vec![own];
         while let Some(next) = open.pop() {
-            let bound = plan.step(next).bound_to().filter_map(at);
+            let bound = self.plan.step(next).bound_to();
+            let bound = bound.filter_map(|id| self.at(id));
             open.extend(bound.filter(|i| found.insert(*i)));
         }
         found
-    };
-    let brings = |own: StepIndex| {
-        let step = plan.step(own);
+    }
+
+    /// Returns the steps that a step cannot be without.
+    fn brings(&self, own: StepIndex) -> BTreeSet<StepIndex> {
+        let step = self.plan.step(own);
         let produces = |other: &StepIndex| {
             let meets = |made| step.requires.iter().any(|wanted| overlaps(made, wanted));
-            plan.step(*other).produces.iter().any(meets)
+            self.plan.step(*other).produces.iter().any(meets)
         };
-        let mut all: BTreeSet<StepIndex> = step.needs.iter().filter_map(at).collect();
+        let mut all: BTreeSet<StepIndex> = step.needs.iter().filter_map(|id| self.at(id)).collect();
         if !step.requires.is_empty() {
-            all.extend(before(own).into_iter().filter(produces));
+            all.extend(self.before(own).into_iter().filter(produces));
         }
         all
-    };
-    let mut open: Vec<StepIndex> = mine.iter().copied().collect();
-    loop {
-        while let Some(own) = open.pop() {
-            open.extend(brings(own).into_iter().filter(|i| mine.insert(*i)));
-        }
-        let behind = |own| before(own).iter().any(|i| mine.contains(i));
-        let always = with(&|i, s| !mine.contains(&i) && s.always && behind(i));
-        if always.is_empty() {
-            break;
-        }
-        mine.extend(&always);
-        open = always;
     }
-    let (here, elsewhere): (Vec<_>, Vec<_>) =
-        plan.numbered_steps().partition(|(i, _)| mine.contains(i));
-    let here = here
-        .into_iter()
-        .map(|(_, s)| inherit(s, &mine, &positions, plan));
-    let plan = digest::seal(Plan {
-        steps: here.collect(),
-        ..plan.clone()
-    });
-    Share {
-        plan,
-        elsewhere: elsewhere.into_iter().map(|(_, s)| s.id.clone()).collect(),
+
+    /// Adds steps to a share, with all that they bring along. Returns those that were not in it.
+    fn add(&mut self, mine: &mut BTreeSet<StepIndex>, steps: &[StepIndex]) -> Vec<StepIndex> {
+        let mut added = Vec::new();
+        let mut open = steps.to_vec();
+        while let Some(own) = open.pop() {
+            if !mine.insert(own) {
+                continue;
+            }
+            added.push(own);
+            open.extend(self.followers.get(&own).into_iter().flatten());
+            if !self.brought.contains_key(&own) {
+                self.brought.insert(own, self.brings(own));
+            }
+            open.extend(self.brought.get(&own).into_iter().flatten());
+        }
+        added
+    }
+
+    /// Returns the steps of the share at a position, dealt in turn.
+    fn in_turn(&mut self, count: u32, own: usize) -> BTreeSet<StepIndex> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).max(1);
+        let dealt = self.dealt.iter().skip(own).step_by(count).copied();
+        let dealt: Vec<StepIndex> = dealt.collect();
+        let mut mine = BTreeSet::new();
+        if !dealt.is_empty() || (self.dealt.is_empty() && own == 0) {
+            let setup = self.setup.clone();
+            self.add(&mut mine, &setup);
+        }
+        self.add(&mut mine, &dealt);
+        mine
+    }
+
+    /// Returns the steps of all shares of a division: what takes longest, with all that it brings
+    /// along, goes first, to the share that has the least; ties go by plan order.
+    fn by_weight(&mut self, division: &Division) -> Vec<BTreeSet<StepIndex>> {
+        let plan = self.plan;
+        let weight = |steps: &[StepIndex]| -> u64 {
+            let own = steps.iter().map(|i| division.weight(&plan.step(*i).id));
+            own.fold(0, u64::saturating_add)
+        };
+        let (setup, dealt) = (self.setup.clone(), self.dealt.clone());
+        let mut everywhere = BTreeSet::new();
+        let first = weight(&self.add(&mut everywhere, &setup));
+        let mut units: Vec<(Reverse<u64>, StepIndex)> = dealt
+            .iter()
+            .map(|own| {
+                let mut alone = everywhere.clone();
+                (Reverse(weight(&self.add(&mut alone, &[*own]))), *own)
+            })
+            .collect();
+        units.sort_unstable();
+        let count = usize::try_from(division.count).unwrap_or(usize::MAX);
+        let mut shares = vec![BTreeSet::new(); count];
+        let mut loads: BTreeSet<(u64, usize)> = (0..count).map(|i| (first, i)).collect();
+        for (_, own) in units {
+            let Some((load, place)) = loads.pop_first() else {
+                break;
+            };
+            let Some(mine) = shares.get_mut(place) else {
+                break;
+            };
+            if mine.is_empty() {
+                mine.clone_from(&everywhere);
+            }
+            let more = weight(&self.add(mine, &[own]));
+            loads.insert((load.saturating_add(more), place));
+        }
+        if dealt.is_empty()
+            && let Some(first) = shares.first_mut()
+        {
+            *first = everywhere;
+        }
+        shares
+    }
+
+    /// Makes the share of these steps.
+    fn share(&self, mine: &BTreeSet<StepIndex>) -> Share {
+        let plan = self.plan;
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            plan.numbered_steps().partition(|(i, _)| mine.contains(i));
+        let here = here
+            .into_iter()
+            .map(|(_, s)| inherit(s, mine, &self.positions, plan));
+        let plan = digest::seal(Plan {
+            steps: here.collect(),
+            ..plan.clone()
+        });
+        Share {
+            plan,
+            elsewhere: elsewhere.into_iter().map(|(_, s)| s.id.clone()).collect(),
+        }
     }
 }
 
@@ -284,7 +444,7 @@ mod tests {
         ] {
             let plan = plan(steps);
             for (index, want) in (1..=count).zip(want) {
-                let share = share(&plan, Shard { count, index });
+                let share = share(&plan, Shard { count, index }, None);
                 let ids: Vec<&str> = share.plan.steps.iter().map(|s| s.id.as_str()).collect();
                 assert_eq!(ids.join(" "), want, "{name}: {index} of {count}");
                 assert_eq!(share.elsewhere.len() + ids.len(), plan.steps.len());

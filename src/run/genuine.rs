@@ -136,7 +136,12 @@ fn of_shard(report: &Report, record: &ShardRecord) -> Result<Plan, &'static str>
     if record.index == 0 || record.index > record.count || record.count > MOST {
         return Err("there is no such shard");
     }
-    let own = share(&record.plan, record.shard());
+    if let Some(division) = &record.division
+        && (division.check(&record.plan, Some(record.count))).is_err()
+    {
+        return Err("its division is not one of its plan");
+    }
+    let own = share(&record.plan, record.shard(), record.division.as_ref());
     let executed = match &record.executed {
         None => own.plan,
         Some(steps) => {

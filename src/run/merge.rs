@@ -22,9 +22,10 @@ use crate::base::word::{first_of, visible};
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::drift::Difference;
-use crate::plan::shard::{MOST, Shard, share};
+use crate::plan::shard::division::Division;
+use crate::plan::shard::{MOST, Shard, shares_of};
 use crate::plan::{Plan, Rewrite, Step};
-use agree::{agree, check, of_plan};
+use agree::{agree, check, of_division, of_plan};
 use std::collections::{BTreeMap, BTreeSet};
 use tools::{Differing, differing};
 
@@ -83,6 +84,8 @@ pub const BASE: &str = "vplan::merge::base";
 pub const TREE: &str = "vplan::merge::tree";
 /// Shards that had different tools, where that was asked about.
 pub const TOOLS: &str = "vplan::merge::tools";
+/// Shards by another division than the one that was given, or by different ones.
+pub const DIVISION: &str = "vplan::merge::division";
 /// Two different reports of one shard.
 pub const DUPLICATE: &str = "vplan::merge::duplicate";
 
@@ -98,6 +101,9 @@ fn mismatch<T>(
     let help = match code {
         BASE => "all shards must compare the change with one commit: give them the same plan file",
         TREE => "all shards must verify one tree: run them on checkouts of one commit",
+        DIVISION => {
+            "all shards must be dealt alike: give each of them, and the merge, the same division"
+        }
         TOOLS => "run all shards in one image, or leave `--same-tools` out",
         _ => "all shards must run the same plan: give each of them the same plan file",
     };
@@ -182,6 +188,8 @@ struct Checked {
 /// The request to merge reports.
 #[derive(Clone, Debug, Default)]
 pub struct MergeRequest {
+    /// The division by which all shards must have been dealt.
+    pub division: Option<Division>,
     /// The plan that the reports must be of, all of it; without it at least one report is needed.
     pub expect: Option<Plan>,
     /// The requirements beyond a pass.
@@ -197,10 +205,19 @@ pub struct MergeRequest {
 /// contradict each other about one shard.
 pub fn merge(parts: Vec<Part>, asked: &MergeRequest) -> Result<Merged, MergeError> {
     let mut shards: BTreeMap<u32, Checked> = BTreeMap::new();
+    if let (Some(division), Some(plan)) = (&asked.division, &asked.expect)
+        && let Err(error) = division.check(plan, None)
+    {
+        let message = format!("the division {error}");
+        return mismatch(DIVISION, message, Vec::new());
+    }
     for part in parts {
         let checked = check(part)?;
         if let Some(plan) = &asked.expect {
             of_plan(&checked, plan)?;
+        }
+        if let Some(division) = &asked.division {
+            of_division(&checked, division)?;
         }
         for other in shards.values() {
             agree(other, &checked)?;
@@ -224,7 +241,7 @@ pub fn merge(parts: Vec<Part>, asked: &MergeRequest) -> Result<Merged, MergeErro
     let first = shards.values().next();
     let (whole, count) = match (first, &asked.expect) {
         (Some(first), _) => ((*first.record.plan).clone(), first.record.count),
-        (None, Some(plan)) => (plan.clone(), 0),
+        (None, Some(plan)) => (plan.clone(), asked.division.as_ref().map_or(0, |d| d.count)),
         (None, None) => return fail(UNREADABLE, "", "is no report", None),
     };
     let caveats = caveats(&shards, count, asked.same_tools)?;
@@ -450,12 +467,10 @@ fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Ve
         .flat_map(|s| &s.executed.steps)
         .map(|s| s.id.as_str())
         .collect();
-    let awaited: BTreeSet<String> = missing
-        .iter()
-        .flat_map(|s| share(whole, *s).plan.steps)
-        .map(|s| s.id)
-        .collect();
-    let stays = |s: &&Step| executed.contains(s.id.as_str()) || awaited.contains(&s.id);
+    // All shards are dealt alike, so that any report says how.
+    let division = shards.values().find_map(|s| s.record.division.as_ref());
+    let awaited: BTreeSet<&str> = shares_of(whole, missing, division).into_iter().collect();
+    let stays = |s: &&Step| executed.contains(s.id.as_str()) || awaited.contains(s.id.as_str());
     let mut steps: Vec<Step> = whole.steps.iter().filter(stays).cloned().collect();
     for shard in shards.values().filter(|s| s.record.executed.is_some()) {
         let mut at = 0;

@@ -437,6 +437,16 @@ impl Tally {
         }
     }
 
+    /// Returns the median time of each check that ran, by id, in milliseconds.
+    #[must_use]
+    pub fn medians(self) -> BTreeMap<String, u64> {
+        let median = |(id, (_, mut durations)): (String, (CheckStats, Vec<u64>))| {
+            durations.sort_unstable();
+            (!durations.is_empty()).then(|| (id, rank(&durations, 50)))
+        };
+        self.checks.into_iter().filter_map(median).collect()
+    }
+
     /// Returns the counts, by id in byte order.
     #[must_use]
     pub fn checks(self) -> Vec<CheckStats> {
@@ -576,6 +586,8 @@ mod tests {
         let checks = whole.checks();
         let [mut newer, older] = halves;
         newer.merge(older);
+        let medians = [("a".to_owned(), 20), ("b".to_owned(), 5)];
+        assert_eq!(newer.clone().medians(), medians.into());
         assert_eq!(newer.checks(), checks, "counted in parts is counted");
         let a = &checks[0];
         assert_eq!((a.runs, a.passed, a.failed, a.flaky), (4, 2, 2, 1));

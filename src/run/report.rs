@@ -15,6 +15,7 @@ use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
 use crate::plan::compared::Compared;
 use crate::plan::drift::Difference;
+use crate::plan::shard::division::Division;
 use crate::plan::shard::{Shard, Share};
 use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 use schemars::JsonSchema;
@@ -151,6 +152,9 @@ pub struct SavedPlan {
 pub struct ShardRecord {
     /// The number of shards.
     pub count: u32,
+    /// The division by which the steps were dealt; absent where they were dealt in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub division: Option<Division>,
     /// The steps that belong to other shards, in plan order.
     pub elsewhere: Vec<String>,
     /// The steps that were executed in the end, if recovery changed them.
@@ -167,11 +171,12 @@ pub struct ShardRecord {
 impl ShardRecord {
     /// Creates the entry of a share of a plan.
     #[must_use]
-    pub fn new(plan: &Plan, shard: Shard, share: &Share) -> Self {
+    pub fn new(plan: &Plan, shard: Shard, share: &Share, division: Option<Division>) -> Self {
         let Shard { count, index } = shard;
         let elsewhere = share.elsewhere.clone();
         Self {
             count,
+            division,
             elsewhere,
             executed: None,
             index,

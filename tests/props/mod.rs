@@ -6,6 +6,7 @@ mod compile;
 pub mod convert;
 mod diff;
 mod each;
+mod emit;
 mod environment;
 mod glob;
 mod graph;

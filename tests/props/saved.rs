@@ -13,9 +13,10 @@ use vplan::plan::document::{Form, canonical, to_json};
 use vplan::plan::drift::drift;
 use vplan::plan::kdl::{from_kdl, text, to_kdl};
 use vplan::plan::order::check_order;
+use vplan::plan::shard::division::Division;
 use vplan::plan::shard::{Shard, share};
 use vplan::run::genuine::{Holds, examine, own_plan};
-use vplan::run::merge::{MergeRequest, TREE, merge, read};
+use vplan::run::merge::{DIVISION, MergeRequest, TREE, merge, read};
 use vplan::run::report::{Circumstances, Report, ShardRecord, report};
 
 fn played(case: &Case, picks: &[usize]) -> Played {
@@ -39,8 +40,8 @@ fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>, tree: Opti
 }
 
 /// The part of a case that is about one share of its plan.
-fn part(case: &Case, shard: Shard) -> (Case, ShardRecord) {
-    let share = share(&case.plan, shard);
+fn part(case: &Case, shard: Shard, division: Option<&Division>) -> (Case, ShardRecord) {
+    let share = share(&case.plan, shard, division);
     let scripts: BTreeMap<&str, _> = case
         .plan
         .steps
@@ -54,7 +55,7 @@ fn part(case: &Case, shard: Shard) -> (Case, ShardRecord) {
         .iter()
         .map(|s| scripts[s.id.as_str()].clone())
         .collect();
-    let record = ShardRecord::new(&case.plan, shard, &share);
+    let record = ShardRecord::new(&case.plan, shard, &share, division.cloned());
     (
         Case {
             plan: share.plan,
@@ -62,6 +63,17 @@ fn part(case: &Case, shard: Shard) -> (Case, ShardRecord) {
         },
         record,
     )
+}
+
+/// How long some steps took, by their position.
+fn weights() -> impl Strategy<Value = Vec<Option<u64>>> {
+    prop::collection::vec(prop::option::weighted(0.8, 0..3_000_u64), 0..12)
+}
+
+fn divided(plan: &Plan, count: u32, weights: &[Option<u64>]) -> Division {
+    let known = plan.steps.iter().zip(weights);
+    let known = known.filter_map(|(step, ms)| Some((step.id.clone(), (*ms)?)));
+    Division::new(plan, count, &known.collect())
 }
 
 fn ends(report: &Report) -> Vec<(String, String)> {
@@ -196,9 +208,11 @@ proptest! {
     }
 
     #[test]
-    fn shares_cover_the_plan(case in cases(), plan in plan(), count in 1..6_u32) {
+    fn shares_cover_the_plan(case in cases(), plan in plan(), count in 1..6_u32, weights in weights(), by_weight in any::<bool>()) {
         for plan in [seal(case.plan), plan] {
-            let all: Vec<Plan> = (1..=count).map(|index| share(&plan, Shard { count, index }).plan).collect();
+            let division = by_weight.then(|| divided(&plan, count, &weights));
+            let share = |index| share(&plan, Shard { count, index }, division.as_ref());
+            let all: Vec<Plan> = (1..=count).map(|index| share(index).plan).collect();
             let covered: BTreeSet<&str> = all.iter().flat_map(|p| &p.steps).map(|s| s.id.as_str()).collect();
             prop_assert_eq!(covered.len(), plan.steps.len(), "every step is in a share");
             let place = |id: &str| plan.steps.iter().position(|s| s.id == id).unwrap();
@@ -216,11 +230,47 @@ proptest! {
         }
     }
 
+    /// A division is read back as it was, divides its plan alone, and no share of it takes longer than list scheduling allows: what
+    /// goes to every share, the mean of what was dealt, and the longest that was.
+    #[test]
+    fn a_division_is_a_value_and_its_longest_share_is_bounded(case in cases(), other in plan(), count in 1..6_u32, weights in weights(), target in 1..5_000_u64) {
+        let plan = seal(case.plan);
+        let division = divided(&plan, count, &weights);
+        prop_assert_eq!(Division::decode(&division.to_json()), Ok(division.clone()));
+        prop_assert_eq!(division.check(&plan, Some(count)), Ok(()));
+        prop_assert_eq!(division.check(&other, None).is_ok(), other.digest == plan.digest);
+        let weigh = |steps: &[vplan::plan::Step]| steps.iter().map(|s| division.weights[&s.id]).sum::<u64>();
+        let expected = division.expected(&plan);
+        for (index, ms) in (1..=count).zip(&expected) {
+            let own = share(&plan, Shard { count, index }, Some(&division));
+            prop_assert_eq!(weigh(&own.plan.steps), *ms);
+        }
+        // As many shares as there are steps, dealt in turn: what one step brings along.
+        let alone = u32::try_from(plan.steps.len()).unwrap().max(1);
+        let alone: Vec<Plan> = (1..=alone).map(|index| share(&plan, Shard { count: alone, index }, None).plan).collect();
+        let setup: Vec<vplan::plan::Step> = alone.first().into_iter().flat_map(|first| &first.steps)
+            .filter(|s| alone.iter().all(|p| p.steps.is_empty() || p.steps.iter().any(|o| o.id == s.id)) && alone.len() > 1)
+            .cloned().collect();
+        let everywhere = weigh(&setup);
+        let units: Vec<u64> = alone.iter().filter(|p| !p.steps.is_empty()).map(|p| weigh(&p.steps) - everywhere).collect();
+        let (sum, longest) = (units.iter().sum::<u64>(), units.iter().max().copied().unwrap_or(0));
+        let m = u64::from(count);
+        for ms in &expected {
+            prop_assert!(*ms * m <= everywhere * m + sum + (m - 1) * longest, "{} of {:?}, everywhere {}", ms, units, everywhere);
+        }
+        // Fewer shares only where none of them takes longer.
+        let fewer = division.clone().within(&plan, target);
+        prop_assert!(fewer.count <= count);
+        let useful = units.len().max(1).min(count as usize);
+        let in_time = fewer.expected(&plan).iter().all(|ms| *ms <= target);
+        prop_assert!(in_time || fewer.count as usize == useful, "{} of {}", fewer.count, useful);
+    }
+
     /// On one tree, without fail-fast and budget: the same statuses, verdict, coverage and exit code as one run. With fail-fast: the
     /// same up to the first blocking failure, and a pass exactly when that is one. On different trees there is no answer, and where
     /// a tree is not known there is no pass.
     #[test]
-    fn joined_is_as_if_run_at_once(case in cases(), count in 1..6_u32, picks in prop::collection::vec(picks(), 7), fail_fast in any::<bool>(), trees in trees()) {
+    fn joined_is_as_if_run_at_once(case in cases(), count in 1..6_u32, picks in prop::collection::vec(picks(), 7), fail_fast in any::<bool>(), trees in trees(), weights in prop::option::of(weights())) {
         let mut case = case;
         case.plan.policy.budget_ms = None;
         case.plan.policy.fail_fast = fail_fast;
@@ -228,8 +278,9 @@ proptest! {
         let whole = reported(&case, &picks[6], None, Some(0));
         let trees = &trees[..count as usize];
         let mut parts = Vec::new();
+        let division = weights.map(|weights| divided(&case.plan, count, &weights));
         for index in 1..=count {
-            let (part, record) = part(&case, Shard { count, index });
+            let (part, record) = part(&case, Shard { count, index }, division.as_ref());
             let report = reported(&part, &picks[index as usize], Some(record), trees[index as usize - 1]);
             let bytes = serde_json::to_vec(&report).unwrap();
             parts.push(read(&index.to_string(), &bytes).unwrap());
@@ -271,6 +322,16 @@ proptest! {
         other.steps.truncate(case.plan.steps.len() / 2);
         let other = seal(other);
         prop_assert_eq!(merge(parts.clone(), &expecting(&other)).is_ok(), other.digest == case.plan.digest);
+        // By the division that is given, and by no other.
+        let dealt = |division: &Division| MergeRequest { division: Some(division.clone()), ..MergeRequest::default() };
+        if let Some(division) = &division {
+            let again = merge(parts.clone(), &dealt(division)).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+            prop_assert_eq!(&again, &joined);
+        }
+        let mut heavier = divided(&case.plan, count, &[]);
+        heavier.count += 1;
+        let refused = merge(parts.clone(), &dealt(&heavier)).map(|_| ()).unwrap_err();
+        prop_assert_eq!((refused.code, refused.exit.code()), (DIVISION, 4));
         // A shard that is missing is never a pass.
         for gone in 0..parts.len() {
             let mut rest = parts.clone();

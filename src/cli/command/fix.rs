@@ -46,6 +46,7 @@ fn not_in_a_fix(arg: Arg) -> Arg {
         "plan_as_is",
         "expect_digest",
         "shard",
+        "division",
         "attempt",
         "subject",
         "status",
@@ -88,6 +89,7 @@ pub(super) fn no_single_run(run: &Run, command: &str) -> Result<(), Failure> {
         ("--plan", saved.plan.is_some()),
         ("--expect-digest", saved.expect_digest.is_some()),
         ("--shard", saved.shard.is_some()),
+        ("--division", saved.division.is_some()),
         ("--events", run.events.is_some()),
         ("--attempt", run.attempt != 1),
     ];

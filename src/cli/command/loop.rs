@@ -81,6 +81,7 @@ fn not_in_a_loop(arg: Arg) -> Arg {
         "plan_as_is",
         "expect_digest",
         "shard",
+        "division",
         "attempt",
         "status",
         "events",

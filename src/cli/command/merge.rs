@@ -9,7 +9,7 @@ use crate::cli::reports::Reports;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
 use crate::engine::merged::CannotMerge;
-use crate::engine::saved::read_plan;
+use crate::engine::saved::{read_division, read_plan};
 use crate::run::merge::{MergeRequest, Merged};
 use crate::run::verdict::Require;
 use clap::Args;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// `vplan merge`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage, or a report that `vplan verify` would refuse; 4 the reports are of different plans, base commits or trees, or with `--same-tools` of different tools; 44 incomplete: also when a shard is missing, or does not say which tree it verified.\n\nA folder is searched for runs, four folders deep; no symlink in it is followed."
+    after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage, or a report that `vplan verify` would refuse; 4 the reports are of different plans, divisions, base commits or trees, or with `--same-tools` of different tools; 44 incomplete: also when a shard is missing, or does not say which tree it verified.\n\nA folder is searched for runs, four folders deep; no symlink in it is followed."
 )]
 pub struct Merge {
     /// The `report.json` of each shard's run, the run's directory, or a directory of runs.
@@ -29,6 +29,9 @@ pub struct Merge {
     /// incomplete, also when there is none.
     #[arg(long, value_name = "PLAN")]
     pub expect: Option<PathBuf>,
+    /// The division by which the shards must have been dealt.
+    #[arg(long, value_name = "FILE")]
+    pub division: Option<PathBuf>,
     /// Refuses shards that had different tools, which is a note otherwise.
     #[arg(long)]
     pub same_tools: bool,
@@ -53,7 +56,9 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     args.documents
         .check((format == Format::Json).then_some("--format json"))?;
     let expect = args.expect.as_deref().map(read_plan).transpose()?;
+    let division = args.division.as_deref().map(read_division).transpose()?;
     let request = MergeRequest {
+        division,
         expect,
         require,
         same_tools: args.same_tools,

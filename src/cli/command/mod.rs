@@ -8,6 +8,7 @@ pub mod classify;
 pub mod completions;
 pub mod details;
 pub mod diff;
+pub mod emit;
 pub mod explain;
 pub mod feedback;
 pub mod fix;

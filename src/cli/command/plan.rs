@@ -6,8 +6,8 @@ use crate::base::inert::kdl_without_commands;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
-use crate::cli::outputs::Output;
-use crate::cli::render::style::{Colors, count};
+use crate::cli::outputs::{self, Output};
+use crate::cli::render::style::{Colors, count, duration};
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::engine::Failure;
@@ -18,6 +18,7 @@ use crate::plan::Plan;
 use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
+use crate::plan::shard::division::Division;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
@@ -33,6 +34,9 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         global,
         &[Format::Text, Format::Json, Format::Canonical, Format::Kdl],
     )?;
+    if let Some(shares) = args.divide {
+        return divide(global, args, shares, terminal);
+    }
     let form = args
         .output
         .as_deref()
@@ -86,6 +90,86 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     Ok(Exit::Success.code())
 }
 
+/// Divides a plan: writes the division where that is asked for, and prints what it is, or with
+/// `--format json` the words of `--shard`.
+fn divide(
+    global: &Global,
+    args: &PlanArgs,
+    shares: u32,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    if let Some(path) = &args.output {
+        if Form::of_name(path.as_os_str().as_bytes()) != Some(Form::Json) {
+            let name = visible(path.as_os_str().as_bytes());
+            let message = format!("`{name}` does not end in `.json`, which a division is");
+            return Err(Failure::usage("vplan::usage::output", message)
+                .help("name it such as `division.json`"));
+        }
+        outputs::DIVISION.check(path, args.force, "vplan::usage::output")?;
+    }
+    let engine = global.engine().with_observer(terminal);
+    let asked = args.request.planned()?;
+    let plan = if let Some(file) = &args.plan {
+        engine.saved_plan(file, asked)?
+    } else {
+        let mut session = engine.open(&asked)?;
+        session.plan(&asked, Asking::Recorded)?.0
+    };
+    let times = engine.known_times(args.past.as_deref())?;
+    let mut division = Division::new(&plan, shares, &times.medians);
+    if let Some(target) = args.target {
+        division = division.within(&plan, target);
+    }
+    let expected = division.expected(&plan);
+    if let Some(path) = &args.output {
+        write_text(path, &division.to_json())?;
+    }
+    if let Some(target) = args.target.filter(|t| expected.iter().any(|ms| ms > t)) {
+        let (shards, target) = (count(division.count, "shard"), duration(target));
+        terminal.note(&format!("note: {shards} cannot keep within {target}\n"));
+    }
+    let told = times.told(&plan);
+    match (format, terminal.quiet) {
+        (Format::Json, quiet) => {
+            if !quiet {
+                // For people who read the log of the pipeline.
+                terminal.note(&format!("note: {told}\n"));
+            }
+            terminal.print_json(&ShardWords(division.words()));
+        }
+        (_, true) => {}
+        _ => terminal.say(&divided(&plan, &division, &told, args.output.as_deref())),
+    }
+    Ok(Exit::Success.code())
+}
+
+/// Says what a division is, for people.
+fn divided(plan: &Plan, division: &Division, told: &str, output: Option<&Path>) -> String {
+    let steps = count(plan.steps.len(), "step");
+    let mut text = format!("{steps} in {}, {told}\n", count(division.count, "shard"));
+    let shares = division.shares(plan).into_iter();
+    for ((word, ids), ms) in (division.words().iter())
+        .zip(shares)
+        .zip(division.expected(plan))
+    {
+        let steps = count(ids.len(), "step");
+        text.push_str(&format!("  {word}: {steps}, about {}\n", duration(ms)));
+    }
+    if let Some(path) = output {
+        let name = visible(path.as_os_str().as_bytes());
+        let digest = division.digest.as_ref();
+        let digest = digest.map_or(String::new(), |d| format!(" {d}"));
+        text.push_str(&format!("{name}:{digest}\n"));
+    }
+    text
+}
+
+/// The words of `--shard` for all shards of a division, for a CI matrix.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct ShardWords(Vec<String>);
+
 /// The summary of a plan that was written to a file.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Written<'a> {
@@ -136,7 +220,11 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
 }
 
 fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
-    files::replace(path, form.write(plan).as_bytes()).map_err(|e| {
+    write_text(path, &form.write(plan))
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    files::replace(path, text.as_bytes()).map_err(|e| {
         let name = visible(path.as_os_str().as_bytes());
         Failure::usage(
             "vplan::usage::output",

@@ -86,8 +86,12 @@ pub(super) fn planned(
     baseline::attach(&mut whole, baseline.caveats.clone());
     let (plan, shard) = match requested.shard {
         Some(shard) => {
-            let share = share(&whole, shard);
-            let record = ShardRecord::new(&whole, shard, &share);
+            let division = requested.division.as_ref();
+            if let Some(division) = division {
+                (division.check(&whole, Some(shard.count))).map_err(saved::misfit)?;
+            }
+            let share = share(&whole, shard, division);
+            let record = ShardRecord::new(&whole, shard, &share, division.cloned());
             (share.plan, Some(record))
         }
         None => (whole, None),

@@ -2,11 +2,13 @@
 //! verification: of one plan, one division, one base and one tree.
 
 use super::{
-    BASE, Checked, MISMATCH, MergeError, NO_SHARD, Part, TAMPERED, TREE, fail, mismatch, shown,
+    BASE, Checked, DIVISION, MISMATCH, MergeError, NO_SHARD, Part, TAMPERED, TREE, fail, mismatch,
+    shown,
 };
 use crate::base::word::visible;
 use crate::plan::Plan;
 use crate::plan::drift::drift;
+use crate::plan::shard::division::Division;
 use crate::run::genuine::{Holds, examine, own_plan};
 use crate::run::report::Report;
 
@@ -59,6 +61,16 @@ pub(super) fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
         );
         return mismatch(MISMATCH, message, Vec::new());
     }
+    if one.record.division != other.record.division {
+        let message = format!(
+            "`{}` and `{}` were dealt differently: {} and {}",
+            names.0,
+            names.1,
+            dealt(one.record.division.as_ref()),
+            dealt(other.record.division.as_ref())
+        );
+        return mismatch(DIVISION, message, Vec::new());
+    }
     let differ = |code, what: &str, a: &str, b: &str| {
         let (a, b) = (visible(a.as_bytes()), visible(b.as_bytes()));
         let message = format!("`{}` and `{}` {what}: {a} and {b}", names.0, names.1);
@@ -100,6 +112,26 @@ pub(super) fn of_plan(checked: &Checked, plan: &Plan) -> Result<(), MergeError> 
         }
         _ => Ok(()),
     }
+}
+
+/// Checks that a shard is one of the given division.
+pub(super) fn of_division(checked: &Checked, division: &Division) -> Result<(), MergeError> {
+    if checked.record.division.as_ref() == Some(division) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` was dealt {}, not {} as the given division",
+        shown(&checked.name),
+        dealt(checked.record.division.as_ref()),
+        dealt(Some(division))
+    );
+    mismatch(DIVISION, message, Vec::new())
+}
+
+/// Says how the steps of a plan were dealt.
+fn dealt(division: Option<&Division>) -> String {
+    let digest = division.and_then(|division| division.digest.as_ref());
+    digest.map_or_else(|| "in turn".to_owned(), |digest| format!("by {digest}"))
 }
 
 /// Returns the commit that the change was compared with.

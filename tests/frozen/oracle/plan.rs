@@ -7,6 +7,7 @@ use crate::reference::diff::covers;
 use crate::reference::plan::{right, said};
 use proptest::prelude::*;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use vplan::arbitrary::drawn;
 use vplan::arbitrary::plan::{
     Compilation, command, compilation, plain_check, plain_contract, varied,
@@ -32,6 +33,7 @@ use vplan::plan::frame::without_contract;
 use vplan::plan::kdl::text;
 use vplan::plan::order::check_order;
 use vplan::plan::request::{Boundary, Mode, Request, Risk};
+use vplan::plan::shard::division::Division;
 use vplan::plan::shard::{Shard, share};
 use vplan::plan::sound::sound;
 use vplan::plan::{Origin, Plan};
@@ -51,7 +53,7 @@ pub fn holds_of_plan(plan: &Plan) {
     }
     assert!(drift(plan, plan).is_empty() && plans::compare(plan, plan).equal);
     let shares: Vec<Plan> = (1..=3)
-        .map(|index| share(plan, Shard { count: 3, index }).plan)
+        .map(|index| share(plan, Shard { count: 3, index }, None).plan)
         .collect();
     for step in &plan.steps {
         assert!(
@@ -181,11 +183,14 @@ fn edit(c: &mut Compilation, choices: &mut Choices<'_>) {
 
 /// Any text as a plan, in either form: reading is total; what is read is written again to the same
 /// bytes and the same digest, and what is read as KDL is KDL. And any change of a plan that was
-/// written is harmless, or is refused.
+/// written is harmless, or is refused. The same of any text as a division.
 pub fn plan(bytes: &[u8]) {
     let Ok(written) = std::str::from_utf8(bytes) else {
         return;
     };
+    if let Ok(division) = Division::decode(written) {
+        assert_eq!(Division::decode(&division.to_json()), Ok(division));
+    }
     for form in [Form::Json, Form::Kdl] {
         if let Ok(plan) = form.read(written) {
             for other in [Form::Json, Form::Kdl] {
@@ -193,6 +198,12 @@ pub fn plan(bytes: &[u8]) {
                 assert_eq!(other.read(&text).as_ref(), Ok(&plan), "{text}");
             }
             let mut choices = Choices(bytes);
+            let division = Division::new(&plan, 3, &BTreeMap::new());
+            assert_eq!(division.check(&plan, Some(3)), Ok(()));
+            let edited = mutated(division.to_json().as_bytes(), &mut choices);
+            if let Ok(read) = Division::decode(&String::from_utf8_lossy(&edited)) {
+                assert_eq!(read, division, "an edit that nobody noticed");
+            }
             let edited = mutated(form.write(&plan).as_bytes(), &mut choices);
             if let Ok(read) = form.read(&String::from_utf8_lossy(&edited)) {
                 let plain = |plan: &Plan| canonical(&without_annotations(plan));

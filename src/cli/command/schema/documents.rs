@@ -63,6 +63,10 @@ pub(super) const ALL: &[Kind] = documents! {
         => command::details::DetailsDocument;
     Written "diff" ["diff"] "what two plans, or two contracts, differ in"
         => plan::diff::plans::PlanDiff, plan::diff::ContractDiff;
+    Written "division" [] "how the steps of a plan are dealt to shards: what `plan --divide N -o FILE` writes"
+        => plan::shard::division::Division;
+    Written "emitted" ["emit"] "a file that runs a plan in shards elsewhere, and what became of it"
+        => command::emit::EmitDocument<'static>;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
         => run::ended::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
@@ -125,6 +129,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => command::runs::RunsDocument;
     Written "schemas" ["schema"] "this list"
         => List;
+    Written "shards" ["plan"] "the words of `run --shard` for a CI matrix: what `plan --divide N` prints"
+        => command::plan::ShardWords;
     Written "stats" ["stats"] "how checks fare over many runs"
         => command::stats::StatsDocument;
     Written "status" ["status"] "how the latest run ended, and whether it is about what is here"
