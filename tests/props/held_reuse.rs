@@ -6,7 +6,7 @@
 use crate::support::{Project, Ran};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner, contextualize_config};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use vplan::arbitrary::config;
 use vplan::base::glob::Glob;
@@ -346,7 +346,15 @@ fn what_reuse_could_miss_is_found_unconfined() {
         let outside = of("outside", "warning");
         let conf = |one: &&Value| one["files"].to_string().contains("/conf");
         prop_assert_eq!(outside.iter().any(conf), home, "{}", audit);
-        prop_assert_eq!(&audit["incomplete"], &json!([]));
+        // Some of these programs fail; all that they did was seen.
+        let gaps = audit["incomplete"].as_array().unwrap().iter();
+        let is_end = |one: &&Value| {
+            one["reason"]
+                .as_str()
+                .unwrap()
+                .starts_with("it did not pass")
+        };
+        prop_assert_eq!(gaps.filter(|one| !is_end(one)).count(), 0, "{}", audit);
         // The run that denies such findings is no pass either.
         let denied = ["run", "--all", "--observe", "--deny", "undeclared_input"];
         if !errors.is_empty() {
