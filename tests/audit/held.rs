@@ -5,7 +5,6 @@ use super::trees::{IGNORED, copy_tree, with_toolchains};
 use crate::sandbox::seals;
 use crate::support::Project;
 use crate::support::tree::have;
-use std::path::Path;
 
 /// How many audits it may take until nothing is missing.
 const MOST_AUDITS: usize = 6;
@@ -62,14 +61,14 @@ const RUFF: Tool = Tool {
     contract: "vplan 1\n\ncheck style {\n  lint ruff check .\n  inputs \"ruff.toml\"\n}\n",
 };
 const MYPY: Tool = Tool {
-    tools: &["mypy", "/usr/bin/python3"],
+    tools: &["mypy"],
     tree: Err(&[
         ("mypy.ini", "[mypy]\nstrict = True\n"),
         ("pkg/__init__.py", ""),
         ("pkg/one.py", "def one() -> int:\n    return 1\n"),
         ("pkg/two.py", "from pkg.one import one\n\nTWO = one() + 1\n"),
     ]),
-    contract: "vplan 1\n\ncheck types {\n  lint /usr/bin/python3 -m mypy pkg\n  env PYTHONPATH=@PYTHON@\n  inputs \"mypy.ini\"\n}\n",
+    contract: "vplan 1\n\ncheck types {\n  lint mypy pkg\n  inputs \"mypy.ini\"\n}\n",
 };
 const TSC: Tool = Tool {
     tools: &["node", "tsc"],
@@ -116,7 +115,7 @@ impl Tool {
                 ".gitignore",
                 &format!("{IGNORED}.mypy_cache\n.ruff_cache\n"),
             )
-            .write("contracts/verify.vplan", &self.contract())
+            .write("contracts/verify.vplan", self.contract)
             .commit("begin");
         let tried = project.run(&["audit", "--machine", "--require", "files"]);
         if tried.exit != Some(0) {
@@ -124,16 +123,6 @@ impl Tool {
             return None;
         }
         Some(project)
-    }
-
-    /// The contract, with the folder in which pip has put what `mypy` is.
-    fn contract(&self) -> String {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut folders = std::env::split_paths(&path);
-        let bin = folders.find(|folder| folder.join("mypy").is_file());
-        let python = bin.as_deref().and_then(Path::parent);
-        let python = python.map_or_else(String::new, |folder| folder.display().to_string());
-        self.contract.replace("@PYTHON@", &python)
     }
 
     /// Holds it to what audits propose; then it passes, and depends on nothing else.
@@ -186,7 +175,7 @@ impl Tool {
         // Without what was proposed it does not pass: the level was the one that held it.
         fresh();
         let bare = self
-            .contract()
+            .contract
             .replace("\n  inputs", "\n  sandbox files\n  inputs");
         project.write("contracts/verify.vplan", bare);
         let ran = project.run(&["run", "--all", "--no-cache"]);

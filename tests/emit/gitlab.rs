@@ -1,21 +1,13 @@
 //! Runs the emitted pipeline with gitlab-ci-local, in processes of this machine.
 
-use super::{changed, emitted, project};
+use super::{changed, emitted, path_with_vplan, project};
 use crate::support::Project;
 use crate::support::process::Bounded as _;
 use crate::support::tree::have;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs the pipeline that is there, and gives whether it passed and what it said.
 fn pipeline(project: &Project) -> (bool, String) {
-    let own = Path::new(env!("CARGO_BIN_EXE_vplan")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    let path = std::env::join_paths(
-        [own.to_owned()]
-            .into_iter()
-            .chain(std::env::split_paths(&path)),
-    );
     let home = project.parent().join("home");
     let mut command = Command::new("gitlab-ci-local");
     let command = command
@@ -33,7 +25,7 @@ fn pipeline(project: &Project) -> (bool, String) {
         ])
         .current_dir(project.root())
         .env_clear()
-        .env("PATH", path.unwrap())
+        .env("PATH", path_with_vplan())
         .env("HOME", &home)
         .env("XDG_STATE_HOME", home.join("state"))
         .stdin(Stdio::null())

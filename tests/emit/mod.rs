@@ -9,7 +9,8 @@ mod slurm;
 
 use crate::support::Project;
 use crate::support::tree::have;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Three checks in two shards; the second one fails where `src/b` is not good.
@@ -27,6 +28,14 @@ fn project() -> Project {
 /// The text for a system.
 fn emitted(project: &Project, words: &[&str]) -> String {
     project.run(&[&["emit"], words].concat()).exits(0).out()
+}
+
+/// The PATH of this process, with the vplan that is tested before all others.
+fn path_with_vplan() -> OsString {
+    let own = Path::new(env!("CARGO_BIN_EXE_vplan")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let folders = [own.to_owned()].into_iter();
+    std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap()
 }
 
 /// Replaces a piece of a text that must be there once.

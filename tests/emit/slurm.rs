@@ -1,6 +1,6 @@
 //! Runs the emitted script with a Slurm of three nodes, all of them processes of this machine.
 
-use super::{changed, emitted, project};
+use super::{changed, emitted, path_with_vplan, project};
 use crate::support::process::Bounded as _;
 use crate::support::tree::have;
 use crate::support::{Project, eventually};
@@ -123,13 +123,6 @@ impl Cluster {
     /// Starts a script in a project.
     fn submit(&self, project: &Project, script: &str) -> Child {
         project.write("../verify.sh", script);
-        let own = Path::new(env!("CARGO_BIN_EXE_vplan")).parent().unwrap();
-        let path = std::env::var_os("PATH").unwrap();
-        let path = std::env::join_paths(
-            [own.to_owned()]
-                .into_iter()
-                .chain(std::env::split_paths(&path)),
-        );
         let home = project.parent().join("home");
         let mut command = Command::new("bash");
         let command = command
@@ -137,7 +130,7 @@ impl Cluster {
             .current_dir(project.root())
             .env_clear();
         let command = command
-            .env("PATH", path.unwrap())
+            .env("PATH", path_with_vplan())
             .env("SLURM_CONF", self.conf());
         let command = command
             .env("XDG_STATE_HOME", home.join("state"))
