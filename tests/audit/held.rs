@@ -111,10 +111,7 @@ impl Tool {
             }),
         }
         project
-            .write(
-                ".gitignore",
-                &format!("{IGNORED}.mypy_cache\n.ruff_cache\n"),
-            )
+            .write(".gitignore", format!("{IGNORED}.mypy_cache\n.ruff_cache\n"))
             .write("contracts/verify.vplan", self.contract)
             .commit("begin");
         let tried = project.run(&["audit", "--machine", "--require", "files"]);
