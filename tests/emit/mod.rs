@@ -226,6 +226,10 @@ fn options_that_do_not_fit() {
             "which the script needs for itself",
         ),
         (&["github", "--check"], "--output"),
+        (
+            &["github", "--check", "-o", "-"],
+            "compares a file, and `-` is none",
+        ),
         (&["github", "--format", "kdl"], "has no format `kdl`"),
     ] {
         let ran = project.run(&[&["emit"], words].concat());

@@ -91,6 +91,10 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
         .output
         .as_deref()
         .filter(|path| *path != Path::new("-"));
+    if args.check && file.is_none() {
+        let message = "`--check` compares a file, and `-` is none";
+        return Err(Failure::usage("vplan::usage::output", message).help("name the file"));
+    }
     let found = match file {
         None => Emitted {
             state: EmittedState::Printed,
