@@ -139,28 +139,28 @@ fn divide(
             terminal.print_json(&ShardWords(division.words()));
         }
         (_, true) => {}
-        _ => terminal.say(&divided(&plan, &division, &told, args.output.as_deref())),
+        _ => {
+            let mut text = divided(&plan, &division, &expected, &told);
+            if let Some(path) = &args.output {
+                let name = visible(path.as_os_str().as_bytes());
+                let digest = division.digest.as_ref();
+                let digest = digest.map_or(String::new(), |d| format!(" {d}"));
+                text.push_str(&format!("{name}:{digest}\n"));
+            }
+            terminal.say(&text);
+        }
     }
     Ok(Exit::Success.code())
 }
 
-/// Says what a division is, for people.
-fn divided(plan: &Plan, division: &Division, told: &str, output: Option<&Path>) -> String {
+/// Says what a division is, for people. `expected`: how long each share is expected to take.
+fn divided(plan: &Plan, division: &Division, expected: &[u64], told: &str) -> String {
     let steps = count(plan.steps.len(), "step");
     let mut text = format!("{steps} in {}, {told}\n", count(division.count, "shard"));
     let shares = division.shares(plan).into_iter();
-    for ((word, ids), ms) in (division.words().iter())
-        .zip(shares)
-        .zip(division.expected(plan))
-    {
+    for ((word, ids), ms) in (division.words().iter()).zip(shares).zip(expected) {
         let steps = count(ids.len(), "step");
-        text.push_str(&format!("  {word}: {steps}, about {}\n", duration(ms)));
-    }
-    if let Some(path) = output {
-        let name = visible(path.as_os_str().as_bytes());
-        let digest = division.digest.as_ref();
-        let digest = digest.map_or(String::new(), |d| format!(" {d}"));
-        text.push_str(&format!("{name}:{digest}\n"));
+        text.push_str(&format!("  {word}: {steps}, about {}\n", duration(*ms)));
     }
     text
 }
