@@ -101,6 +101,10 @@ pub(super) fn sandbox(
         .collect();
     let home = environment("HOME").map(PathBuf::from);
     let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere, home.as_deref());
+    if plan.steps.iter().any(|step| !step.with.is_empty()) {
+        // A service runs unconfined, and whenever it likes.
+        sandbox.outside().may_change();
+    }
     let mut notes = Vec::new();
     for step in confined {
         without_inputs(step)?;

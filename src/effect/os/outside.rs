@@ -1,16 +1,18 @@
 //! Places outside of the repository: toolchains, and what `reads` names.
 
 use crate::base::word::visible;
-use crate::check::confine::toolchains;
+use crate::check::confine::{Guarantee, SandboxLevel, toolchains};
+use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath, resolve};
 use crate::plan::Step;
 use rustix::fs::{CWD, readlinkat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most links that a path may lead over (path_resolution(7)).
 const LINKS: usize = 40;
@@ -20,6 +22,36 @@ const LINKS: usize = 40;
 pub struct Outside {
     root: PathBuf,
     home: Option<PathBuf>,
+    known: Mutex<Known>,
+}
+
+/// What was seen, as long as nothing runs that may change it.
+#[derive(Debug, Default)]
+struct Known {
+    /// How many steps run that may.
+    changing: usize,
+    /// How many of them have begun.
+    begun: u64,
+    /// By what is looked for.
+    places: BTreeMap<OsString, Arc<Places>>,
+}
+
+/// Places outside of the repository that a step may read, each without links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The usual places of toolchains, the folders of its PATH, and that of its program.
+    pub toolchains: BTreeSet<PathBuf>,
+    /// What `reads` names.
+    pub named: BTreeSet<PathBuf>,
+    /// The names under which they are known besides: what leads over links to one.
+    pub links: BTreeSet<PathBuf>,
+}
+
+impl Places {
+    /// Returns all of them but those that are in another one.
+    pub fn outermost(&self) -> Vec<&PathBuf> {
+        outermost(self.toolchains.union(&self.named))
+    }
 }
 
 impl Outside {
@@ -30,18 +62,135 @@ impl Outside {
         Self {
             root: root.to_owned(),
             home: home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned())),
+            known: Mutex::default(),
         }
     }
 
-    /// Looks, for a step, at what is outside now.
+    /// Records that a step is about to begin.
+    pub fn started(&self, step: &Step) {
+        if is_unconfined(step) {
+            self.may_change();
+        }
+    }
+
+    /// Records that a step has ended that had begun.
+    pub fn ended(&self, step: &Step) {
+        if is_unconfined(step) {
+            self.known().changing -= 1;
+        }
+    }
+
+    /// Records that something runs from now on that may change what is there.
+    pub fn may_change(&self) {
+        let mut known = self.known();
+        known.changing += 1;
+        known.begun += 1;
+        known.places.clear();
+    }
+
+    /// Returns a number that is another one as soon as something may have changed what is there; `None` while
+    /// something may.
     #[must_use]
-    pub fn view<'o>(&'o self, root: &Root, search: &'o SearchPath, step: &'o Step) -> View<'o> {
-        View {
-            outside: self,
-            search,
-            program: program(root, search, step),
-            reads: &step.reads,
-            ways: Ways::default(),
+    pub fn unchanged_since(&self) -> Option<u64> {
+        let known = self.known();
+        (known.changing == 0).then_some(known.begun)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what a step may read outside of the repository. What it may read for its program is looked at
+    /// each time: the way to that may lead through the repository.
+    ///
+    /// # Errors
+    /// What `reads` names is in the repository, or the repository in it. For people.
+    pub fn places(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<Arc<Places>, String> {
+        let all = self.without_program(search, &step.reads)?;
+        let Some(program) = program(root, search, step) else {
+            return Ok(all);
+        };
+        let (mut ways, mut own) = (Ways::default(), Places::default());
+        let real = ways.real(&program);
+        if let Some(folder) = real.as_deref().and_then(Path::parent) {
+            self.programs(folder, &mut own.toolchains);
+        }
+        if own.toolchains.is_subset(&all.toolchains) {
+            own.toolchains.clone_from(&all.toolchains);
+        } else {
+            own.toolchains.extend(all.toolchains.iter().cloned());
+        }
+        own.named.clone_from(&all.named);
+        self.add_links(&mut own, &mut ways, program.parent().map(Path::to_owned));
+        if own.links.is_subset(&all.links) && own.toolchains.len() == all.toolchains.len() {
+            return Ok(all);
+        }
+        own.links.extend(all.links.iter().cloned());
+        Ok(Arc::new(own))
+    }
+
+    /// Returns that but for its program.
+    fn without_program(
+        &self,
+        search: &SearchPath,
+        reads: &[String],
+    ) -> Result<Arc<Places>, String> {
+        let mut wanted = OsString::new();
+        let folders = search.folders().iter().map(|folder| folder.as_os_str());
+        for one in folders.chain(reads.iter().map(OsStr::new)) {
+            wanted.push(one);
+            // No path holds a zero, but for its end.
+            wanted.push("\0");
+        }
+        if let Some(places) = self.known().places.get(&wanted) {
+            return Ok(Arc::clone(places));
+        }
+        let since = self.unchanged_since();
+        let (mut places, mut ways) = (Places::default(), Ways::default());
+        for usual in toolchains() {
+            if let Some(place) = ways.real(Path::new(usual)) {
+                self.around(&place, &mut places.toolchains);
+            }
+        }
+        for folder in search.folders() {
+            if let Some(folder) = ways.real(folder) {
+                self.programs(&folder, &mut places.toolchains);
+            }
+        }
+        for named in reads {
+            places.named.extend(self.named(named)?);
+        }
+        let named = reads.iter().filter_map(|named| self.path_of(named).ok());
+        let names = toolchains().map(PathBuf::from).chain(named);
+        let names = names.chain(search.folders().iter().cloned());
+        self.add_links(&mut places, &mut ways, names);
+        let places = Arc::new(places);
+        let mut known = self.known();
+        // A confined step may change where what leads through the repository leads.
+        if since == Some(known.begun) && known.changing == 0 && !ways.lead_through(&self.root) {
+            known.places.insert(wanted, Arc::clone(&places));
+        }
+        Ok(places)
+    }
+
+    /// Adds those of these names that lead over links to a place.
+    fn add_links(
+        &self,
+        places: &mut Places,
+        ways: &mut Ways,
+        names: impl IntoIterator<Item = PathBuf>,
+    ) {
+        for name in names {
+            let real = ways.real(&name).filter(|real| *real != name);
+            let is_known = |real| places.toolchains.contains(&real) || places.named.contains(&real);
+            if !name.starts_with(&self.root) && real.is_some_and(is_known) {
+                places.links.insert(name);
+            }
         }
     }
 
@@ -149,56 +298,9 @@ impl Outside {
     }
 }
 
-/// What is outside of the repository, as a step finds it at one moment.
-pub struct View<'o> {
-    outside: &'o Outside,
-    search: &'o SearchPath,
-    /// Where the step's program is found.
-    program: Option<PathBuf>,
-    reads: &'o [String],
-    ways: Ways,
-}
-
-impl View<'_> {
-    /// Returns the toolchains that the step may read: the usual places, the folders of its PATH, and that of
-    /// its program.
-    pub fn toolchains(&mut self) -> BTreeSet<PathBuf> {
-        let mut places = BTreeSet::new();
-        for usual in toolchains() {
-            if let Some(place) = self.ways.real(Path::new(usual)) {
-                self.outside.around(&place, &mut places);
-            }
-        }
-        for folder in self.search.folders() {
-            if let Some(folder) = self.ways.real(folder) {
-                self.outside.programs(&folder, &mut places);
-            }
-        }
-        let program = self.program.as_deref();
-        let program = program.and_then(|program| self.ways.real(program));
-        if let Some(folder) = program.as_deref().and_then(Path::parent) {
-            self.outside.programs(folder, &mut places);
-        }
-        places
-    }
-
-    /// Returns the names under which these places are known besides: what leads over links to one.
-    pub fn links(&mut self, places: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-        let named = self.reads.iter();
-        let named = named.filter_map(|named| self.outside.path_of(named).ok());
-        let all = toolchains().map(PathBuf::from).chain(named);
-        let all = all.chain(self.search.folders().iter().cloned());
-        let program = self.program.as_deref().and_then(Path::parent);
-        let all: Vec<PathBuf> = all.chain(program.map(Path::to_owned)).collect();
-        let is_known = |path: &PathBuf| {
-            !path.starts_with(&self.outside.root)
-                && self
-                    .ways
-                    .real(path)
-                    .is_some_and(|real| real != *path && places.contains(&real))
-        };
-        all.into_iter().filter(is_known).collect()
-    }
+/// Whether a step may change what is outside of the repository.
+fn is_unconfined(step: &Step) -> bool {
+    step.confinement().level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
 }
 
 /// Follows the links of paths. What is on the way to several of them is looked at once.
@@ -248,6 +350,13 @@ impl Ways {
         Some(real)
     }
 
+    /// Whether one led through a folder.
+    fn lead_through(&self, folder: &Path) -> bool {
+        self.seen
+            .keys()
+            .any(|path| Path::new(path).starts_with(folder))
+    }
+
     fn at(&mut self, path: &Path) -> Option<PathPart> {
         if let Some(seen) = self.seen.get(path.as_os_str()) {
             return seen.clone();
@@ -265,15 +374,19 @@ impl Ways {
     }
 }
 
-/// Leaves out of some places what is in another one of them.
-pub fn outermost(places: &BTreeSet<PathBuf>) -> impl Iterator<Item = &PathBuf> {
-    let mut around: Option<&PathBuf> = None;
+/// Leaves out of some places, in order, what is in another one of them.
+fn outermost<'p>(places: impl Iterator<Item = &'p PathBuf>) -> Vec<&'p PathBuf> {
+    let mut outermost: Vec<&PathBuf> = Vec::new();
     // A folder is before what is in it.
-    places.iter().filter(move |place| {
-        let is_within = around.is_some_and(|folder| place.starts_with(folder));
-        around = around.filter(|_| is_within).or(Some(*place));
-        !is_within
-    })
+    for place in places {
+        if outermost
+            .last()
+            .is_none_or(|folder| !place.starts_with(folder))
+        {
+            outermost.push(place);
+        }
+    }
+    outermost
 }
 
 /// Returns the path of the program that a step's command names.
@@ -407,9 +520,8 @@ mod tests {
             "/opt/a/b",
         ];
         let places: BTreeSet<PathBuf> = places.iter().map(PathBuf::from).collect();
-        let left: Vec<&str> = outermost(&places)
-            .filter_map(|path| path.to_str())
-            .collect();
+        let left = outermost(places.iter()).into_iter();
+        let left: Vec<&str> = left.filter_map(|path| path.to_str()).collect();
         assert_eq!(left, ["/etc", "/opt/a/b", "/usr", "/usr-local"]);
     }
 }

@@ -5,7 +5,7 @@ use crate::base::glob::Glob;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
-use crate::effect::os::outside::{Outside, View, outermost};
+use crate::effect::os::outside::Outside;
 use crate::effect::os::process::confine::{Confine, SEALING, Writable, devices};
 pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
@@ -20,8 +20,8 @@ use crate::plan::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// The variables that name the temporary folder.
 pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
@@ -31,7 +31,7 @@ pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 pub struct Sandbox {
     /// What no step may change: paths in the repository.
     reserved: BTreeSet<RepoPath>,
-    outside: Outside,
+    outside: Arc<Outside>,
     /// The temporary folders of steps, as soon as one is needed.
     temporary: OnceLock<io::Result<Folders>>,
     /// The devices that every step may write to, likewise.
@@ -73,11 +73,17 @@ impl Sandbox {
             .filter_map(|path| RepoPath::parse(path).ok());
         Self {
             reserved: own.into_iter().chain(inside).chain(always).collect(),
-            outside: Outside::new(root, home),
+            outside: Arc::new(Outside::new(root, home)),
             temporary: OnceLock::new(),
             devices: OnceLock::new(),
             listings: Listings::default(),
         }
+    }
+
+    /// Returns who says what is outside of the repository, and is told when it may have changed.
+    #[must_use]
+    pub fn outside(&self) -> &Arc<Outside> {
+        &self.outside
     }
 
     /// Returns what confines a step; `None` where nothing is asked for.
@@ -172,11 +178,9 @@ impl Sandbox {
             made(root, folder, false)?;
         }
         let rules = self.in_sealed(root, step, &folders)?;
-        let mut view = self.outside.view(root, search, step);
-        let outside = self.places_outside(&mut view, step)?;
-        let links = view.links(&outside);
-        let outside = outermost(&outside).cloned().chain(links);
-        let files = exists(root, &rules, outside, &folders, temporary)?;
+        let outside = self.outside.places(root, search, step)?;
+        let places = outside.outermost().into_iter().chain(&outside.links);
+        let files = exists(root, &rules, places.cloned(), &folders, temporary)?;
         Ok(Products::of_step(
             step,
             files,
@@ -215,22 +219,9 @@ impl Sandbox {
         step: &Step,
     ) -> Result<(), String> {
         let_read(confine, root, &in_repository(root, &self.listings, step)?)?;
-        let mut view = self.outside.view(root, search, step);
-        let outside = self.places_outside(&mut view, step)?;
-        outermost(&outside).try_for_each(|path| let_read_outside(confine, path))
-    }
-
-    /// Returns what a step may read outside of the repository.
-    fn places_outside(
-        &self,
-        view: &mut View<'_>,
-        step: &Step,
-    ) -> Result<BTreeSet<PathBuf>, String> {
-        let mut outside = view.toolchains();
-        for named in &step.reads {
-            outside.extend(self.outside.named(named)?);
-        }
-        Ok(outside)
+        let outside = self.outside.places(root, search, step)?;
+        let mut places = outside.outermost().into_iter();
+        places.try_for_each(|path| let_read_outside(confine, path))
     }
 
     /// Makes sure that what a step may change, and read, can be told from what it may not. Returns remarks

@@ -361,6 +361,10 @@ impl<'e> StepExecution<'e> {
         self.secrets = environment.secrets.clone();
         // Before it begins: from now on files may change.
         context
+            .sandbox
+            .into_iter()
+            .for_each(|sandbox| sandbox.outside().started(self.step));
+        context
             .recall
             .into_iter()
             .for_each(|recall| recall.started(self.step));
@@ -386,7 +390,9 @@ impl<'e> StepExecution<'e> {
     /// Records that none of its processes is left.
     fn has_ended(&self, context: &Context<'_>) {
         let recall = context.recall.into_iter();
-        recall.for_each(|recall| recall.step_ended(self.step));
+        recall.for_each(Recall::step_ended);
+        let sandbox = context.sandbox.into_iter();
+        sandbox.for_each(|sandbox| sandbox.outside().ended(self.step));
     }
 
     /// Returns the try if it is running.

@@ -287,7 +287,8 @@ fn execute(
     let mark = mark(engine, &session, record.id());
     // What ran with less than what it asks for stands for nothing later.
     let recall = recall.filter(|_| is_whole);
-    let recall = recall.map(|recall| recall.marked(mark.as_ref()));
+    let outside = sandbox.map(Sandbox::outside);
+    let recall = recall.map(|recall| recall.marked(mark.as_ref()).seeing(outside));
     let earlier = earlier(engine, &session);
     let compare = |plan: &Plan, records: &[_]| {
         earlier

@@ -27,6 +27,7 @@ pub mod pool;
 pub mod program;
 pub mod sealed;
 pub mod sealed_files;
+mod starter;
 pub mod supervise;
 mod sys;
 mod tree;

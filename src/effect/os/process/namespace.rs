@@ -151,6 +151,22 @@ pub(super) fn own_network() -> rustix::io::Result<()> {
     sys::unshare(UnshareFlags::NEWNET)
 }
 
+/// Returns the network of this thread.
+///
+/// # Errors
+/// Errors of the system.
+pub(super) fn network() -> io::Result<OwnedFd> {
+    Ok(File::open("/proc/self/ns/net")?.into())
+}
+
+/// Enters a network.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn enter_network(network: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    move_into_link_name_space(network, Some(LinkNameSpaceType::Network))
+}
+
 /// Gives this thread mounts, communication and a name of the host of its own, and the processes that it starts
 /// from now on numbers of their own.
 ///

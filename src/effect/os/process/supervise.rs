@@ -1,8 +1,7 @@
 //! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
-//! is small, has one thread (and a second for the moment in which it starts a step that is
-//! observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
+//! is small, has one thread (and others that start steps that are confined or observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
 //! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
 //! everything.
@@ -13,13 +12,12 @@ use super::frame::{
 };
 use super::observe::{self, Observer};
 use super::sealed::{self, NotStarted, SealedStep};
-use super::sealed_files::SealedFiles;
+use super::starter::Starters;
 use super::sys;
 use super::tree::{self, Do, ProcessIdentity};
-use crate::effect::os::retry_eintr::openat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, kill_process};
@@ -29,10 +27,13 @@ use rustix::thread::{
 };
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The first argument that makes vplan a supervisor. No user types it.
@@ -80,6 +81,8 @@ struct Supervisor {
     is_bounded: bool,
     /// Whether vplan is gone.
     orphaned: bool,
+    /// The threads that start confined steps.
+    starters: Starters,
 }
 
 /// The state of the running step.
@@ -192,6 +195,7 @@ impl Supervisor {
             due: None,
             is_bounded: false,
             orphaned: false,
+            starters: Starters::default(),
         })
     }
 
@@ -256,14 +260,17 @@ impl Supervisor {
                         };
                         self.secure(&start)?;
                         self.last = (number, start.secret);
+
                         // The pipes stay open here until vplan has the answer: it wakes up once,
                         // for the answer, and not for each stream's end.
-                        let answer = self.run(
-                            number,
-                            (&start, confine),
-                            [dir, stdout.try_clone()?, stderr.try_clone()?],
-                            [stdin, seen],
-                        )?;
+                        let first = FirstProcess {
+                            order: Arc::new(start),
+                            dir,
+                            stdout: stdout.try_clone()?,
+                            stderr: stderr.try_clone()?,
+                            stdin,
+                        };
+                        let answer = self.run(number, confine, first, seen)?;
                         if !self.orphaned {
                             self.answer(answer)?;
                         }
@@ -304,11 +311,12 @@ impl Supervisor {
     fn run(
         &mut self,
         number: u64,
-        (start, confine): (&Start, Confine),
-        fds: [OwnedFd; 3],
-        [stdin, seen]: [Option<OwnedFd>; 2],
+        confine: Confine,
+        first: FirstProcess,
+        seen: Option<OwnedFd>,
     ) -> io::Result<SupervisorAnswer> {
-        let (leader, observer) = started(start, confine, fds, stdin);
+        let order = Arc::clone(&first.order);
+        let (leader, observer) = self.started(confine, first);
         let (leader, sealed) = match leader {
             Ok(Started::Leader(leader)) => (leader, None),
             Ok(Started::Sealed(step)) => (step.init, Some(step)),
@@ -327,7 +335,7 @@ impl Supervisor {
         let mut running = Running {
             number,
             leader,
-            time: Time::of(start),
+            time: Time::of(&order),
             timed_out: false,
             ended: None,
             terminated: false,
@@ -355,6 +363,71 @@ impl Supervisor {
             survivors,
             timed_out: running.timed_out,
         }))
+    }
+
+    /// Starts a step, confines it and observes it where that is asked for.
+    fn started(
+        &mut self,
+        confine: Confine,
+        first: FirstProcess,
+    ) -> (Result<Started, NotStarted>, Option<Observer>) {
+        if !confine.is_whole() {
+            return (Err(io::Error::from(Errno::INVAL).into()), None);
+        }
+        let order = Arc::clone(&first.order);
+        let Some(root) = &order.observe else {
+            return (self.started_unseen(confine, first), None);
+        };
+        let program = observe::first_program(&first.dir, &order.program);
+        if let Some(files) = &order.sealed {
+            let mut observer = Observer::waiting(root, program);
+            let started = first.path().map_err(NotStarted::from).and_then(|here| {
+                let begin = |confine| first.spawn(Some(confine));
+                sealed::start(
+                    files,
+                    confine,
+                    &here,
+                    (Some(&mut observer), &mut None),
+                    begin,
+                )
+            });
+            return (started.map(Started::Sealed), Some(observer));
+        }
+        let (leader, observer) = observe::begin(root, program, move || first.spawn(Some(confine)));
+        let leader = leader.map(Started::Leader).map_err(NotStarted::from);
+        (leader, Some(observer))
+    }
+
+    /// Starts a step that is not observed.
+    fn started_unseen(
+        &mut self,
+        confine: Confine,
+        first: FirstProcess,
+    ) -> Result<Started, NotStarted> {
+        if first.order.confine == 0 {
+            return Ok(Started::Leader(first.spawn(None)?));
+        }
+        if first.order.sealed.is_some() {
+            let sealed = self.starters.with_filter(confine, |confine, kept| {
+                let (order, here) = (Arc::clone(&first.order), first.path()?);
+                let files = order.sealed.as_deref();
+                let files = files.ok_or_else(|| io::Error::from(Errno::INVAL))?;
+                let begin = |confine| first.confined(&confine);
+                sealed::start(files, confine, &here, (None, &mut kept.network), begin)
+            });
+            return sealed?.map(Started::Sealed);
+        }
+        if !confine.fits_thread() {
+            return Ok(Started::Leader(first.spawn(Some(confine))?));
+        }
+        let leader = self.starters.with_filter(confine, |confine, _| {
+            // It ends with all that is not to hold for the next step.
+            let thread = std::thread::Builder::new().spawn(move || first.confined(&confine))?;
+            thread
+                .join()
+                .map_err(|_| io::Error::from(io::ErrorKind::Other))?
+        });
+        Ok(Started::Leader(leader??))
     }
 
     /// Waits until no process of a step is left, and obeys orders about it. Returns how many could
@@ -653,56 +726,6 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     Ok(Some(false))
 }
 
-/// Starts a step, confines it and observes it where that is asked for.
-fn started(
-    start: &Start,
-    confine: Confine,
-    fds: [OwnedFd; 3],
-    stdin: Option<OwnedFd>,
-) -> (Result<Started, NotStarted>, Option<Observer>) {
-    if !confine.is_whole() {
-        return (Err(io::Error::from(Errno::INVAL).into()), None);
-    }
-    let program = || observe::first_program(&fds[0], &start.program);
-    if let Some(files) = &start.sealed {
-        let observed = start.observe.as_ref();
-        let mut observer = observed.map(|root| Observer::waiting(root, program()));
-        let started = sealed_step(start, files, confine, (fds, stdin), observer.as_mut());
-        return (started, observer);
-    }
-    let Some(root) = &start.observe else {
-        let leader = spawn(start, confine, fds, stdin);
-        return (leader.map(Started::Leader).map_err(NotStarted::from), None);
-    };
-    let program = program();
-    let order = start.clone();
-    let spawn = move || spawn(&order, confine, fds, stdin);
-    let (leader, observer) = observe::begin(root, program, spawn);
-    (
-        leader.map(Started::Leader).map_err(NotStarted::from),
-        Some(observer),
-    )
-}
-
-/// Starts a step that is sealed.
-fn sealed_step(
-    start: &Start,
-    files: &SealedFiles,
-    confine: Confine,
-    ([dir, stdout, stderr], stdin): ([OwnedFd; 3], Option<OwnedFd>),
-    observer: Option<&mut Observer>,
-) -> Result<Started, NotStarted> {
-    let here = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
-    // The folder's descriptor would lead out.
-    drop(dir);
-    let init = sealed::start(files, confine, &here, observer, |confine| {
-        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
-        let dir = openat(CWD, ".", flags, Mode::empty())?;
-        spawn(start, confine, [dir, stdout, stderr], stdin)
-    });
-    init.map(Started::Sealed)
-}
-
 /// Hands over what a step was seen to do.
 fn write_seen(observer: Option<Observer>, to: Option<OwnedFd>) {
     if let Some((observer, to)) = observer.zip(to) {
@@ -710,38 +733,75 @@ fn write_seen(observer: Option<Observer>, to: Option<OwnedFd>) {
     }
 }
 
-/// Starts the step in a process group of its own, in the supervisor's session, which has no
-/// terminal; a step that does not lead the session cannot get one by opening it either.
-fn spawn(
-    start: &Start,
-    confine: Confine,
-    [dir, stdout, stderr]: [OwnedFd; 3],
+/// The first process of a step, which is to be started.
+struct FirstProcess {
+    order: Arc<Start>,
+    /// The folder in which it starts.
+    dir: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
     stdin: Option<OwnedFd>,
-) -> io::Result<Pid> {
-    rustix::process::fchdir(&dir)?;
-    drop(dir);
-    let (name, words) = start
-        .argv
-        .split_first()
-        .ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(OsStr::from_bytes(&start.program));
-    command
-        .arg0(OsStr::from_bytes(name))
-        .args(words.iter().map(|w| OsStr::from_bytes(w)))
-        .env_clear()
-        .envs(
-            start
-                .env
-                .iter()
-                .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
-        )
-        .stdin(stdin.map_or_else(Stdio::null, Stdio::from))
-        .stdout(stdout)
-        .stderr(stderr)
-        .process_group(0);
-    if start.confine != 0 {
-        confine.begin_with(&mut command);
+}
+
+impl FirstProcess {
+    /// Returns the path of its folder.
+    fn path(&self) -> io::Result<PathBuf> {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))
     }
+
+    /// Starts it, confined by that process itself.
+    fn spawn(self, confine: Option<Confine>) -> io::Result<Pid> {
+        let mut command = self.command()?;
+        if let Some(confine) = confine {
+            confine.begin_with(&mut command);
+        }
+        start(command)
+    }
+
+    /// Starts it in a thread whose calls are filtered as its are, and which is confined with it.
+    fn confined(self, confine: &Confine) -> io::Result<Pid> {
+        let command = self.command()?;
+        confine.restrict().map_err(Unconfined::to_error)?;
+        start(command)
+    }
+
+    /// Puts it together: in a process group of its own, in the supervisor's session, which has no terminal;
+    /// a step that does not lead the session cannot get one by opening it either.
+    fn command(self) -> io::Result<Command> {
+        // The descriptor of a sealed one would lead out.
+        if self.order.sealed.is_none() {
+            rustix::process::fchdir(&self.dir)?;
+        }
+        let (name, words) = self
+            .order
+            .argv
+            .split_first()
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let stdin = match self.stdin {
+            Some(stdin) => stdin,
+            None => File::open("/dev/null")?.into(),
+        };
+        let mut command = Command::new(OsStr::from_bytes(&self.order.program));
+        command
+            .arg0(OsStr::from_bytes(name))
+            .args(words.iter().map(|w| OsStr::from_bytes(w)))
+            .env_clear()
+            .envs(
+                self.order
+                    .env
+                    .iter()
+                    .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
+            )
+            .stdin(stdin)
+            .stdout(self.stdout)
+            .stderr(self.stderr)
+            .process_group(0);
+        Ok(command)
+    }
+}
+
+/// Starts a process.
+fn start(mut command: Command) -> io::Result<Pid> {
     let child = sys::with_open_mask(|| command.spawn())?;
     Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::ErrorKind::Other.into())
 }

@@ -5,8 +5,9 @@
 )]
 
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int, c_long, c_uint, c_ulong, c_void};
@@ -67,6 +68,13 @@ unsafe extern "C" {
     fn signalfd(fd: c_int, mask: *const SignalSet, flags: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn fork() -> c_int;
+    fn clone(
+        run: extern "C" fn(*mut c_void) -> c_int,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        ...
+    ) -> c_int;
     fn _exit(status: c_int) -> !;
     fn process_vm_readv(
         pid: c_int,
@@ -244,6 +252,92 @@ pub(super) fn start_copy() -> io::Result<Option<Pid>> {
         return Err(io::Error::last_os_error());
     }
     Ok(Pid::from_raw(number))
+}
+
+/// The bytes of the stack of a process that [`start_among`] starts.
+const STACK: usize = 1 << 20;
+/// What a process shares with the one that makes it (clone(2)): memory, descriptors; and that this one waits
+/// until it ends; or that both have the same parent.
+const SHARE_MEMORY: c_int = 0x100;
+const SHARE_DESCRIPTORS: c_int = 0x400;
+const WAIT_FOR_END: c_int = 0x4000;
+const SAME_PARENT: c_int = 0x8000;
+
+/// What [`start_among`] does, and what it has got.
+struct Among<E, R, T> {
+    enter: Option<E>,
+    run: Option<R>,
+    entered: Option<io::Result<T>>,
+    /// The end of the stack of the copy, and its number.
+    stack: *mut c_void,
+    number: c_int,
+}
+
+/// Has a process that shares the memory and the descriptors of this one enter namespaces by `enter`, and start
+/// a copy of this process in them, which is its child, does `run` with what `enter` returns, and ends. No
+/// other thread may hold a lock that `run` needs.
+///
+/// # Errors
+/// That of `enter`, or of the system.
+pub(super) fn start_among<E, R, T>(enter: E, run: R) -> io::Result<Pid>
+where
+    E: FnOnce() -> io::Result<T>,
+    R: FnOnce(T),
+{
+    let mut stacks: Vec<u128> = Vec::with_capacity(2 * STACK / size_of::<u128>());
+    let lowest = stacks.as_mut_ptr().cast::<c_void>();
+    let mut among: Among<E, R, T> = Among {
+        enter: Some(enter),
+        run: Some(run),
+        entered: None,
+        stack: lowest.wrapping_byte_add(2 * STACK),
+        number: 0,
+    };
+    let flags = SHARE_MEMORY | SHARE_DESCRIPTORS | WAIT_FOR_END | CHILD;
+    let (end, argument) = (lowest.wrapping_byte_add(STACK), (&raw mut among).cast());
+    // SAFETY: nothing else uses the stack, and its end is aligned; this thread goes on only once the process
+    // has ended, so what that works with lives as long, and nobody else works with it.
+    let helper = unsafe { clone(enter_and_copy::<E, R, T>, end, flags, argument) };
+    let helper = Pid::from_raw(helper.max(0)).ok_or_else(io::Error::last_os_error)?;
+    while let Err(Errno::INTR) = waitpid(Some(helper), WaitOptions::empty()) {}
+    let gone = || io::Error::from(io::ErrorKind::Other);
+    let number = among.number;
+    among.entered.ok_or_else(gone)??;
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(-number));
+    }
+    Pid::from_raw(number).ok_or_else(gone)
+}
+
+extern "C" fn enter_and_copy<E, R, T>(argument: *mut c_void) -> c_int
+where
+    E: FnOnce() -> io::Result<T>,
+    R: FnOnce(T),
+{
+    // SAFETY: it is what `start_among` hands over, which waits meanwhile.
+    let among = unsafe { &mut *argument.cast::<Among<E, R, T>>() };
+    among.entered = among.enter.take().map(|enter| enter());
+    if let Some(Ok(_)) = among.entered {
+        let flags = SAME_PARENT | CHILD;
+        // SAFETY: the copy has memory of its own, in which nothing uses this stack.
+        among.number = unsafe { clone(be_copy::<E, R, T>, among.stack, flags, argument) };
+        if among.number < 0 {
+            among.number = -io::Error::last_os_error().raw_os_error().unwrap_or(1);
+        }
+    }
+    0
+}
+
+extern "C" fn be_copy<E, R, T>(argument: *mut c_void) -> c_int
+where
+    R: FnOnce(T),
+{
+    // SAFETY: it is in the copy's own memory, in which nothing else runs.
+    let among = unsafe { &mut *argument.cast::<Among<E, R, T>>() };
+    if let Some((run, Ok(entered))) = among.run.take().zip(among.entered.take()) {
+        run(entered);
+    }
+    0
 }
 
 /// Ends this process at once. For copies: what the original would do at its end is not theirs.

@@ -64,7 +64,7 @@ pub struct Recall<'a> {
     mark: Option<&'a RunMark>,
     state: Mutex<State>,
     eyes: Mutex<Eyes>,
-    outside: Outside,
+    outside: Arc<Outside>,
     toolchains: Toolchains,
     /// The number of times that a process of a step has begun or ended.
     epoch: AtomicU64,
@@ -206,7 +206,7 @@ impl<'a> Recall<'a> {
             mark: None,
             state: Mutex::default(),
             eyes: Mutex::default(),
-            outside: Outside::new(root.path(), home.as_deref()),
+            outside: Arc::new(Outside::new(root.path(), home.as_deref())),
             toolchains: Toolchains::default(),
             epoch: AtomicU64::new(0),
             running: AtomicUsize::new(0),
@@ -217,6 +217,13 @@ impl<'a> Recall<'a> {
     #[must_use]
     pub fn marked(self, mark: Option<&'a RunMark>) -> Self {
         Self { mark, ..self }
+    }
+
+    /// Sets who says what is outside of the repository, and whether it may have changed.
+    #[must_use]
+    pub fn seeing(self, outside: Option<&Arc<Outside>>) -> Self {
+        let outside = outside.map_or(self.outside, Arc::clone);
+        Self { outside, ..self }
     }
 
     /// Whether [`Recall::look`] is needed before a try of this step.
@@ -365,7 +372,6 @@ impl<'a> Recall<'a> {
     pub fn started(&self, step: &Step) {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.toolchains.started(step);
         // A judge answers, and writes no files.
         if step.kind != Kind::Judge {
             self.state().past.ran.insert(step.id.clone());
@@ -373,9 +379,8 @@ impl<'a> Recall<'a> {
     }
 
     /// Records that all processes of a step have ended.
-    pub fn step_ended(&self, step: &Step) {
+    pub fn step_ended(&self) {
         self.running.fetch_sub(1, Ordering::SeqCst);
-        self.toolchains.ended(step);
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -739,8 +744,8 @@ impl<'a> Recall<'a> {
         let (mut reads, mut toolchains) = (None, None);
         if step.confinement().level >= SandboxLevel::Files {
             reads = outside::named(&self.outside, &step.reads)?;
-            let view = self.outside.view(self.root, &environment.search, step);
-            toolchains = Some(self.toolchains.state(plan, view)?);
+            let places = self.outside.places(self.root, &environment.search, step)?;
+            toolchains = Some(self.toolchains.state(&self.outside, &places.toolchains)?);
         }
         let variables = environment.variables.iter();
         let parts = Parts {

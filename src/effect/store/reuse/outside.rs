@@ -2,18 +2,14 @@
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::word::visible;
-use crate::check::confine::{Guarantee, SandboxLevel};
-use crate::effect::os::outside::{Outside, View};
-use crate::effect::os::process::guarantees::lacking;
+use crate::effect::os::outside::Outside;
 use crate::effect::os::process::program::message_of;
-use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The most files and folders that are looked at.
 const MOST: usize = 300_000;
@@ -63,52 +59,38 @@ pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest
 /// The states of toolchains, by their places, as they were when they were first asked for. None is
 /// remembered while something runs that may change them.
 #[derive(Debug, Default)]
-pub(super) struct Toolchains {
-    known: Mutex<BTreeMap<PathBuf, Digest>>,
-    /// How many steps run that may.
-    unconfined: AtomicUsize,
+pub(super) struct Toolchains(Mutex<Remembered>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    /// Since when ([`Outside::unchanged_since`]).
+    since: Option<u64>,
+    states: BTreeMap<PathBuf, Digest>,
 }
 
 impl Toolchains {
-    /// Records that a step is about to begin.
-    pub(super) fn started(&self, step: &Step) {
-        if is_unconfined(step) {
-            // In this order: what is learned from now on is not remembered.
-            self.unconfined.fetch_add(1, Ordering::SeqCst);
-            self.known().clear();
-        }
-    }
-
-    /// Records that a step has ended that had begun.
-    pub(super) fn ended(&self, step: &Step) {
-        if is_unconfined(step) {
-            self.unconfined.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    /// Returns one digest of the state of the toolchains in a step's view.
+    /// Returns one digest of the state of these toolchains.
     ///
     /// # Errors
     /// For people: one cannot be looked at, or is too much.
-    pub(super) fn state(&self, plan: &Plan, mut view: View<'_>) -> Result<Digest, String> {
-        let places = view.toolchains();
-        let has_services = plan.steps.iter().any(|step| !step.with.is_empty());
-        let mut known = self.known();
-        if has_services || self.unconfined.load(Ordering::SeqCst) > 0 {
-            drop(known);
+    pub(super) fn state(
+        &self,
+        outside: &Outside,
+        places: &BTreeSet<PathBuf>,
+    ) -> Result<Digest, String> {
+        let since = outside.unchanged_since();
+        if since.is_none() {
             return state(places, &mut BTreeMap::new());
         }
-        state(places, &mut known)
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.since != since {
+            *known = Remembered {
+                since,
+                states: BTreeMap::new(),
+            };
+        }
+        state(places, &mut known.states)
     }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Digest>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether a step may change what is outside of the repository.
-fn is_unconfined(step: &Step) -> bool {
-    step.confinement().level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
 }
 
 /// Returns one digest of the state of these toolchains. `known`: of their places, where that is known; what
@@ -117,25 +99,25 @@ fn is_unconfined(step: &Step) -> bool {
 /// Of a folder of the system that is the lists of its packages and the folders at its top, else all of it
 /// ([`State::below`]).
 fn state(
-    places: BTreeSet<PathBuf>,
+    places: &BTreeSet<PathBuf>,
     known: &mut BTreeMap<PathBuf, Digest>,
 ) -> Result<Digest, String> {
-    let packages = PACKAGES.iter().any(|list| Path::new(list).exists());
     let is_of_packages = |place: &Path| {
         let is_there = OF_PACKAGES.iter().any(|there| place.starts_with(there));
-        packages && is_there && !place.starts_with(LOCAL)
+        let mut lists = PACKAGES.iter().map(Path::new);
+        is_there && !place.starts_with(LOCAL) && lists.any(Path::exists)
     };
     let mut all = State::default();
     for place in places {
         if STATELESS.iter().any(|there| place.starts_with(there)) {
             continue;
         }
-        let state = match known.get(&place) {
+        let state = match known.get(place) {
             Some(state) => state.clone(),
             None => {
                 let mut state = State::default();
-                let added = if is_of_packages(&place) {
-                    state.installed(&place)
+                let added = if is_of_packages(place) {
+                    state.installed(place)
                 } else {
                     state.below(place.clone())
                 };
@@ -262,7 +244,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::arbitrary::run::step;
-    use crate::base::service::Service;
+    use crate::check::confine::SandboxLevel;
     use crate::effect::os::process::program::{Root, SearchPath};
 
     #[test]
@@ -306,34 +288,33 @@ mod tests {
         let outside = Outside::new(root.path(), None);
         let (mut held, free) = (step("held"), step("free"));
         held.sandbox = SandboxLevel::Files;
-        let mut plan = Plan::of_steps(vec![held.clone(), free.clone()]);
         let toolchains = Toolchains::default();
-        let state = |plan: &Plan| {
-            let view = outside.view(&root, &search, &held);
-            toolchains.state(plan, view).unwrap()
+        let state = || {
+            let places = outside.places(&root, &search, &held).unwrap();
+            toolchains.state(&outside, &places.toolchains).unwrap()
         };
         let change = |text: &str| std::fs::write(base.join("tool/library"), text).unwrap();
         change("1");
-        let first = state(&plan);
+        let first = state();
         // Nobody who is held to what he declares changes it.
-        toolchains.started(&held);
+        outside.started(&held);
         change("22");
-        toolchains.ended(&held);
-        assert_eq!(state(&plan), first);
+        outside.ended(&held);
+        assert_eq!(state(), first);
         // Whoever is not may, whenever he likes.
-        toolchains.started(&free);
-        let second = state(&plan);
+        outside.started(&free);
+        let second = state();
         assert_ne!(second, first);
         change("333");
-        let third = state(&plan);
+        let third = state();
         assert_ne!(third, second);
         change("4444");
-        toolchains.ended(&free);
-        let fourth = state(&plan);
+        outside.ended(&free);
+        let fourth = state();
         assert_ne!(fourth, third);
         // So may a service, of which nobody says when it runs.
-        plan.steps[1].with = vec![Service::default()];
+        outside.may_change();
         change("55555");
-        assert_ne!(state(&plan), fourth);
+        assert_ne!(state(), fourth);
     }
 }

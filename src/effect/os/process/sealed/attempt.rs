@@ -117,7 +117,8 @@ impl Outside {
             Some(copy) => Ok(copy),
             None => sys::leave(run(self)),
         };
-        let started = start(&self.files, self.confine()?, Path::new("/"), None, begin);
+        let (confine, kept) = (self.confine()?, (None, &mut None));
+        let started = start(&self.files, confine, Path::new("/"), kept, begin);
         started.map_err(|why| why.error)
     }
 

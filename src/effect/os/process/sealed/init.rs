@@ -15,11 +15,9 @@ use std::path::Path;
 
 /// Is the first process until none is left in its namespaces. `begin` starts the step.
 pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> Result<Pid, NotStarted>) -> ! {
-    // Its parent is the supervisor only when that says so.
-    let asked = Message::receive(messages) == Some(Message::Started);
-    let asked = asked && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    let dies_with_it = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     // A supervisor that died before that has closed its end.
-    if !asked || is_ready(messages, PollFlags::empty()) {
+    if !dies_with_it || is_ready(messages, PollFlags::empty()) {
         sys::leave(1);
     }
     match begin() {

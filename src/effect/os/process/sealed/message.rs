@@ -11,11 +11,9 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// What the first process, and whoever starts it, hand over.
+/// What the first process hands over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// The number of the first process.
-    Init(i32),
     /// The step runs.
     Started,
     /// It does not: the error of its start, and the path of the place that could not be put together, or
@@ -43,7 +41,6 @@ impl Message {
 
     pub(super) fn send_with(self, to: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let (kind, number, path) = match self {
-            Message::Init(pid) => (0, pid, Vec::new()),
             Message::Started => (1, 0, Vec::new()),
             Message::Failed(error, path) => (2, error, path),
             Message::Ended(status) => (3, status, Vec::new()),
@@ -96,7 +93,6 @@ impl Message {
         let message = match kind {
             2 => Message::Failed(number, path.to_vec()),
             _ if !path.is_empty() => return None,
-            0 => Message::Init(number),
             1 => Message::Started,
             3 => Message::Ended(number),
             4 => Message::Trapped,
@@ -129,7 +125,6 @@ mod tests {
         )
         .unwrap();
         let all = [
-            Message::Init(7),
             Message::Started,
             Message::Failed(i32::MAX, Vec::new()),
             Message::Failed(2, vec![b'x'; PATH]),

@@ -1,8 +1,8 @@
 //! Starts a step that is alone: in namespaces of its own for mounts, processes, communication, the host's
 //! name and, unless it uses the network, the network.
 //!
-//! A supervisor starts a copy of itself, which enters the namespaces and starts a second one in them: their
-//! first process (`init`). That builds the step's root (`root`), starts the step, hands over how it ended,
+//! A supervisor has a process that shares its memory enter the namespaces, and starts a copy of itself in them:
+//! their first process (`init`). That builds the step's root (`root`), starts the step, hands over how it ended,
 //! waits for what the step has left behind, and ends. It dies with its supervisor, and with it all of
 //! them: nothing outlives a step, whoever is killed.
 
@@ -55,8 +55,9 @@ impl SealedStep {
     }
 }
 
-/// Starts a step; this process, which has one thread, inherits the orphans below it (a child subreaper).
-/// `begin` starts its process, in a folder of the new root, under observation where there is an observer.
+/// Starts a step; this process inherits the orphans below it (a child subreaper), and no other thread of it
+/// does anything meanwhile. `begin` starts its process, in a folder of the new root, under observation where
+/// there is an observer. `empty`: a network in which nothing is, as [`Confine::separate`] keeps it.
 ///
 /// # Errors
 /// Why it was not.
@@ -64,7 +65,7 @@ pub(super) fn start(
     files: &SealedFiles,
     confine: Confine,
     dir: &Path,
-    observer: Option<&mut Observer>,
+    (observer, empty): (Option<&mut Observer>, &mut Option<OwnedFd>),
     begin: impl FnOnce(Confine) -> io::Result<Pid> + Send,
 ) -> Result<SealedStep, NotStarted> {
     let (messages, theirs) = socketpair(
@@ -74,44 +75,36 @@ pub(super) fn start(
         None,
     )
     .map_err(io::Error::from)?;
-    let Some(helper) = sys::start_copy()? else {
-        drop(messages);
-        // The number of the first process goes to who will be its parent; this one's end makes it so.
-        let told = match enter(&confine) {
-            Ok(None) => init::run(&theirs, || {
-                init::prepare(files, &confine, dir)?;
-                Ok(if observer.is_some() {
-                    observe::begin_for_another(|| begin(confine), |handed| hand(handed, &theirs))?
-                } else {
-                    begin(confine)?
-                })
-            }),
-            Ok(Some(init)) => Message::Init(init.as_raw_pid()),
-            Err(error) => NotStarted::from(error).into(),
-        };
-        let _ = told.send(&theirs);
-        sys::leave(0);
+    let is_seen = observer.is_some();
+    let enter = || {
+        let entered = confine.separate(empty).map_err(Unconfined::to_error);
+        entered.map(|()| confine)
     };
+    // Its copy of this end goes with it, so that it sees when there is no other one.
+    let mut messages = Some(messages);
+    let init = sys::start_among(enter, |confine| {
+        messages = None;
+        init::run(&theirs, || {
+            init::prepare(files, &confine, dir)?;
+            Ok(if is_seen {
+                observe::begin_for_another(|| begin(confine), |handed| hand(handed, &theirs))?
+            } else {
+                begin(confine)?
+            })
+        })
+    })?;
     drop(theirs);
-    let init = match Message::receive(&messages) {
-        Some(Message::Init(number)) => Pid::from_raw(number).ok_or(lost()),
-        Some(Message::Failed(number, place)) => Err(NotStarted::of(number, place)),
-        _ => Err(lost()),
-    };
-    wait_for(helper);
-    let init = init?;
-    // It has this process for its parent now, and can ask to die with it.
-    let began = Message::Started.send(&messages);
-    let mut answer = began.map(|()| Message::receive_with(&messages));
-    if let (Some(observer), Ok(Some(handed))) = (observer, &mut answer)
+    let messages = messages.ok_or(Errno::BADF).map_err(io::Error::from)?;
+    let mut answer = Message::receive_with(&messages);
+    if let (Some(observer), Some(handed)) = (observer, &mut answer)
         && let Some(handed) = handed_over(handed)
     {
         let served = observer.attach(handed, init, &messages);
-        answer = served.map(|()| Message::receive_with(&messages));
+        answer = served.ok().and_then(|()| Message::receive_with(&messages));
     }
-    match answer.map(|answer| answer.map(|(message, _)| message)) {
-        Ok(Some(Message::Started)) => Ok(SealedStep { init, messages }),
-        Ok(Some(Message::Failed(number, place))) => {
+    match answer.map(|(message, _)| message) {
+        Some(Message::Started) => Ok(SealedStep { init, messages }),
+        Some(Message::Failed(number, place)) => {
             wait_for(init);
             Err(NotStarted::of(number, place))
         }
@@ -141,12 +134,6 @@ fn handed_over((message, fds): &mut (Message, Vec<OwnedFd>)) -> Option<io::Resul
         Message::Untrapped(error) => Some(Err(io::Error::from_raw_os_error(*error))),
         _ => None,
     }
-}
-
-/// Enters the namespaces and starts their first process. `None` in that one.
-fn enter(confine: &Confine) -> io::Result<Option<Pid>> {
-    confine.separate().map_err(Unconfined::to_error)?;
-    sys::start_copy()
 }
 
 fn lost() -> NotStarted {
