@@ -63,7 +63,8 @@ fn inner() {
     let vplan = PathBuf::from(env!("CARGO_BIN_EXE_vplan"));
     vplan::effect::os::own_program::be(vplan.clone());
     let root = Root::open(Path::new(&folder)).unwrap();
-    let temporary = tempfile::tempdir_in(Path::new(&folder).parent().unwrap()).unwrap();
+    let own = || tempfile::tempdir_in(Path::new(&folder).parent().unwrap()).unwrap();
+    let (temporary, made) = (own(), own());
     let of = |path: &str| root.path().join(path);
     let mut readable = toolchain();
     readable.extend(["src", "one.txt", "link.txt", "deep/er/file"].map(of));
@@ -75,6 +76,7 @@ fn inner() {
         },
         root: root.path().to_owned(),
         temporary: temporary.path().to_owned(),
+        made: made.path().to_owned(),
     };
     files.prepare().unwrap();
     let mut writable: Vec<Writable> = files
@@ -281,7 +283,8 @@ const SAID: [(&str, &str); 22] = [
     ("mount", "mount: /tmp:"),
     ("signal", "not permitted"),
     ("temporary", "x"),
-    ("processes", " 2"),
+    // The thread that starts it has the number before.
+    ("processes", " 3"),
     ("init", "ermission denied"),
     ("nested", "ermission denied"),
     ("mounts", "/repo"),

@@ -1,6 +1,6 @@
 //! Places outside of the repository: toolchains, and what `reads` names.
 
-use crate::base::word::visible;
+use crate::base::word::{Word, visible};
 use crate::check::confine::{Guarantee, SandboxLevel, toolchains};
 use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath, resolve};
@@ -8,11 +8,11 @@ use crate::plan::Step;
 use rustix::fs::{CWD, readlinkat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The most links that a path may lead over (path_resolution(7)).
 const LINKS: usize = 40;
@@ -22,22 +22,25 @@ const LINKS: usize = 40;
 pub struct Outside {
     root: PathBuf,
     home: Option<PathBuf>,
-    known: Mutex<Known>,
+    known: Mutex<SeenPlaces>,
 }
 
 /// What was seen, as long as nothing runs that may change it.
 #[derive(Debug, Default)]
-struct Known {
+struct SeenPlaces {
     /// How many steps run that may.
     changing: usize,
     /// How many of them have begun.
     begun: u64,
-    /// By what is looked for.
-    places: BTreeMap<OsString, Arc<Places>>,
+    places: BTreeMap<Sought, Arc<Places>>,
 }
 
+/// What places are looked for by: the folders of programs that are not in the repository, what `reads` names,
+/// and the first word of the command, where it counts.
+type Sought = (Vec<PathBuf>, Vec<String>, Option<Vec<u8>>);
+
 /// Places outside of the repository that a step may read, each without links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Places {
     /// The usual places of toolchains, the folders of its PATH, and that of its program.
     pub toolchains: BTreeSet<PathBuf>,
@@ -45,12 +48,16 @@ pub struct Places {
     pub named: BTreeSet<PathBuf>,
     /// The names under which they are known besides: what leads over links to one.
     pub links: BTreeSet<PathBuf>,
+    outermost: OnceLock<Vec<PathBuf>>,
 }
 
 impl Places {
     /// Returns all of them but those that are in another one.
-    pub fn outermost(&self) -> Vec<&PathBuf> {
-        outermost(self.toolchains.union(&self.named))
+    pub fn outermost(&self) -> &[PathBuf] {
+        self.outermost.get_or_init(|| {
+            let outermost = outermost(self.toolchains.union(&self.named));
+            outermost.into_iter().cloned().collect()
+        })
     }
 }
 
@@ -96,12 +103,12 @@ impl Outside {
         (known.changing == 0).then_some(known.begun)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SeenPlaces> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what a step may read outside of the repository. What it may read for its program is looked at
-    /// each time: the way to that may lead through the repository.
+    /// Returns what a step may read outside of the repository. Where folders of programs in the repository, and
+    /// a program that is named by its path, lead is looked at each time.
     ///
     /// # Errors
     /// What `reads` names is in the repository, or the repository in it. For people.
@@ -111,71 +118,117 @@ impl Outside {
         search: &SearchPath,
         step: &Step,
     ) -> Result<Arc<Places>, String> {
-        let all = self.without_program(search, &step.reads)?;
-        let Some(program) = program(root, search, step) else {
-            return Ok(all);
+        let word = step.argv.as_deref().and_then(<[_]>::first);
+        let word = word.map_or(&b""[..], Word::as_bytes);
+        let (inside, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) = search
+            .folders()
+            .iter()
+            .partition(|folder| folder.starts_with(&self.root));
+        let of_usual: Sought = (
+            elsewhere.iter().copied().cloned().collect(),
+            step.reads.clone(),
+            None,
+        );
+        let mut of_all = of_usual.clone();
+        of_all.2 = Some(word.to_vec());
+        let is_elsewhere = inside.is_empty() && !word.contains(&b'/');
+        let known = is_elsewhere.then(|| self.known().places.get(&of_all).map(Arc::clone));
+        if let Some(places) = known.flatten() {
+            return Ok(places);
+        }
+        let usual = self.remember(of_usual, |ways| {
+            self.usual(ways, &elsewhere, &step.reads).map(Arc::new)
+        })?;
+        let with_program = |ways: &mut Ways| {
+            let program = program(root, search, step);
+            Ok(self.with_program(&usual, ways, program.as_deref(), &inside))
         };
-        let (mut ways, mut own) = (Ways::default(), Places::default());
-        let real = ways.real(&program);
-        if let Some(folder) = real.as_deref().and_then(Path::parent) {
-            self.programs(folder, &mut own.toolchains);
-        }
-        if own.toolchains.is_subset(&all.toolchains) {
-            own.toolchains.clone_from(&all.toolchains);
+        if is_elsewhere {
+            self.remember(of_all, with_program)
         } else {
-            own.toolchains.extend(all.toolchains.iter().cloned());
+            with_program(&mut Ways::default())
         }
-        own.named.clone_from(&all.named);
-        self.add_links(&mut own, &mut ways, program.parent().map(Path::to_owned));
-        if own.links.is_subset(&all.links) && own.toolchains.len() == all.toolchains.len() {
-            return Ok(all);
-        }
-        own.links.extend(all.links.iter().cloned());
-        Ok(Arc::new(own))
     }
 
-    /// Returns that but for its program.
-    fn without_program(
+    /// Returns what is remembered; else looks, and remembers it where that is right.
+    fn remember(
         &self,
-        search: &SearchPath,
-        reads: &[String],
+        sought: Sought,
+        look: impl FnOnce(&mut Ways) -> Result<Arc<Places>, String>,
     ) -> Result<Arc<Places>, String> {
-        let mut wanted = OsString::new();
-        let folders = search.folders().iter().map(|folder| folder.as_os_str());
-        for one in folders.chain(reads.iter().map(OsStr::new)) {
-            wanted.push(one);
-            // No path holds a zero, but for its end.
-            wanted.push("\0");
+        let since = {
+            let known = self.known();
+            if let Some(places) = known.places.get(&sought) {
+                return Ok(Arc::clone(places));
+            }
+            known.begun
+        };
+        let mut ways = Ways::default();
+        let places = look(&mut ways)?;
+        let mut known = self.known();
+        let is_steady = known.changing == 0 && known.begun == since;
+        // A confined step may change where what leads through the repository leads.
+        if is_steady && !ways.lead_through(&self.root) {
+            known.places.insert(sought, Arc::clone(&places));
         }
-        if let Some(places) = self.known().places.get(&wanted) {
-            return Ok(Arc::clone(places));
-        }
-        let since = self.unchanged_since();
-        let (mut places, mut ways) = (Places::default(), Ways::default());
+        Ok(places)
+    }
+
+    /// Looks for what every step has that looks for programs in these folders and reads these places.
+    fn usual(
+        &self,
+        ways: &mut Ways,
+        folders: &[&PathBuf],
+        reads: &[String],
+    ) -> Result<Places, String> {
+        let mut places = Places::default();
         for usual in toolchains() {
             if let Some(place) = ways.real(Path::new(usual)) {
                 self.around(&place, &mut places.toolchains);
             }
         }
-        for folder in search.folders() {
-            if let Some(folder) = ways.real(folder) {
-                self.programs(&folder, &mut places.toolchains);
-            }
-        }
+        self.add_folders(&mut places, ways, folders);
         for named in reads {
             places.named.extend(self.named(named)?);
         }
         let named = reads.iter().filter_map(|named| self.path_of(named).ok());
         let names = toolchains().map(PathBuf::from).chain(named);
-        let names = names.chain(search.folders().iter().cloned());
-        self.add_links(&mut places, &mut ways, names);
-        let places = Arc::new(places);
-        let mut known = self.known();
-        // A confined step may change where what leads through the repository leads.
-        if since == Some(known.begun) && known.changing == 0 && !ways.lead_through(&self.root) {
-            known.places.insert(wanted, Arc::clone(&places));
-        }
+        let names = names.chain(folders.iter().copied().cloned());
+        self.add_links(&mut places, ways, names);
         Ok(places)
+    }
+
+    /// Adds what one step has besides: for its program, and for folders of programs in the repository.
+    fn with_program(
+        &self,
+        usual: &Arc<Places>,
+        ways: &mut Ways,
+        program: Option<&Path>,
+        folders: &[&PathBuf],
+    ) -> Arc<Places> {
+        let mut places = Places {
+            toolchains: usual.toolchains.clone(),
+            named: usual.named.clone(),
+            links: usual.links.clone(),
+            outermost: OnceLock::new(),
+        };
+        let real = program.and_then(|program| ways.real(program));
+        if let Some(folder) = real.as_deref().and_then(Path::parent) {
+            self.programs(folder, &mut places.toolchains);
+        }
+        self.add_folders(&mut places, ways, folders);
+        let folder = program.and_then(Path::parent).map(Path::to_owned);
+        self.add_links(&mut places, ways, folder);
+        let count = |places: &Places| places.toolchains.len() + places.links.len();
+        if count(&places) == count(usual) {
+            return Arc::clone(usual);
+        }
+        Arc::new(places)
+    }
+
+    fn add_folders(&self, places: &mut Places, ways: &mut Ways, folders: &[&PathBuf]) {
+        let real = folders.iter().filter_map(|folder| ways.real(folder));
+        real.for_each(|folder| self.programs(&folder, &mut places.toolchains));
     }
 
     /// Adds those of these names that lead over links to a place.
@@ -197,13 +250,13 @@ impl Outside {
     /// Returns the folders of programs on a path, and around them what belongs to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
-        let (mut places, mut ways) = (BTreeSet::new(), Ways::default());
-        let real = search
-            .folders()
-            .iter()
-            .filter_map(|folder| ways.real(folder));
-        real.for_each(|folder| self.programs(&folder, &mut places));
-        places
+        let (mut places, folders) = (Places::default(), search.folders().iter());
+        self.add_folders(
+            &mut places,
+            &mut Ways::default(),
+            &folders.collect::<Vec<_>>(),
+        );
+        places.toolchains
     }
 
     /// Adds a folder of programs, a path without links, and, outside of HOME, the one around it: there are
@@ -411,6 +464,8 @@ pub fn entries(folder: &Path) -> io::Result<Vec<(Vec<u8>, std::fs::FileType)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbitrary::run::step;
+    use crate::base::path::RepoPath;
 
     #[test]
     fn toolchains_are_never_the_repository_or_home() {
@@ -454,6 +509,48 @@ mod tests {
             let _ = std::fs::create_dir_all(&path);
             assert!(outside.named(path.to_str().unwrap()).is_err(), "{path:?}");
         }
+    }
+
+    #[test]
+    fn what_may_have_changed_is_looked_at_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for folder in ["tree", "a/bin", "b/bin"] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        let link = |at: &str, to: &str| {
+            let _ = std::fs::remove_file(base.join(at));
+            std::os::unix::fs::symlink(base.join(to), base.join(at)).unwrap();
+        };
+        link("path", "a/bin");
+        link("tree/tools", "a/bin");
+        let root = Root::open(&base.join("tree")).unwrap();
+        let outside = Outside::new(root.path(), None);
+        let search = SearchPath::new(&root, Some(base.join("path").as_os_str().as_bytes()));
+        let tools = [RepoPath::parse(b"tools").unwrap()];
+        let (free, mut held) = (step("free"), step("held"));
+        held.sandbox = SandboxLevel::Files;
+        let leads_to = |search: &SearchPath, to: &str| {
+            let places = outside.places(&root, search, &held).unwrap();
+            places.toolchains.contains(&base.join(to))
+        };
+        assert!(leads_to(&search, "a/bin") && !leads_to(&search, "b/bin"));
+        link("path", "b/bin");
+        assert!(!leads_to(&search, "b/bin"), "nobody runs who could have");
+        outside.started(&held);
+        assert!(!leads_to(&search, "b/bin"));
+        outside.ended(&held);
+        // What a confined step may change is looked at each time.
+        let with_tools = search.with_tools(&root, &tools);
+        assert!(leads_to(&with_tools, "a/bin") && !leads_to(&with_tools, "b/bin"));
+        link("tree/tools", "b/bin");
+        assert!(leads_to(&with_tools, "b/bin"));
+        outside.started(&free);
+        assert!(leads_to(&search, "b/bin"));
+        link("path", "a/bin");
+        assert!(!leads_to(&search, "b/bin"));
+        outside.ended(&free);
+        assert!(leads_to(&search, "a/bin"));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(super) struct StepSandbox {
     pub products: Option<Products>,
     /// Its temporary folder, which is emptied with it.
     temporary: Option<Emptied>,
+    /// That of what it makes, likewise.
+    _made: Option<Emptied>,
 }
 
 impl Sandbox {
@@ -103,29 +105,24 @@ impl Sandbox {
         let held = held(asked);
         let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
         let mut confine = Confine::new(&held).map_err(unmade)?;
-        let (mut temporary, mut products) = (None, None);
+        let (mut temporary, mut made, mut products) = (None, None, None);
         if asked.level >= SandboxLevel::Guard {
-            let folder = self
-                .temporary
-                .get_or_init(Folders::new)
-                .as_ref()
-                .map_err(ToString::to_string)
-                .and_then(|folders| folders.make().map_err(|error| error.to_string()))
-                .map_err(|error| format!("there is no temporary folder for it: {error}"))?;
+            let folder = self.folder()?;
             self.devices
                 .get_or_init(devices)
                 .iter()
                 .try_for_each(|one| confine.let_change(one))
                 .map_err(unmade)?;
             if held.contains(&Guarantee::Absence) {
-                let made = self.products(root, search, step, folder.path())?;
-                made.files.prepare().map_err(unmade)?;
-                made.files
+                let own = (folder.path(), &mut made);
+                let own = self.products(root, search, step, own)?;
+                own.files.prepare().map_err(unmade)?;
+                own.files
                     .changed()
                     .try_for_each(|own| confine.let_change(&Writable::open(&own)?))
                     .map_err(unmade)?;
-                confine = confine.with_only(made.files.clone());
-                products = Some(made);
+                confine = confine.with_only(own.files.clone());
+                products = Some(own);
             } else {
                 self.let_change(&confine, root, step)?;
                 if held.contains(&Guarantee::DeclaredReads) {
@@ -151,7 +148,17 @@ impl Sandbox {
             },
             products,
             temporary,
+            _made: made,
         }))
+    }
+
+    /// Gives a folder for a step alone.
+    fn folder(&self) -> Result<Emptied, String> {
+        let folders = self.temporary.get_or_init(Folders::new).as_ref();
+        folders
+            .map_err(ToString::to_string)
+            .and_then(|folders| folders.make().map_err(|error| error.to_string()))
+            .map_err(|error| format!("there is no temporary folder for it: {error}"))
     }
 
     fn let_change(&self, confine: &Confine, root: &Root, step: &Step) -> Result<(), String> {
@@ -165,13 +172,14 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Returns what exists for a sealed step, and what of what it makes there is for others.
+    /// Returns what exists for a sealed step, and what of what it makes there is for others. The folder
+    /// for that, where there is one, is put `into`.
     fn products(
         &self,
         root: &Root,
         search: &SearchPath,
         step: &Step,
-        temporary: &Path,
+        (temporary, into): (&Path, &mut Option<Emptied>),
     ) -> Result<Products, String> {
         let folders = self.folders(root, step)?;
         for folder in &folders {
@@ -179,8 +187,12 @@ impl Sandbox {
         }
         let rules = self.in_sealed(root, step, &folders)?;
         let outside = self.outside.places(root, search, step)?;
-        let places = outside.outermost().into_iter().chain(&outside.links);
-        let files = exists(root, &rules, places.cloned(), &folders, temporary)?;
+        let places = outside.outermost().iter().chain(&outside.links);
+        if !folders.is_empty() {
+            *into = Some(self.folder()?);
+        }
+        let own = [temporary, into.as_ref().map_or(temporary, Emptied::path)];
+        let files = exists(root, &rules, places.cloned(), &folders, own)?;
         Ok(Products::of_step(
             step,
             files,
@@ -220,7 +232,7 @@ impl Sandbox {
     ) -> Result<(), String> {
         let_read(confine, root, &in_repository(root, &self.listings, step)?)?;
         let outside = self.outside.places(root, search, step)?;
-        let mut places = outside.outermost().into_iter();
+        let mut places = outside.outermost().iter();
         places.try_for_each(|path| let_read_outside(confine, path))
     }
 

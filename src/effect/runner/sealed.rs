@@ -30,8 +30,9 @@ use std::path::{Path, PathBuf};
 /// What a sealed step has of its own: nothing of outside shows there.
 const OWN: [&str; 3] = ["/tmp", "/proc", "/dev"];
 
-/// Puts together what exists for a step. `outside`: places elsewhere, and links to them; `temporary`: a
-/// folder of its own, to which no links lead.
+/// Puts together what exists for a step. `outside`: places elsewhere, and links to them; `temporary`, `made`:
+/// folders of its own, to which no links lead, for [`SealedFiles`]; the second is not needed where `folders` is
+/// empty.
 ///
 /// # Errors
 /// A place elsewhere would hide what it has of its own, or show its folders. For people.
@@ -40,7 +41,7 @@ pub(super) fn exists(
     rules: &[ReadRule],
     outside: impl Iterator<Item = PathBuf>,
     folders: &BTreeSet<RepoPath>,
-    temporary: &Path,
+    [temporary, made]: [&Path; 2],
 ) -> Result<SealedFiles, String> {
     let mut readable = Vec::new();
     for path in outside {
@@ -59,7 +60,8 @@ pub(super) fn exists(
     }
     let of = |path: &RepoPath| root.path().join(path.to_os());
     readable.extend(rules.iter().map(|rule| of(&rule.path)));
-    if readable.iter().any(|path| temporary.starts_with(path)) {
+    let mut own = [temporary, made].into_iter();
+    if own.any(|own| readable.iter().any(|path| own.starts_with(path))) {
         return Err(
             "its temporary folder would be in what it reads: set TMPDIR to another one".to_owned(),
         );
@@ -69,6 +71,7 @@ pub(super) fn exists(
         writable: folders.iter().map(of).collect(),
         root: root.path().to_owned(),
         temporary: temporary.to_owned(),
+        made: made.to_owned(),
     })
 }
 
@@ -267,13 +270,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let (tree, own) = (base.join("tree"), base.join("own"));
-        for folder in ["tree/.git", "tree/out/old", "own"] {
+        for folder in ["tree/.git", "tree/out/old", "own/tmp", "own/made"] {
             std::fs::create_dir_all(base.join(folder)).unwrap();
         }
         let root = Root::open(&tree).unwrap();
         let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
         let folders = BTreeSet::from([path("out")]);
-        let files = exists(&root, &[], std::iter::empty(), &folders, &own).unwrap();
+        let files = exists(
+            &root,
+            &[],
+            std::iter::empty(),
+            &folders,
+            [&own.join("tmp"), &own.join("made")],
+        )
+        .unwrap();
         files.prepare().unwrap();
         let mut step = crate::arbitrary::run::step("a");
         step.produces = vec![crate::base::glob::Glob::parse("out/bin/**").unwrap()];

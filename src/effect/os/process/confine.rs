@@ -17,8 +17,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
-    set_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -374,8 +374,9 @@ impl Confine {
         });
     }
 
-    /// Gives this process, which must have one thread, the namespaces that it is to have. `empty`: a network
-    /// in which nothing is, for those that have none; one is put there where it is missing.
+    /// Gives this process, which must have one thread or share its memory with who waits for it, the namespaces
+    /// that it is to have. `empty`: a network in which nothing is, for those that have none; one is put there
+    /// where it is missing.
     pub(super) fn separate(&self, empty: &mut Option<OwnedFd>) -> Result<(), Unconfined> {
         let has = |one| self.held.contains(&one);
         let (is_sealed, has_loopback) = (has(Guarantee::Absence), has(Guarantee::NetworkLoopback));
@@ -425,26 +426,41 @@ impl Confine {
         if self.held.is_empty() {
             return Ok(());
         }
-        self.filter_calls()?;
-        self.restrict()
+        self.apply_common()?;
+        self.apply_own()
     }
 
-    /// Filters the calls of this thread and of what it starts. The system takes a tenth of a millisecond for
-    /// that, and the filter is the same for all that are held to the same.
-    pub(super) fn filter_calls(&self) -> Result<(), Unconfined> {
+    /// Confines this thread, and what it starts, by all that is the same for steps that are held to the same,
+    /// and that they may have before they have the rest: it takes the system a tenth of a millisecond to put
+    /// together a filter.
+    pub(super) fn apply_common(&self) -> Result<(), Unconfined> {
         set_no_new_privs(true).map_err(at(Stage::NoNewPrivileges))?;
         // An empty filter, where no call of this processor is known, is refused.
-        sys::filter_calls(&self.filter).map_err(at(Stage::Filter))
+        sys::filter_calls(&self.filter).map_err(at(Stage::Filter))?;
+        if !self.is_unprivileged() {
+            return Ok(());
+        }
+        let dropped = if self.fits_thread() {
+            drop_capabilities()
+        } else {
+            bound_capabilities().map(drop)
+        };
+        dropped.map_err(at(Stage::Capabilities))
     }
 
-    /// Confines a thread whose calls are filtered already by all the rest.
-    pub(super) fn restrict(&self) -> Result<(), Unconfined> {
-        if self.held.iter().any(|one| UNPRIVILEGED.contains(one)) {
+    /// Confines a thread that has what is common by the rest.
+    pub(super) fn apply_own(&self) -> Result<(), Unconfined> {
+        // Who separates its namespaces needs them until then.
+        if self.is_unprivileged() && !self.fits_thread() {
             drop_capabilities().map_err(at(Stage::Capabilities))?;
         }
         let rules = self.rules.iter();
         let mut rules = rules.map(sys::landlock_restrict);
         rules.try_for_each(|done| done.map_err(at(Stage::Rules)))
+    }
+
+    fn is_unprivileged(&self) -> bool {
+        self.held.iter().any(|one| UNPRIVILEGED.contains(one))
     }
 }
 
@@ -520,16 +536,25 @@ fn ruled(held: &[Guarantee]) -> (u64, u64) {
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
 /// when it is executed.
 pub(super) fn drop_capabilities() -> io::Result<()> {
-    let own = capabilities(None)?;
-    for one in own.permitted.difference(KEPT).iter() {
-        remove_capability_from_bounding_set(one)?;
-    }
+    let own = bound_capabilities()?;
     let kept = CapabilitySets {
         effective: own.effective.intersection(KEPT),
         permitted: own.permitted.intersection(KEPT),
         inheritable: own.inheritable.intersection(KEPT),
     };
     Ok(set_capabilities(None, kept)?)
+}
+
+/// Takes from what this thread executes the capabilities that a program of root would get. Returns its own.
+fn bound_capabilities() -> io::Result<CapabilitySets> {
+    let own = capabilities(None)?;
+    for one in own.permitted.difference(KEPT).iter() {
+        // To ask is cheaper.
+        if capability_is_in_bounding_set(one)? {
+            remove_capability_from_bounding_set(one)?;
+        }
+    }
+    Ok(own)
 }
 
 /// `EPERM`, `EACCES`, `ENOSYS`.

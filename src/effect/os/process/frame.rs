@@ -264,7 +264,7 @@ fn put_sealed(out: &mut Vec<u8>, sealed: Option<&SealedFiles>) {
                 .iter()
                 .for_each(|path| put(out, path.as_os_str().as_bytes()));
         }
-        for path in [&files.root, &files.temporary] {
+        for path in [&files.root, &files.temporary, &files.made] {
             put(out, path.as_os_str().as_bytes());
         }
     }
@@ -327,6 +327,7 @@ impl<'a> Rest<'a> {
             writable,
             root: self.path()?,
             temporary: self.path()?,
+            made: self.path()?,
         }))
     }
 
@@ -492,6 +493,7 @@ mod tests {
                 writable: vec!["/c".into()],
                 root: "/r".into(),
                 temporary: "/t".into(),
+                made: "/m".into(),
             })),
             limit_ms: 5,
             grace_ms: u64::MAX,

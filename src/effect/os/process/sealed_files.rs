@@ -12,13 +12,14 @@ pub struct SealedFiles {
     pub writable: Vec<PathBuf>,
     /// The repository's root, which exists whatever of it can be read.
     pub root: PathBuf,
-    /// A folder of its own, outside of all the others: [`SealedFiles::prepare`] makes in it what the
-    /// step's `/tmp` and its writable folders are. No links lead to it.
+    /// A folder of its own, outside of all the others, that its `/tmp` is. No links lead to it.
     pub temporary: PathBuf,
+    /// Another one, in which [`SealedFiles::prepare`] makes what its writable folders are, if there are any.
+    pub made: PathBuf,
 }
 
 impl SealedFiles {
-    /// Makes the folders that it can change.
+    /// Makes the folders that it can change, but for its temporary one.
     ///
     /// # Errors
     /// Errors of the system.
@@ -27,7 +28,7 @@ impl SealedFiles {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        self.changed().try_for_each(std::fs::create_dir)
+        (0..self.writable.len()).try_for_each(|index| std::fs::create_dir(self.place(index)))
     }
 
     /// Returns where a file that the step has made in a writable folder lies, outside of it. What it can
@@ -57,7 +58,7 @@ impl SealedFiles {
 
     /// Returns what a writable folder is.
     pub(super) fn place(&self, index: usize) -> PathBuf {
-        self.temporary.join(format!("writable-{index}"))
+        self.made.join(index.to_string())
     }
 
     /// Returns where its root is mounted: a folder beside [`SealedFiles::temporary`] that stays empty, since only
@@ -66,14 +67,10 @@ impl SealedFiles {
         self.temporary.with_file_name("view")
     }
 
-    pub(super) fn own_temporary(&self) -> PathBuf {
-        self.temporary.join("tmp")
-    }
-
     /// Returns the folders that its process may change, for Landlock's rules.
     pub fn changed(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let places = (0..self.writable.len()).map(|index| self.place(index));
-        places.chain([self.own_temporary()])
+        places.chain([self.temporary.clone()])
     }
 }
 
@@ -88,12 +85,13 @@ mod tests {
             writable: vec!["/r".into(), "/r/src/made".into(), "/r/out".into()],
             root: "/r".into(),
             temporary: "/t".into(),
+            made: "/m".into(),
         };
         for (path, want) in [
-            ("/r/new", Some("/t/writable-0/new")),
-            ("/r/out/x", Some("/t/writable-2/x")),
-            ("/r/out", Some("/t/writable-2")),
-            ("/r/src/made/x", Some("/t/writable-1/x")),
+            ("/r/new", Some("/m/0/new")),
+            ("/r/out/x", Some("/m/2/x")),
+            ("/r/out", Some("/m/2")),
+            ("/r/src/made/x", Some("/m/1/x")),
             ("/r/src/x", None),
             ("/r/a", None),
             ("/elsewhere", None),

@@ -1,7 +1,9 @@
 //! The supervisor process: starts one step at a time and makes sure that no process of it is left.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
-//! is small, has one thread (and others that start steps that are confined or observed), no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket. Linux makes it the parent of every orphan below it
+//! is small, has no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no
+//! descriptor but its socket. It has one thread, and where steps are confined or observed others that start
+//! them. Linux makes it the parent of every orphan below it
 //! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
 //! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
 //! everything.
@@ -408,11 +410,11 @@ impl Supervisor {
             return Ok(Started::Leader(first.spawn(None)?));
         }
         if first.order.sealed.is_some() {
-            let sealed = self.starters.with_filter(confine, |confine, kept| {
+            let sealed = self.starters.confined(confine, |confine, kept| {
                 let (order, here) = (Arc::clone(&first.order), first.path()?);
                 let files = order.sealed.as_deref();
                 let files = files.ok_or_else(|| io::Error::from(Errno::INVAL))?;
-                let begin = |confine| first.confined(&confine);
+                let begin = |confine| first.confined(confine);
                 sealed::start(files, confine, &here, (None, &mut kept.network), begin)
             });
             return sealed?.map(Started::Sealed);
@@ -420,13 +422,9 @@ impl Supervisor {
         if !confine.fits_thread() {
             return Ok(Started::Leader(first.spawn(Some(confine))?));
         }
-        let leader = self.starters.with_filter(confine, |confine, _| {
-            // It ends with all that is not to hold for the next step.
-            let thread = std::thread::Builder::new().spawn(move || first.confined(&confine))?;
-            thread
-                .join()
-                .map_err(|_| io::Error::from(io::ErrorKind::Other))?
-        });
+        let leader = self
+            .starters
+            .confined(confine, |confine, _| first.confined(confine));
         Ok(Started::Leader(leader??))
     }
 
@@ -758,11 +756,16 @@ impl FirstProcess {
         start(command)
     }
 
-    /// Starts it in a thread whose calls are filtered as its are, and which is confined with it.
-    fn confined(self, confine: &Confine) -> io::Result<Pid> {
+    /// Starts it from a thread whose calls are filtered as its are.
+    fn confined(self, confine: Confine) -> io::Result<Pid> {
         let command = self.command()?;
-        confine.restrict().map_err(Unconfined::to_error)?;
-        start(command)
+        // A thread of its own, which ends with what must not hold for the next step, or for who watches it.
+        let thread = std::thread::Builder::new().spawn(move || {
+            confine.apply_own().map_err(Unconfined::to_error)?;
+            start(command)
+        })?;
+        let started = thread.join();
+        started.map_err(|_| io::Error::from(io::ErrorKind::Other))?
     }
 
     /// Puts it together: in a process group of its own, in the supervisor's session, which has no terminal;

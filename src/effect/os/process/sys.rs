@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int, c_long, c_uint, c_ulong, c_void};
 use std::io;
@@ -256,6 +257,13 @@ pub(super) fn start_copy() -> io::Result<Option<Pid>> {
 
 /// The bytes of the stack of a process that [`start_among`] starts.
 const STACK: usize = 1 << 20;
+
+thread_local! {
+    /// Memory for two of them.
+    static STACKS: RefCell<Vec<u128>> =
+        RefCell::new(Vec::with_capacity(2 * STACK / size_of::<u128>()));
+}
+
 /// What a process shares with the one that makes it (clone(2)): memory, descriptors; and that this one waits
 /// until it ends; or that both have the same parent.
 const SHARE_MEMORY: c_int = 0x100;
@@ -284,8 +292,7 @@ where
     E: FnOnce() -> io::Result<T>,
     R: FnOnce(T),
 {
-    let mut stacks: Vec<u128> = Vec::with_capacity(2 * STACK / size_of::<u128>());
-    let lowest = stacks.as_mut_ptr().cast::<c_void>();
+    let lowest = STACKS.with_borrow_mut(Vec::as_mut_ptr).cast::<c_void>();
     let mut among: Among<E, R, T> = Among {
         enter: Some(enter),
         run: Some(run),

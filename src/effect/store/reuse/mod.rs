@@ -745,7 +745,7 @@ impl<'a> Recall<'a> {
         if step.confinement().level >= SandboxLevel::Files {
             reads = outside::named(&self.outside, &step.reads)?;
             let places = self.outside.places(self.root, &environment.search, step)?;
-            toolchains = Some(self.toolchains.state(&self.outside, &places.toolchains)?);
+            toolchains = Some(self.toolchains.state(&self.outside, &places)?);
         }
         let variables = environment.variables.iter();
         let parts = Parts {

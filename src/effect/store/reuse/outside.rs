@@ -2,14 +2,14 @@
 
 use crate::base::canon::{Digest, Hasher};
 use crate::base::word::visible;
-use crate::effect::os::outside::Outside;
+use crate::effect::os::outside::{Outside, Places};
 use crate::effect::os::process::program::message_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most files and folders that are looked at.
 const MOST: usize = 300_000;
@@ -66,6 +66,8 @@ struct Remembered {
     /// Since when ([`Outside::unchanged_since`]).
     since: Option<u64>,
     states: BTreeMap<PathBuf, Digest>,
+    /// The state of those that were asked for last.
+    last: Option<(Arc<Places>, Digest)>,
 }
 
 impl Toolchains {
@@ -73,23 +75,26 @@ impl Toolchains {
     ///
     /// # Errors
     /// For people: one cannot be looked at, or is too much.
-    pub(super) fn state(
-        &self,
-        outside: &Outside,
-        places: &BTreeSet<PathBuf>,
-    ) -> Result<Digest, String> {
+    pub(super) fn state(&self, outside: &Outside, places: &Arc<Places>) -> Result<Digest, String> {
         let since = outside.unchanged_since();
         if since.is_none() {
-            return state(places, &mut BTreeMap::new());
+            return state(&places.toolchains, &mut BTreeMap::new());
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.since != since {
             *known = Remembered {
                 since,
-                states: BTreeMap::new(),
+                ..Remembered::default()
             };
         }
-        state(places, &mut known.states)
+        if let Some((last, state)) = &known.last
+            && Arc::ptr_eq(last, places)
+        {
+            return Ok(state.clone());
+        }
+        let state = state(&places.toolchains, &mut known.states)?;
+        known.last = Some((Arc::clone(places), state.clone()));
+        Ok(state)
     }
 }
 
@@ -291,7 +296,7 @@ mod tests {
         let toolchains = Toolchains::default();
         let state = || {
             let places = outside.places(&root, &search, &held).unwrap();
-            toolchains.state(&outside, &places.toolchains).unwrap()
+            toolchains.state(&outside, &places).unwrap()
         };
         let change = |text: &str| std::fs::write(base.join("tool/library"), text).unwrap();
         change("1");

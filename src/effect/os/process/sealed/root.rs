@@ -97,7 +97,10 @@ impl Builder {
     fn build(mut self, files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
         memory(&self.base, c"mode=755")?;
         let mut places = BTreeMap::from([
-            (PathBuf::from(TEMPORARY), Place::Own(files.own_temporary())),
+            (
+                PathBuf::from(TEMPORARY),
+                Place::Own(files.temporary.clone()),
+            ),
             (files.root.clone(), Place::Empty),
         ]);
         let readable = files
