@@ -206,7 +206,12 @@ pub(super) fn walk(
             continue;
         }
         let Some(now) = stat(pid) else { continue };
-        if what == Do::Kill && parent == me {
+        let seen = ProcessIdentity {
+            pid: pid.as_raw_pid(),
+            started: now.started,
+        };
+        // With the first process of a sealed step's namespaces all below it would end before it is counted.
+        if what == Do::Kill && parent == me && of(&seen) {
             groups.kill(now.group);
         }
         if now.is_dead() {
@@ -215,10 +220,6 @@ pub(super) fn walk(
         // Its children before itself: once it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
-        let seen = ProcessIdentity {
-            pid: pid.as_raw_pid(),
-            started: now.started,
-        };
         let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
         if still || !of(&seen) {
             continue;
@@ -310,6 +311,19 @@ mod tests {
         };
         assert!(parse_stat(line(1).as_bytes()).unwrap().is_dead());
         assert!(!parse_stat(line(2).as_bytes()).unwrap().is_dead());
+    }
+
+    #[test]
+    fn what_is_not_meant_does_not_end_with_its_group() {
+        use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("600").process_group(0).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert_eq!(walk(&[pid], Do::Kill, |_| false, &mut BTreeSet::new()), 0);
+        kill_process(pid, Signal::TERM).unwrap();
+        // A SIGKILL that had been sent before would have ended it.
+        let ended = child.wait().unwrap().signal();
+        assert_eq!(ended, Some(Signal::TERM.as_raw()));
     }
 
     #[test]
