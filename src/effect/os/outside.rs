@@ -132,27 +132,26 @@ impl Outside {
         let mut of_all = of_usual.clone();
         of_all.2 = Some(word.to_vec());
         let is_elsewhere = inside.is_empty() && !word.contains(&b'/');
-        let known = is_elsewhere.then(|| self.known().places.get(&of_all).map(Arc::clone));
-        if let Some(places) = known.flatten() {
-            return Ok(places);
-        }
-        let usual = self.remember(of_usual, |ways| {
-            self.usual(ways, &elsewhere, &step.reads).map(Arc::new)
-        })?;
-        let with_program = |ways: &mut Ways| {
+        let all = |ways: &mut Ways| {
+            let usual = self.remember(ways, of_usual, |ways| {
+                self.usual(ways, &elsewhere, &step.reads).map(Arc::new)
+            })?;
             let program = program(root, search, step);
             Ok(self.with_program(&usual, ways, program.as_deref(), &inside))
         };
+        let mut ways = Ways::default();
         if is_elsewhere {
-            self.remember(of_all, with_program)
+            self.remember(&mut ways, of_all, all)
         } else {
-            with_program(&mut Ways::default())
+            all(&mut ways)
         }
     }
 
-    /// Returns what is remembered; else looks, and remembers it where that is right.
+    /// Returns what is remembered; else looks, and remembers it where that is right. `ways`: all that was followed
+    /// for it so far.
     fn remember(
         &self,
+        ways: &mut Ways,
         sought: Sought,
         look: impl FnOnce(&mut Ways) -> Result<Arc<Places>, String>,
     ) -> Result<Arc<Places>, String> {
@@ -163,8 +162,7 @@ impl Outside {
             }
             known.begun
         };
-        let mut ways = Ways::default();
-        let places = look(&mut ways)?;
+        let places = look(ways)?;
         let mut known = self.known();
         let is_steady = known.changing == 0 && known.begun == since;
         // A confined step may change where what leads through the repository leads.
@@ -545,6 +543,12 @@ mod tests {
         assert!(leads_to(&with_tools, "a/bin") && !leads_to(&with_tools, "b/bin"));
         link("tree/tools", "b/bin");
         assert!(leads_to(&with_tools, "b/bin"));
+        // Also where a folder elsewhere leads through the repository.
+        link("through", "tree/tools");
+        let through = SearchPath::new(&root, Some(base.join("through").as_os_str().as_bytes()));
+        assert!(leads_to(&through, "b/bin"));
+        link("tree/tools", "a/bin");
+        assert!(leads_to(&through, "a/bin"));
         outside.started(&free);
         assert!(leads_to(&search, "b/bin"));
         link("path", "a/bin");
