@@ -263,6 +263,27 @@ const EXAMPLES: &[Example] = &[
         labels: &[("reads \"~/x\"", "allows nothing")],
     },
     Example {
+        text: "toolchain sh: sh --version\ncheck a {\n  run true\n  shared\n}\n",
+        code: "contract::shared_without_inputs",
+        message: "what a shared pass rests on is not said",
+        help: Some("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+        labels: &[("shared", "the check has no `inputs`")],
+    },
+    Example {
+        text: "toolchain sh: sh --version\ncheck a {\n  run true\n  inputs \"src/**\"\n  shared\n}\n",
+        code: "contract::shared_without_sandbox",
+        message: "a pass that may rest on more than the check declares cannot be shared",
+        help: Some("add `sandbox files`, or leave `shared` out"),
+        labels: &[("shared", "the check may read what it does not declare")],
+    },
+    Example {
+        text: "check a {\n  run true\n  inputs \"src/**\"\n  sandbox files\n  shared\n}\n",
+        code: "contract::shared_without_toolchain",
+        message: "passes are shared, and no `toolchain` says which programs gave them",
+        help: Some("add for example `toolchain node: node --version`"),
+        labels: &[("a", "shares its pass")],
+    },
+    Example {
         text: "defaults tests {\n  timeout 5m\n}\ncheck a: true\n",
         code: "lang::unknown_word",
         message: "unknown word `tests`",

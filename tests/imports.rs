@@ -220,6 +220,13 @@ const BAD: &[Bad] = &[
     ),
     (
         &[
+            (MAIN, "toolchain sh: sh\nimport \"l\"\n"),
+            ("contracts/l", "toolchain sh: sh\ncheck a: true\n"),
+        ],
+        &[("contract::toolchain_imported", "sh")],
+    ),
+    (
+        &[
             (MAIN, "import \"l\" at \"\"\n"),
             ("contracts/l", "check a: true\n"),
         ],

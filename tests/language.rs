@@ -318,9 +318,10 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
                 "sandbox" => "sandbox guard".to_owned(),
                 "network" => "network off".to_owned(),
                 "reads" => "reads \"/x\"\n  sandbox files\n  inputs \"x\"".to_owned(),
+                "shared" => "sandbox files\n  inputs \"x\"\n  shared".to_owned(),
                 _ => example(usage),
             };
-            settings.insert(setting.split(' ').next().unwrap().to_owned());
+            settings.insert(usage.split(' ').next().unwrap().to_owned());
             for (name, verb) in verbs {
                 let contract = format!(
                     "vplan 1\ncheck other: x\nservice other: x\ncheck a {{\n  {verb}\n  {setting}\n}}\n"

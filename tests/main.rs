@@ -85,6 +85,9 @@ mod schema;
 mod sealed;
 mod sealed_runs;
 mod services;
+mod shared;
+#[cfg(feature = "remote")]
+mod shared_servers;
 mod std;
 mod support;
 mod tidy;

@@ -442,6 +442,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "sandbox none",
             "sandbox guard",
             "sandbox files",
+            "shared",
             "network on",
             "network off",
             "network loopback",
@@ -617,6 +618,12 @@ fn top() -> impl Strategy<Value = Line> {
             bare(c)
         ]),
         list("linked", text().prop_map(Piece::Str)),
+        (name(), command()).prop_map(|(name, c)| {
+            [bare("toolchain"), bare(name), Piece::Glued(":")]
+                .into_iter()
+                .chain(c)
+                .collect()
+        }),
         command().prop_map(|c| [bare("judge-with")]
             .into_iter()
             .chain(c)

@@ -11,6 +11,18 @@ use std::collections::BTreeMap;
 /// Environment assignments of a command, by name.
 pub type Env = BTreeMap<String, Word>;
 
+/// The command that says which toolchain is there.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct ToolchainCommand {
+    /// Its words.
+    pub argv: Vec<Word>,
+    /// Environment variables that are added.
+    pub env: Env,
+}
+
 /// One word of a command in a contract or a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {

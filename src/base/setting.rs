@@ -361,6 +361,10 @@ table! {
     Reads "reads" "reads \"PATH\" …", Takes::Outside, Commands {
         in_defaults: true, weaker: Weaker::Particular, explained: Explained::Apart
     }
+    Shared "shared" "shared", Takes::Flag, Commands {
+        weaker: Weaker::Undecided("a pass of another machine may stand for it"), decides: false,
+        explained: Explained::Phrase("its pass is shared")
+    }
     Setup "setup" "setup", Takes::Flag, All {
         weaker: higher("its pass is no evidence any more", "")
     }
@@ -406,6 +410,9 @@ table! {
     }
 }
 
+/// The settings of a check that leaves files for its next run.
+pub const LEAVING: [Row; 3] = [Row::Writes, Row::Produces, Row::Cleans];
+
 macro_rules! rows {
     ($($row:ident)*) => { &[$(Row::$row),*] };
 }
@@ -413,7 +420,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Sandbox Network Writes Reads Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
+    Unchanged Inputs Sandbox Network Writes Reads Shared Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

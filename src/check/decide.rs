@@ -29,10 +29,14 @@ const SETUP_CODES: [&str; 9] = [
 #[must_use]
 pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(earlier) = &evidence.earlier {
-        let detail = format!(
-            "passed in run {} on the same inputs",
-            visible(earlier.run_id.as_bytes())
-        );
+        let run = visible(earlier.run_id.as_bytes());
+        let detail = match earlier.signed_by.as_ref().zip(earlier.scope.as_ref()) {
+            None => format!("passed in run {run} on the same inputs"),
+            Some((key, scope)) => {
+                let scope = visible(scope.as_bytes());
+                format!("passed in `{scope}`, signed by {key}, on the same inputs: run {run}")
+            }
+        };
         return Outcome::new(Status::Cached, Cause::SameInputs, detail);
     }
     if let Some(error) = &evidence.spawn_error {

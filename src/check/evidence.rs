@@ -80,6 +80,12 @@ pub struct EarlierPass {
     pub key: Option<crate::base::canon::Digest>,
     /// The run.
     pub run_id: String,
+    /// What the operator says of the machines of which it may be one, where it is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The id of the key that signed it, where it is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
     /// The id of the step then.
     pub step: String,
     /// The number of tests that it ran, where its output was read.

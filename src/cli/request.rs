@@ -213,6 +213,7 @@ impl Run {
                 bytes: self.keep_bytes,
             },
             reuse: self.reuse.reuse(),
+            cache: self.reuse.cache(),
             own_files: own.into_iter().flatten().cloned().collect(),
         })
     }

@@ -1,7 +1,9 @@
 //! The flags of `run` that say whether results of earlier runs are used.
 
+use crate::engine::request::CacheRequest;
 use crate::reuse::decide::Use;
 use clap::Args;
+use std::path::PathBuf;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
@@ -15,9 +17,45 @@ pub struct Reuse {
     /// inputs; that result is forgotten.
     #[arg(long)]
     pub confirm: bool,
+    /// A store of passes of other machines, for checks that say `shared`: `folder:DIR`,
+    /// `https://HOST/PATH`. Also `VPLAN_CACHE`.
+    #[arg(long, value_name = "URL")]
+    pub cache: Option<String>,
+    /// What this machine is: passes are shared by machines of which the same is said, such as the digest
+    /// of an image.
+    #[arg(long, value_name = "TEXT")]
+    pub cache_scope: Option<String>,
+    /// A file with headers for the store, such as a token: `NAME: VALUE`, a line each.
+    #[arg(long, value_name = "FILE")]
+    pub cache_header_from: Option<PathBuf>,
+    /// Ask a store on another host by `http://`, although everybody on the way can read and change it.
+    #[arg(long)]
+    pub cache_insecure: bool,
+    /// The public keys whose passes are believed, instead of those in `~/.config/vplan/trust`.
+    #[arg(long, value_name = "FILE")]
+    pub cache_trust: Option<PathBuf>,
+    /// Keep passes there, too, signed by the key of `--cache-sign`.
+    #[arg(long, requires = "cache_sign")]
+    pub cache_write: bool,
+    /// The private key that signs passes.
+    #[arg(long, value_name = "FILE", requires = "cache_write")]
+    pub cache_sign: Option<PathBuf>,
 }
 
 impl Reuse {
+    /// Returns what is said of a store of passes.
+    #[must_use]
+    pub fn cache(&self) -> CacheRequest {
+        CacheRequest {
+            url: self.cache.clone(),
+            insecure: self.cache_insecure,
+            headers: self.cache_header_from.clone(),
+            scope: self.cache_scope.clone(),
+            trust: self.cache_trust.clone(),
+            sign: self.cache_sign.clone(),
+        }
+    }
+
     /// Returns the use of results of earlier runs.
     #[must_use]
     pub fn reuse(&self) -> Use {

@@ -88,6 +88,8 @@ pub struct Draft {
     pub gate: Vec<At<Gate>>,
     /// `format` blocks.
     pub formats: Vec<Format>,
+    /// `toolchain` statements: names and commands.
+    pub toolchains: Vec<(At<String>, At<Command>)>,
     /// `judge-with` statements.
     pub judge_with: Vec<At<Command>>,
     /// `expect` blocks.

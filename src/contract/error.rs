@@ -85,6 +85,12 @@ codes! {
     READS = "reads";
     /// `reads` where nothing is kept from being read.
     READS_WITHOUT_SANDBOX = "reads_without_sandbox";
+    /// `shared` where nothing says on what a pass rests.
+    SHARED_WITHOUT_INPUTS = "shared_without_inputs";
+    /// `shared` where a check may read what it does not declare, or finds what an earlier run left.
+    SHARED_WITHOUT_SANDBOX = "shared_without_sandbox";
+    /// `shared` where no `toolchain` says which programs are there.
+    SHARED_WITHOUT_TOOLCHAIN = "shared_without_toolchain";
     /// A check that may read what it declares, and declares nothing.
     SANDBOX_WITHOUT_INPUTS = "sandbox_without_inputs";
     /// One exit code is both accepted and a reason to skip.

@@ -22,7 +22,7 @@ pub use draft::{ConditionIndex, InclusionIndex};
 pub use sought::Sought;
 
 use crate::base::canon::Digest;
-use crate::base::command::{Command, Env};
+use crate::base::command::{Command, Env, ToolchainCommand};
 use crate::base::folders::FolderAnswers;
 use crate::base::glob::Selection;
 use crate::base::hole::Values;
@@ -81,6 +81,8 @@ pub struct Contract {
     pub recover: RecoverPolicy,
     /// `gate`.
     pub gate: Gate,
+    /// `toolchain`: what says which toolchains are there, by name.
+    pub toolchains: BTreeMap<String, ToolchainCommand>,
     /// `judge-with`.
     pub judge_with: Option<Command>,
     /// The contract's own tests, in file order. No plan depends on them.

@@ -4,13 +4,14 @@
 use super::checker::Checker;
 use super::draft::{self, At};
 use super::error::{
-    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, PATH, RECOVER_CONFLICT, RISK_TIER,
-    UNKNOWN_RULE, UNUSED_TAG,
+    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, DUPLICATE_NAME, NUMBER, PATH, RECOVER_CONFLICT,
+    RISK_TIER, UNKNOWN_RULE, UNUSED_TAG,
 };
 use super::resolve::line;
+use super::service::words_of;
 use super::settings::quoted_list;
 use super::{BUILT_IN_ROLES, Check, Gate, Limits, RecoverPolicy, Risk, Role, Scope};
-use crate::base::command::Command;
+use crate::base::command::{Command, ToolchainCommand};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
@@ -76,6 +77,40 @@ impl Checker<'_> {
         folders.sort();
         folders.dedup_by(|later, before| later == before || later.below(before).is_some());
         folders
+    }
+
+    /// The commands that say which toolchains are there, by name.
+    pub(super) fn toolchains(&mut self) -> BTreeMap<String, ToolchainCommand> {
+        let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut all = BTreeMap::new();
+        let draft = self.draft;
+        for (name, command) in &draft.toolchains {
+            if let Some(first) = seen.insert(&name.value, name.place) {
+                self.sink.push(
+                    Diagnostic::error(
+                        DUPLICATE_NAME,
+                        format!("there are two toolchains `{}`", name.value),
+                    )
+                    .label(name.place, "again here")
+                    .label(first, "first here")
+                    .help("give one of them another name"),
+                );
+            }
+            if command.value.has_changed() {
+                let error = Diagnostic::error(
+                    CHANGED_MISPLACED,
+                    "a `toolchain` command gets no files as arguments",
+                )
+                .label(command.place, "`{changed}` is in this command")
+                .help("it says which toolchain is there, whatever has changed");
+                self.sink.push(error);
+            }
+            if let Command::Argv { env, pieces } = &command.value {
+                let (argv, env) = (words_of(pieces.clone()), env.clone());
+                all.insert(name.value.clone(), ToolchainCommand { argv, env });
+            }
+        }
+        all
     }
 
     pub(super) fn judge_with(&mut self) -> Option<Command> {

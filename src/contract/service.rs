@@ -343,7 +343,7 @@ fn is_called(name: &str, said: &str) -> bool {
             .is_some_and(|before| before.ends_with('/'))
 }
 
-fn words_of(pieces: Vec<Piece>) -> Vec<Word> {
+pub(super) fn words_of(pieces: Vec<Piece>) -> Vec<Word> {
     let word = |piece| match piece {
         Piece::Word(word) => Some(word),
         Piece::Changed => None,

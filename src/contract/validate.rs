@@ -9,7 +9,8 @@ use super::checker::{Checker, Resolved, Services};
 use super::draft::{self, At, CheckEntry, Draft};
 use super::error::{
     CHANGED_IN_NONE, IMPORT, NO_CHECKS, READS_WITHOUT_SANDBOX, SANDBOX_WITHOUT_INPUTS,
-    TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE,
+    SHARED_WITHOUT_INPUTS, SHARED_WITHOUT_SANDBOX, SHARED_WITHOUT_TOOLCHAIN, TIER_AROUND_USE,
+    TOO_MANY_CHECKS, UNKNOWN_ROLE,
 };
 use super::import;
 use super::order::Edges;
@@ -23,7 +24,7 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
-use crate::base::setting::Row;
+use crate::base::setting::{LEAVING, Row};
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -147,6 +148,7 @@ impl Checker<'_> {
             scope: self.scope(),
             recover: self.recover(),
             gate: self.gate(),
+            toolchains: self.toolchains(),
             judge_with: self.judge_with(),
             expects: self.expects(),
             rows: self.draft.rows.clone(),
@@ -166,6 +168,7 @@ impl Checker<'_> {
         self.report_unused_paths();
         self.report_unused_services();
         self.report_unused_formats();
+        self.report_shared_without_toolchain(&contract);
         // Whatever is missing above was reported, and then this value is not used.
         (!self.sink.has_errors()).then_some(contract)
     }
@@ -472,6 +475,70 @@ impl Checker<'_> {
         }
     }
 
+    /// A check whose pass is shared although it may rest on more than it declares.
+    fn report_shared(&mut self, made: &Check, check: &draft::Check) {
+        let mut own = check.settings.iter();
+        let Some(own) = own.rfind(|one| one.value.row == Row::Shared) else {
+            return;
+        };
+        if self.incomplete || !made.has(Row::Shared) {
+            return;
+        }
+        if !made.has(Row::Inputs) {
+            self.sink.push(
+                Diagnostic::error(
+                    SHARED_WITHOUT_INPUTS,
+                    "what a shared pass rests on is not said",
+                )
+                .label(own.place, "the check has no `inputs`")
+                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+            );
+            return;
+        }
+        let leaves = made.report.is_some() || LEAVING.into_iter().any(|row| made.has(row));
+        let (level, why) = match (made.level(), leaves) {
+            (SandboxLevel::Sealed, _) | (SandboxLevel::Files, false) => return,
+            (SandboxLevel::Files, true) => (
+                SandboxLevel::Sealed,
+                "the check finds what an earlier run of it has written",
+            ),
+            _ => (
+                SandboxLevel::Files,
+                "the check may read what it does not declare",
+            ),
+        };
+        self.sink.push(
+            Diagnostic::error(
+                SHARED_WITHOUT_SANDBOX,
+                "a pass that may rest on more than the check declares cannot be shared",
+            )
+            .label(own.place, why)
+            .help(format!(
+                "add `sandbox {}`, or leave `shared` out",
+                level.word()
+            )),
+        );
+    }
+
+    /// Warns of shared passes of which nothing says what ran them.
+    fn report_shared_without_toolchain(&mut self, contract: &Contract) {
+        let mut shared = contract
+            .checks
+            .iter()
+            .filter(|check| check.has(Row::Shared));
+        if let Some(check) = shared.next().filter(|_| contract.toolchains.is_empty()) {
+            let warning = Diagnostic::warning(
+                SHARED_WITHOUT_TOOLCHAIN,
+                "passes are shared, and no `toolchain` says which programs gave them",
+            );
+            self.sink.push(
+                warning
+                    .label(check.place, "shares its pass")
+                    .help("add for example `toolchain node: node --version`"),
+            );
+        }
+    }
+
     /// Puts the checks together. `None` for those with an error.
     fn checks(
         &mut self,
@@ -498,6 +565,7 @@ impl Checker<'_> {
                 self.fill_in_services(&mut made, check);
                 made.format_definition = self.definition_for(&made, check);
                 self.report_reads(&made, check);
+                self.report_shared(&made, check);
                 Some(Check {
                     named,
                     inclusion: check.inclusion,

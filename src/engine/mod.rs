@@ -34,6 +34,7 @@ pub mod request;
 pub mod round;
 pub mod sandbox;
 pub mod saved;
+mod sharing;
 pub mod staged;
 pub mod subject;
 pub mod tree_status;

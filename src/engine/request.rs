@@ -166,8 +166,27 @@ pub struct VerifyRequest {
     pub keep: Keep,
     /// The use of results of earlier runs.
     pub reuse: Use,
+    /// The store of passes of other machines.
+    pub cache: CacheRequest,
     /// Files that the caller writes itself, which are not part of the work.
     pub own_files: Vec<PathBuf>,
+}
+
+/// A store of passes, and whom it is believed.
+#[derive(Clone, Debug, Default)]
+pub struct CacheRequest {
+    /// Where it is, `folder:DIR`, `https://HOST/PATH`, unless `VPLAN_CACHE` says it.
+    pub url: Option<String>,
+    /// Whether others on the way to it may read it.
+    pub insecure: bool,
+    /// The file of the headers of each request.
+    pub headers: Option<PathBuf>,
+    /// What the operator says of this machine.
+    pub scope: Option<String>,
+    /// The file of the public keys that are trusted, instead of the user's own.
+    pub trust: Option<PathBuf>,
+    /// The file of the private key that signs own passes, where they are to be kept.
+    pub sign: Option<PathBuf>,
 }
 
 /// What happens where a machine cannot confine a step as it asks for.

@@ -132,6 +132,11 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         out.always_block(&format!("format {}", format.name.value), &lines);
     }
     out.section(
+        draft.toolchains.iter().map(|(name, command)| {
+            format!("toolchain {}: {}", name.value, command.value.to_text())
+        }),
+    );
+    out.section(
         draft
             .judge_with
             .iter()

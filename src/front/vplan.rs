@@ -226,6 +226,16 @@ impl Lowering<'_> {
             Keyword::Expect if node.broken && self.values.row > 0 => {}
             Keyword::Expect => self.draft.expects.extend(expect(&mut self.values, node)),
             Keyword::Tests => self.draft.tests.extend(self.values.strings(node)),
+            Keyword::Toolchain if !node.broken => {
+                let command = node.args.iter().find_map(|arg| match &arg.value {
+                    Value::Command(command) => Some((command, arg.span)),
+                    _ => None,
+                });
+                if let Some((name, (command, span))) = self.values.word(node).zip(command) {
+                    let command = self.at(command.fill(&self.values.holes), span);
+                    self.draft.toolchains.push((name, command));
+                }
+            }
             Keyword::JudgeWith => {
                 if let Some(Arg {
                     value: Value::Command(command),

@@ -107,7 +107,7 @@ pub enum Slot {
     Groups,
     /// The rest of the line is a command.
     Command,
-    /// `: COMMAND`, or a block.
+    /// `: COMMAND`, or a block where the statement opens one.
     ColonOrBlock,
     /// A block, or none.
     MaybeBlock,
@@ -295,6 +295,8 @@ statements! {
     Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
     Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
     FormatBlock "format" in TOP, takes NAME, opens Some(Context::Format), "format NAME {";
+    Toolchain "toolchain" in TOP, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens None,
+        "toolchain NAME: COMMAND";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
     Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";

@@ -539,6 +539,9 @@ impl<'a> Input<'a> {
         let mut steps = step::of_check(check, file, &chosen.files);
         for step in &mut steps {
             step.each = self.contract.row_of(check.place);
+            if step.shared {
+                step.toolchains = self.contract.toolchains.clone();
+            }
             for service in &mut step.with {
                 let place = self.contract.services.get(&service.name);
                 service.line = place.map(|place| place.line);

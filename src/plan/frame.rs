@@ -339,6 +339,7 @@ pub fn without_contract() -> Contract {
         scope: Scope::default(),
         recover: RecoverPolicy::default(),
         gate: Gate::default(),
+        toolchains: Default::default(),
         judge_with: None,
         expects: Vec::new(),
         rows: Rows::default(),

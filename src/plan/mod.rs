@@ -39,7 +39,7 @@ pub mod step;
 pub mod tier;
 
 use crate::base::canon::Digest;
-use crate::base::command::{Env, Unsupported};
+use crate::base::command::{Env, ToolchainCommand, Unsupported};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::jobs::Jobs;
@@ -402,6 +402,9 @@ pub struct Step {
     /// It prepares and verifies nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
+    /// Its pass counts on every machine of the same scope.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// Whether its failure fails the plan.
     pub severity: Severity,
     /// Exit codes that mean "does not apply here", sorted.
@@ -417,6 +420,9 @@ pub struct Step {
     pub tier: u8,
     /// The time limit of a try, in milliseconds, at least 1.
     pub timeout_ms: u64,
+    /// `shared`: the commands that say which toolchains are there, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub toolchains: BTreeMap<String, ToolchainCommand>,
     /// Folders put in front of PATH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_path: Vec<RepoPath>,
@@ -471,7 +477,7 @@ fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
     MaxWarnings max_warnings, MinTests min_tests, Network network, Optional optional, Produces produces,
-    Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity,
+    Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity, Shared shared,
     Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
     Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,

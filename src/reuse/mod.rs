@@ -29,3 +29,5 @@ pub mod entry;
 pub mod key;
 pub mod listing;
 pub mod own_output;
+pub mod shared;
+pub mod signing;

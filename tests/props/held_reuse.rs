@@ -3,6 +3,7 @@
 //! between the runs. Where a pass is reused, a fresh run does the same. Unconfined, the same programs
 //! are found out by `--observe`.
 
+use crate::shared::Store;
 use crate::support::{Project, Ran};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner, contextualize_config};
@@ -286,6 +287,90 @@ fn what_is_held_to_its_inputs_is_reused_like_a_fresh_run() {
         reused += play(level, &same).0;
     }
     assert_eq!(reused, 3 * HELD.len());
+}
+
+/// A machine's place in the story of two: which edits of one it has made as well.
+fn shared_stories(level: Level) -> impl Strategy<Value = (Story, Vec<bool>)> {
+    let edits = |story: &Story| story.edits.len();
+    story(level).prop_flat_map(move |story| {
+        let made = prop::collection::vec(prop::bool::weighted(0.8), edits(&story));
+        (Just(story), made)
+    })
+}
+
+/// Plays a story on two machines, of which one keeps its passes for the other. Returns how often one was used, and
+/// the first time that a fresh run did not do the same. What it may read in HOME stays as it is: the scope promises that
+/// it is the same.
+fn play_shared(level: Level, story: &Story, made: &[bool]) -> (usize, Option<String>) {
+    let store = Store::new();
+    let machine = || {
+        let project = story.project(level);
+        let contract = project.read("contracts/verify.vplan");
+        let at = contract.rfind('}').unwrap();
+        let shared = format!(
+            "{}  shared\n}}\ntoolchain python: {INTERPRETER} --version\n",
+            &contract[..at]
+        );
+        project.write("contracts/verify.vplan", shared);
+        project.commit("shared");
+        project
+    };
+    let (one, other) = (machine(), machine());
+    let mut used = 0;
+    for (index, edit) in std::iter::once(&Edit::Nothing)
+        .chain(&story.edits)
+        .enumerate()
+    {
+        if story.reads_home && matches!(edit, Edit::Home(_)) {
+            continue;
+        }
+        apply(&one, *edit);
+        if index == 0 || made[index - 1] {
+            apply(&other, *edit);
+        }
+        let _ = store.keep(&one);
+        // A pass of its own would be used first.
+        let report = store.run(&other, &[]).json();
+        let step = &report["steps"][0];
+        if !step["cachedFrom"]["signedBy"].is_string() {
+            continue;
+        }
+        used += 1;
+        let run = step["cachedFrom"]["runId"].as_str().unwrap();
+        let log = one.read(&format!(".vplan/runs/{run}/logs/one.1.log"));
+        let args = ["run", "--all", "--format", "json", "--no-cache"];
+        let fresh = end(&other, &other.run(&args));
+        if fresh != ("passed".to_owned(), log.clone()) {
+            return (used, Some(format!("after {edit:?}: {log:?}, {fresh:?}")));
+        }
+    }
+    (used, None)
+}
+
+#[test]
+fn a_pass_of_another_machine_is_one_of_this() {
+    if !is_possible() {
+        return;
+    }
+    for level in HELD {
+        // Each is two stories.
+        let cases = stories().cases / 2;
+        let config = Config { cases, ..stories() };
+        let result = TestRunner::new(config).run(&shared_stories(level), |(story, made)| {
+            let (_, differs) = play_shared(level, &story, &made);
+            differs.map_or(Ok(()), |differs| Err(TestCaseError::fail(differs)))
+        });
+        result.unwrap_or_else(|error| panic!("{}: {error}", level.word));
+        // That any is used at all is told by one story that must.
+        let same = Story {
+            program: vec![Instruction::Read(0), Instruction::Read(4)],
+            inputs: INPUTS[0],
+            reads_home: false,
+            edits: vec![Edit::Write(0, 2), Edit::Write(4, 1), Edit::Home(Some(1))],
+        };
+        let used = play_shared(level, &same, &[true, false, true]);
+        assert_eq!(used, (2, None), "{}", level.word);
+    }
 }
 
 #[test]

@@ -41,8 +41,10 @@ pub const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
 pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// A file that is imported says which folders a checkout has as links.
 pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
+/// A file that is imported says which toolchains decide.
+pub const TOOLCHAIN_IMPORTED: Code = Code("vplan::contract::toolchain_imported");
 /// All codes of this room.
-pub const CODES: [Code; 13] = [
+pub const CODES: [Code; 14] = [
     allowed::IMPORT_NOT_ALLOWED,
     changes::CHANGE_UNKNOWN,
     changes::CHANGE_TWICE,
@@ -56,6 +58,7 @@ pub const CODES: [Code; 13] = [
     IMPORT_SIZE,
     BASE_IMPORTED,
     LINKED_IMPORTED,
+    TOOLCHAIN_IMPORTED,
 ];
 
 /// The limits of imports. No contract and no operator raises these.
@@ -102,6 +105,15 @@ pub fn expand(
             let error =
                 Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
             sink.push(error.label(base.place, "said here").help(help));
+        }
+        if let Some((first, _)) = draft.toolchains.first() {
+            let help =
+                "which toolchains decide is said by the contract itself, not by what it imports";
+            let error = Diagnostic::error(
+                TOOLCHAIN_IMPORTED,
+                "`toolchain` stands in a file that is imported",
+            );
+            sink.push(error.label(first.place, "said here").help(help));
         }
         if let Some(first) = draft.linked.first() {
             let help =

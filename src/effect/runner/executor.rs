@@ -209,6 +209,18 @@ impl Driver {
         }
     }
 
+    /// Whether a signal has come since the last plan that asks vplan to end.
+    pub fn is_asked_to_end(&mut self) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return false;
+        };
+        let signals = &mut self.signals;
+        let ends = async { while matches!(signals.next().await, Signal::TSTP | Signal::CONT) {} };
+        // Without waiting at all, none that has come is seen.
+        let soon = async { tokio::time::timeout(Duration::from_millis(1), ends).await };
+        runtime.block_on(soon).is_ok()
+    }
+
     /// Returns the run's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {

@@ -20,4 +20,3 @@ pub mod session;
 pub mod step;
 pub mod tree;
 pub mod verify;
-mod writable;

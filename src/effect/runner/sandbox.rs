@@ -9,13 +9,13 @@ use crate::effect::os::outside::Outside;
 use crate::effect::os::process::confine::{Confine, SEALING, Writable, devices};
 pub use crate::effect::os::process::guarantees::lacking;
 use crate::effect::os::process::program::{Root, SearchPath};
+use crate::effect::os::process::writable::made;
 use crate::effect::os::scratch::{Emptied, Folders};
 use crate::effect::runner::readable::{
     Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
     single_files,
 };
 use crate::effect::runner::sealed::{Products, exists};
-use crate::effect::runner::writable::made;
 use crate::plan::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -8,23 +8,20 @@
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::os::atomic_file::{NEW, NewFile, REMEMBERED};
-use crate::effect::os::files::open_plain;
+use crate::effect::os::atomic_file::NEW;
 use crate::effect::os::outside::entries;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::process::sealed_files::SealedFiles;
+use crate::effect::os::process::writable::{copy_in, made};
 use crate::effect::runner::readable::ReadRule;
-use crate::effect::runner::writable::made;
 use crate::plan::Step;
 use crate::reuse::key::all_of;
-use rustix::fd::AsFd as _;
-use rustix::fs::{AtFlags, Mode, fchmod, renameat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// What a sealed step has of its own: nothing of outside shows there.
@@ -160,7 +157,7 @@ impl Products {
                 let done = if kind.is_symlink() {
                     self.link(root, &path, &here)
                 } else if kind.is_file() {
-                    file(root, &path, &here).map_err(|e| format!("cannot be copied: {e}"))
+                    copy_in(root, &path, &here).map_err(|e| format!("cannot be copied: {e}"))
                 } else {
                     Ok(())
                 };
@@ -205,19 +202,6 @@ impl Products {
     }
 }
 
-/// Copies a file to its place, with its mode.
-fn file(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
-    let mut from = open_plain(own)?;
-    let mode = from.metadata()?.permissions().mode() & 0o777;
-    let folder = made(root, &path.folder(), false).map_err(io::Error::other)?;
-    let name = OsStr::from_bytes(path.name());
-    let new = NewFile::beside(folder.place.as_fd(), name, REMEMBERED)?;
-    io::copy(&mut from, &mut new.file())?;
-    fchmod(new.file(), Mode::from_raw_mode(mode))?;
-    new.rename()?;
-    Ok(())
-}
-
 /// Returns where a link in the repository leads by its text; `None` where that could be outside, or depends
 /// on other links.
 fn leads_to(path: &RepoPath, target: &[u8]) -> Option<RepoPath> {
@@ -245,6 +229,7 @@ fn leads_to(path: &RepoPath, target: &[u8]) -> Option<RepoPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn links_lead_where_their_text_says_or_nowhere() {

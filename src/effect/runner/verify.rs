@@ -313,7 +313,9 @@ pub fn verify(
         &mut |wrote| again(plans.first().unwrap_or(&plan), wrote),
     );
     let now = tree.as_ref().and_then(Looks::newest);
-    let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records));
+    let is_interrupted = ending.cancelled.is_some();
+    let mut is_over = || is_interrupted || driver.as_mut().is_some_and(Driver::is_asked_to_end);
+    let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records, &mut is_over));
     circumstances.notes.extend(notes.unwrap_or_default());
     circumstances.caveats.extend(compare(&plan, &records));
     let origin = known.as_ref().map_or("", |known| known.origin.as_str());

@@ -8,4 +8,5 @@ mod observed;
 pub mod records;
 pub mod report_files;
 pub mod reuse;
+pub mod shared;
 pub mod vault;

@@ -10,6 +10,7 @@ use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
 use super::sandbox::{PlanSandbox, sandbox};
+use super::sharing::shared_cache;
 use crate::base::path::RepoPath;
 use crate::base::vocabulary::Exit;
 use crate::check::baseline::KnownFindings;
@@ -38,6 +39,7 @@ use crate::effect::store::records::{RecordError, RunRecord};
 use crate::effect::store::reuse::Recall;
 use crate::effect::store::reuse::other_runs::RunMark;
 use crate::effect::store::reuse::results::{Results, unavailable};
+use crate::effect::store::shared::SharedCache;
 use crate::engine::open::Session;
 use crate::engine::place::Engine;
 use crate::engine::staged::complete;
@@ -160,6 +162,8 @@ struct Prepared<'k> {
     record: RunRecord,
     /// The commit at which the subject began.
     since: Option<crate::effect::git::object::Oid>,
+    /// The store of passes of other machines.
+    cache: Option<SharedCache>,
 }
 
 fn prepare<'k>(
@@ -180,6 +184,7 @@ fn prepare<'k>(
     } = planned;
     session.git().iter().for_each(|git| git.keep());
     reports_are_untracked(&session, &plan)?;
+    let (cache, unshared) = shared_cache(&session, &asked.cache)?;
     // Before the snapshot takes what the comparison has seen of the index.
     let tracked = session.git().and_then(|git| git.tracked_record());
     let beginning = Beginning::look(session.git());
@@ -197,12 +202,13 @@ fn prepare<'k>(
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
     let record = record(&session, asked, tracked.as_ref())?;
-    let circumstances = Circumstances {
+    let mut circumstances = Circumstances {
         baseline: baseline.used,
         saved_plan,
         shard,
         ..circumstances(asked, &plan, attempt)
     };
+    circumstances.notes.extend(unshared);
     Ok(Prepared {
         session,
         plan,
@@ -216,6 +222,7 @@ fn prepare<'k>(
         known: baseline.known,
         record,
         since,
+        cache,
     })
 }
 
@@ -254,6 +261,7 @@ fn execute(
         known,
         record,
         since,
+        cache,
     } = prepared;
     let place = record.path().to_owned();
     let tree = engine.tree(&session.site, session.contract(), &asked.own_files);
@@ -288,7 +296,10 @@ fn execute(
     // What ran with less than what it asks for stands for nothing later.
     let recall = recall.filter(|_| is_whole);
     let outside = sandbox.map(Sandbox::outside);
-    let recall = recall.map(|recall| recall.marked(mark.as_ref()).seeing(outside));
+    let recall = recall.map(|recall| {
+        let recall = recall.marked(mark.as_ref()).seeing(outside);
+        recall.sharing(cache.as_ref())
+    });
     let earlier = earlier(engine, &session);
     let compare = |plan: &Plan, records: &[_]| {
         earlier

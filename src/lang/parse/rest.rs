@@ -15,7 +15,7 @@ use crate::lang::statement::{Item, Keyword, Statement};
 use crate::lang::word;
 
 impl<'a> Parser<'a> {
-    /// Reads `NAME: COMMAND`, or `NAME` and a block, of a check or a service.
+    /// Reads `NAME: COMMAND`, or `NAME` and a block, of a check, a service or a toolchain, which has no block.
     pub(super) fn check(
         &mut self,
         statement: &'static Statement,
@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
         offset: usize,
         parts: &mut Parts<'a>,
     ) {
-        let word = statement.word;
+        let (word, has_block) = (statement.word, statement.body.is_some());
         let start = token::blanks(rest).map_or(rest, |(rest, _)| rest);
         let at = |text: &str| token::span_of(text, (rest, offset)).start;
         let Ok((behind, name)) = token::word(start) else {
@@ -40,16 +40,15 @@ impl<'a> Parser<'a> {
         };
         let span = Span::new(at(start), at(behind));
         parts.broken |= !self.name(name, span, false);
-        if statement.keyword == Keyword::Service
+        if matches!(statement.keyword, Keyword::Service | Keyword::Toolchain)
             && let Some((_, hole)) = holes(name).next()
             && !parts.broken
         {
             parts.broken = true;
             let place = self.place(span);
-            self.report(
-                hole_place(hole, place)
-                    .help("a service is there for all rows: give it a name without a hole"),
-            );
+            self.report(hole_place(hole, place).help(format!(
+                "a {word} is there for all rows: give it a name without a hole"
+            )));
         }
         parts.args.reserve_exact(3);
         parts.args.push(Arg {
@@ -85,9 +84,13 @@ impl<'a> Parser<'a> {
                             self.place(Span::new(end, end)),
                             "a command is expected here",
                         )
-                        .help(format!(
-                            "write `{word} {name}: COMMAND`, or `{word} {name} {{` for a block"
-                        )),
+                        .help(if has_block {
+                            format!(
+                                "write `{word} {name}: COMMAND`, or `{word} {name} {{` for a block"
+                            )
+                        } else {
+                            format!("write `{word} {name}: COMMAND`")
+                        }),
                 );
                 parts.args.push(Arg {
                     span: Span::new(end, end),
@@ -124,10 +127,28 @@ impl<'a> Parser<'a> {
             None => {
                 let was_sound = !std::mem::replace(&mut parts.broken, true);
                 if was_sound {
+                    let (what, expected, help) = if has_block {
+                        (
+                            "`: COMMAND` or a block",
+                            "`: COMMAND` or `{` is expected behind the name",
+                            format!(
+                                "it is written `{word} NAME: COMMAND`, or `{word} NAME {{`, its lines, and `}}` on a line of its own"
+                            ),
+                        )
+                    } else {
+                        (
+                            "`: COMMAND`",
+                            "`: COMMAND` is expected behind the name",
+                            format!("it is written `{}`", statement.usage),
+                        )
+                    };
                     self.report(
-                        Diagnostic::error(error::MISSING_ARGUMENT, format!("`{word}` needs `: COMMAND` or a block"))
-                            .label(self.place(keyword), "`: COMMAND` or `{` is expected behind the name")
-                            .help(format!("it is written `{word} NAME: COMMAND`, or `{word} NAME {{`, its lines, and `}}` on a line of its own")),
+                        Diagnostic::error(
+                            error::MISSING_ARGUMENT,
+                            format!("`{word}` needs {what}"),
+                        )
+                        .label(self.place(keyword), expected)
+                        .help(help),
                     );
                 }
             }

@@ -6,6 +6,7 @@ use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::sampled::only_in;
 use super::settings::{Finding, ceiling, finding, items, shown};
 use super::{At, Class};
+use crate::base::command::to_text;
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
@@ -667,6 +668,28 @@ impl Comparison<'_> {
             self.say(
                 "judge-with",
                 finding(Class::Undecided, what, "another judge"),
+                None,
+                None,
+            );
+        }
+        if old.toolchains != new.toolchains {
+            let words = |c: &Contract| {
+                let commands = c.toolchains.iter();
+                let each = commands.map(|(name, command)| {
+                    format!("{name}: {}", to_text(&command.env, &command.argv))
+                });
+                let all = each.collect::<Vec<_>>().join(", ");
+                shown(if all.is_empty() {
+                    "none".to_owned()
+                } else {
+                    all
+                })
+            };
+            let what = format!("{} -> {}", words(old), words(new));
+            let why = "a shared pass of other toolchains may stand for a check";
+            self.say(
+                "toolchain",
+                finding(Class::Undecided, what, why),
                 None,
                 None,
             );

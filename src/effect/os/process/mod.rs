@@ -31,6 +31,7 @@ mod starter;
 pub mod supervise;
 mod sys;
 mod tree;
+pub mod writable;
 
 pub(in crate::effect) use sys::{give_back, take_again};
 

@@ -1,12 +1,15 @@
 //! Finds an earlier pass that may replace a step whose turn has come, and keeps new passes. The I/O
 //! of `reuse`.
 
+mod confirm;
 mod eyes;
+mod looked;
 pub mod other_runs;
 mod outside;
 pub mod preview;
 pub mod results;
 pub mod scan;
+mod sharing;
 mod tools;
 
 use crate::base::canon::Digest;
@@ -27,18 +30,22 @@ use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::outside::Outside;
 use crate::effect::os::process::program::{Root, message_of};
 use crate::effect::os::stat_cache::Stats;
+use crate::effect::store::shared::SharedCache;
 use crate::plan::{Note, Plan, Step, StepIndex};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, replaces};
 use crate::reuse::entry::{KeptPass, Product};
 use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
-use crate::reuse::listing::{Listing, MOST_LISTED};
 use crate::reuse::own_output::{inherited, may_be_output};
+use crate::reuse::shared::SharedParts;
 use crate::run::record::{Confirmation, StepRecord};
+use confirm::Expected;
 use eyes::{Around, Eyes, SeenFiles};
+use looked::{Look, Made, Open, Pending};
 use other_runs::{OtherRuns, RunMark};
 use outside::Toolchains;
 use results::{Bounds, Results, StoredPass};
 use scan::{Scan, Snapshots};
+use sharing::{SeenInputs, Sharing, ToShare};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -66,6 +73,8 @@ pub struct Recall<'a> {
     eyes: Mutex<Eyes>,
     outside: Arc<Outside>,
     toolchains: Toolchains,
+    /// By which passes are shared with other machines.
+    sharing: Option<Sharing<'a>>,
     /// The number of times that a process of a step has begun or ended.
     epoch: AtomicU64,
     /// The number of running processes.
@@ -87,6 +96,9 @@ struct State {
     kept: usize,
     /// By step id: the key of the pass that was kept in this run.
     keys: BTreeMap<String, Digest>,
+    /// By step id: the passes that were kept in this run and are shared once it has ended, as then it is known
+    /// whether they count.
+    to_share: BTreeMap<String, ToShare>,
     /// The order of the plan that was queried last, with the plan's digest.
     order: Option<(Digest, Arc<Order>)>,
 }
@@ -104,80 +116,6 @@ impl State {
             .clone()
             .map(|digest| (digest, Arc::clone(&order)));
         order
-    }
-}
-
-/// A step that runs.
-struct Open {
-    key: Digest,
-    look: Arc<Look>,
-    /// The earlier pass that was expected to replace it.
-    expected: Option<Box<KeptPass>>,
-    /// The files that it made, once it has ended; or why its end cannot be kept.
-    made: Option<Result<Made, String>>,
-}
-
-/// What a step left when it had ended.
-struct Made {
-    products: Vec<Product>,
-    /// The inputs that it changed.
-    wrote: Vec<RepoPath>,
-    /// The first of them that others had left.
-    inherited: Option<RepoPath>,
-    /// All that it depends on, as it left it.
-    parts: Parts,
-    /// The list of the files, if that is kept.
-    listing: Option<Digest>,
-    /// Whether any of it rests on watches that told nothing.
-    is_believed: bool,
-}
-
-/// A pass that is about to be kept.
-struct Pending {
-    entry: KeptPass,
-    /// The same, for the state that it left.
-    left: Option<KeptPass>,
-    listing: Option<Digest>,
-    is_believed: bool,
-}
-
-/// The inputs of a step at one moment.
-struct Look {
-    parts: Parts,
-    files: Arc<Scan>,
-    unchanged: Option<Prints>,
-    /// How often a process of a step had begun or ended, if none ran then.
-    quiet: Option<u64>,
-    /// The other runs before the files were looked at, if they can be told.
-    others: Option<OtherRuns>,
-    /// Whether the files were looked at before steps ran, and no watch has told a change.
-    is_believed: bool,
-    /// The list of the files, if it was made to say what differs from an earlier pass.
-    listed: Mutex<Option<Listing>>,
-}
-
-impl Look {
-    /// Whether its files are those of a later look, which needed no other scan.
-    fn has_files_of(&self, later: &Look) -> bool {
-        Arc::ptr_eq(&self.files, &later.files) && self.unchanged == later.unchanged
-    }
-
-    fn listed(&self) -> MutexGuard<'_, Option<Listing>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lists its files; `None` where there are too many.
-    fn listing(&self) -> Option<Listing> {
-        if self.files.len() > MOST_LISTED {
-            return None;
-        }
-        let unchanged = self.unchanged.iter().flatten();
-        let others = unchanged
-            .filter(|(path, _)| self.files.get(path).is_none())
-            .map(|(path, print)| (path.clone(), Digest::of(format!("{print:?}").as_bytes())));
-        let files = self.files.files();
-        let files = files.map(|(path, seen)| (path.clone(), seen.print.digest()));
-        Some(Listing::of(files.chain(others)))
     }
 }
 
@@ -208,6 +146,7 @@ impl<'a> Recall<'a> {
             eyes: Mutex::default(),
             outside: Arc::new(Outside::new(root.path(), home.as_deref())),
             toolchains: Toolchains::default(),
+            sharing: None,
             epoch: AtomicU64::new(0),
             running: AtomicUsize::new(0),
         })
@@ -224,6 +163,14 @@ impl<'a> Recall<'a> {
     pub fn seeing(self, outside: Option<&Arc<Outside>>) -> Self {
         let outside = outside.map_or(self.outside, Arc::clone);
         Self { outside, ..self }
+    }
+
+    /// Sets by which passes are shared.
+    #[must_use]
+    pub fn sharing(self, cache: Option<&'a SharedCache>) -> Self {
+        let sharing = cache.map(|cache| Sharing::new(self.root, self.environment, cache));
+        let sharing = sharing.and_then(Result::ok);
+        Self { sharing, ..self }
     }
 
     /// Whether [`Recall::look`] is needed before a try of this step.
@@ -264,8 +211,10 @@ impl<'a> Recall<'a> {
                 Ok(())
             }
         });
+        let is_free = free.is_ok();
         let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
-        if found.is_ok() && look.is_believed {
+        let asked = self.sharing.as_ref().filter(|_| step.shared && is_free);
+        if (found.is_ok() || asked.is_some()) && look.is_believed {
             // No pass replaces a step because a watch has told nothing.
             match self.look_at(plan, index, trees, true) {
                 Ok(again) => look = Arc::new(again),
@@ -277,14 +226,30 @@ impl<'a> Recall<'a> {
             key = look.parts.key();
             found = self.find(step, &look, &key, trees);
         }
-        let expected = match found {
+        let shared = if found.is_ok() && self.how == Use::Reuse {
+            None
+        } else {
+            self.shared_parts(step, &look)
+        };
+        let mut expected = Vec::new();
+        if let Some((sharing, parts)) = asked.zip(shared.as_ref()) {
+            if self.how == Use::Confirm {
+                expected.extend(sharing.expected(step, parts));
+            } else if let Some((pass, wrote)) = sharing.find(step, parts) {
+                // Whoever looked at the tree before looks again.
+                let changes = if wrote { 2 } else { 0 };
+                self.epoch.fetch_add(changes, Ordering::SeqCst);
+                return Some(pass);
+            }
+        }
+        match found {
             Ok(entry) if self.how == Use::Reuse => {
                 self.results.touch(&key);
                 let mut pass = entry.pass;
                 pass.key = Some(key);
                 return Some(Box::new(pass));
             }
-            Ok(entry) => Some(entry),
+            Ok(entry) => expected.push(Expected::own(*entry)),
             Err(why) => {
                 if why == Why::Damaged {
                     let id = visible(step.id.as_bytes());
@@ -296,20 +261,31 @@ impl<'a> Recall<'a> {
                 // Without a pass of it there is nothing that it could differ from.
                 let differs = why.difference().filter(|_| self.results.has_last(&step.id));
                 self.runs(step, why.to_string(), differs);
-                None
             }
-        };
+        }
         self.state().open.insert(
             step.id.clone(),
             Open {
                 key,
                 look,
                 expected,
+                shared,
                 made: None,
             },
         );
         self.watch(plan, step, trees);
         None
+    }
+
+    /// Returns what a pass of a step rests on wherever it is, where passes of it are shared.
+    fn shared_parts(&self, step: &Step, look: &Look) -> Option<SharedParts> {
+        let seen = SeenInputs {
+            parts: &look.parts,
+            files: &look.files,
+            held: look.unchanged.as_ref().map(digest_of),
+            since: self.outside.unchanged_since(),
+        };
+        self.sharing.as_ref()?.parts(step, &seen)
     }
 
     /// Remembers why no earlier pass replaces a step.
@@ -388,19 +364,20 @@ impl<'a> Recall<'a> {
     /// waits for it begins.
     pub fn look_again(&self, plan: &Plan, index: StepIndex, trees: &dyn Snapshots) {
         let step = plan.step(index);
-        let Some(before) = self
-            .state()
-            .open
-            .get(&step.id)
-            .map(|open| Arc::clone(&open.look))
-        else {
+        let open = |open: &Open| (Arc::clone(&open.look), open.shared.clone());
+        let Some((before, shared)) = self.state().open.get(&step.id).map(open) else {
             return;
         };
-        let made = self
-            .look_at(plan, index, trees, false)
-            .and_then(|after| self.made(step, &before, &after, trees));
+        let after = self.look_at(plan, index, trees, false);
+        // What it rests on there may have changed by others, too: a toolchain.
+        let shared = shared.zip(after.as_ref().ok()).and_then(|(then, after)| {
+            let now = self.shared_parts(step, after);
+            now.filter(|now| *now == then)
+        });
+        let made = after.and_then(|after| self.made(step, &before, &after, trees));
         if let Some(open) = self.state().open.get_mut(&step.id) {
             open.made = Some(made);
+            open.shared = shared;
         }
     }
 
@@ -516,22 +493,9 @@ impl<'a> Recall<'a> {
         let made = open
             .made
             .unwrap_or_else(|| Err("it did not end by itself".to_owned()));
-        if let Some(expected) = &open.expected {
-            let products = made.as_ref().ok().map(|made| made.products.as_slice());
-            let difference = difference(expected, record, products);
-            if let Some(what) = &difference {
-                let (id, run) = (
-                    visible(step.id.as_bytes()),
-                    visible(expected.pass.run_id.as_bytes()),
-                );
-                let message =
-                    format!("`{id}` is not what it was in run {run} on the same inputs: {what}");
-                state.notes.push(message);
-            }
-            let confirmation = Confirmation {
-                difference,
-                run_id: expected.pass.run_id.clone(),
-            };
+        let products = made.as_ref().ok().map(|made| made.products.as_slice());
+        if let Some((confirmation, notes)) = confirm::all(&open.expected, record, products) {
+            state.notes.extend(notes);
             state.confirmations.insert(step.id.clone(), confirmation);
         }
         state.pending.remove(&step.id);
@@ -547,6 +511,7 @@ impl<'a> Recall<'a> {
                     entry,
                     listing: made.listing,
                     is_believed: made.is_believed,
+                    shared: open.shared,
                 };
                 if pending.entry.wrote.is_empty() && !pending.is_believed {
                     self.keep(&mut state, pending);
@@ -570,8 +535,18 @@ impl<'a> Recall<'a> {
             entry,
             left,
             listing,
+            shared,
             ..
         } = pending;
+        if let Some(parts) = shared.filter(|_| entry.wrote.is_empty()) {
+            let (products, pass) = (entry.products.clone(), entry.pass.clone());
+            let to_share = ToShare {
+                parts,
+                products,
+                pass,
+            };
+            state.to_share.insert(entry.pass.step.clone(), to_share);
+        }
         let kept = self
             .results
             .put(&entry, listing.as_ref())
@@ -597,6 +572,8 @@ impl<'a> Recall<'a> {
             format: record.format.clone(),
             key: None,
             run_id: self.run_id.clone(),
+            scope: None,
+            signed_by: None,
             step: step.id.clone(),
             tests: record.tests,
             warnings: record.warnings,
@@ -624,6 +601,7 @@ impl<'a> Recall<'a> {
         let mut state = self.state();
         for id in steps {
             state.pending.remove(id);
+            state.to_share.remove(id);
             if let Some(key) = state.keys.get(id) {
                 self.results.remove(key);
             }
@@ -660,8 +638,13 @@ impl<'a> Recall<'a> {
     }
 
     /// Ends the run: keeps what is left to keep, stores the digests of files. `tree`: as it is now,
-    /// if that is known. Returns notes for the report's reader.
-    pub fn finish(self, tree: Option<&Snapshot>, records: &mut [StepRecord]) -> Vec<Note> {
+    /// if that is known. `is_over`: whether to share no more. Returns notes for the report's reader.
+    pub fn finish(
+        self,
+        tree: Option<&Snapshot>,
+        records: &mut [StepRecord],
+        is_over: &mut dyn FnMut() -> bool,
+    ) -> Vec<Note> {
         self.settle(tree, records);
         let state = self
             .state
@@ -672,6 +655,10 @@ impl<'a> Recall<'a> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let mut notes = state.notes;
+        if let Some(sharing) = &self.sharing {
+            sharing.share(state.to_share.into_values(), is_over);
+            notes.extend(sharing.notes());
+        }
         if let Some(stats) = eyes.stats.filter(Stats::is_worth_writing)
             && let Err(error) = self.results.write_stats(&stats)
         {
@@ -822,40 +809,6 @@ impl<'a> Recall<'a> {
         let mut eyes = self.eyes();
         self.around(trees, |around| eyes.watch(around, &depends_on(step), all));
     }
-}
-
-/// Describes how a step differs from an earlier pass on the same inputs.
-fn difference(earlier: &KeptPass, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
-    if !matches!(record.status, Status::Passed) {
-        let why = record
-            .detail
-            .as_deref()
-            .map_or(String::new(), |d| format!(" ({d})"));
-        return Some(format!(
-            "it passed then, now it is {}{why}",
-            record.status.name().replace('_', " ")
-        ));
-    }
-    if earlier.pass.tests != record.tests {
-        return Some("it counted other tests".to_owned());
-    }
-    if earlier.pass.exit_code != record.exit_code {
-        return Some("it ended with another exit code".to_owned());
-    }
-    let made = made?;
-    let of = |list: &[Product]| {
-        list.iter()
-            .map(|p| (p.path.clone(), p.print.clone()))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let (then, now) = (of(&earlier.products), of(made));
-    let differs = then
-        .keys()
-        .chain(now.keys())
-        .filter(|p| then.get(*p) != now.get(*p))
-        .min()
-        .cloned();
-    differs.map(|path| format!("it made another `{path}`"))
 }
 
 fn digest_of(prints: &Prints) -> Digest {

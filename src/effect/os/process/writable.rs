@@ -1,17 +1,27 @@
-//! The places of the repository that a confined step may change, opened without being led over a link.
+//! The places of the repository that a confined step may change, opened without being led over a link, and
+//! files that become part of it.
 
+use super::confine::Writable;
+use super::program::Root;
 use crate::base::path::RepoPath;
-use crate::effect::os::process::confine::Writable;
-use crate::effect::os::process::program::Root;
+use crate::effect::os::atomic_file::{NewFile, REMEMBERED};
+use crate::effect::os::files::open_plain;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, mkdirat};
+use rustix::fs::{Mode, OFlags, fchmod, mkdirat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Opens a place that a step may change. A folder that is missing is made.
-pub(super) fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
+pub(in crate::effect) fn made(
+    root: &Root,
+    path: &RepoPath,
+    is_file: bool,
+) -> Result<Writable, String> {
     let cannot = |error: Errno| match error {
         Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
         error => format!("`{path}` cannot be opened for it: {error}"),
@@ -29,7 +39,7 @@ pub(super) fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writab
         .try_clone_to_owned()
         .map_err(|e| e.to_string())?;
     for segment in path.segments() {
-        let segment = Path::new(std::ffi::OsStr::from_bytes(segment));
+        let segment = Path::new(OsStr::from_bytes(segment));
         match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(cannot(error)),
@@ -44,4 +54,20 @@ pub(super) fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writab
 
 fn opened(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(dir, path, flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Copies a file to its place in the repository, with its mode.
+///
+/// # Errors
+/// Errors of the system; a link on the way.
+pub(in crate::effect) fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
+    let mut from = open_plain(own)?;
+    let mode = from.metadata()?.permissions().mode() & 0o777;
+    let folder = made(root, &path.folder(), false).map_err(io::Error::other)?;
+    let name = OsStr::from_bytes(path.name());
+    let new = NewFile::beside(folder.place.as_fd(), name, REMEMBERED)?;
+    io::copy(&mut from, &mut new.file())?;
+    fchmod(new.file(), Mode::from_raw_mode(mode))?;
+    new.rename()?;
+    Ok(())
 }

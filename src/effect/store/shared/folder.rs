@@ -1,0 +1,53 @@
+//! A folder that several machines can write to: `ac/KEY` holds passes, `cas/DIGEST` contents.
+
+use super::kind::Kind;
+use crate::base::canon::Digest;
+use crate::effect::os::atomic_file::{DOCUMENT, replace};
+use crate::effect::os::state_files;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+/// The two folders in it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    passes: OwnedFd,
+    contents: OwnedFd,
+}
+
+impl Folder {
+    /// Opens a folder, which must be there; makes the two in it where it is written to.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        let folder = crate::effect::os::retry_eintr::openat(CWD, path, flags, Mode::empty())?;
+        let inner = |kind: Kind| state_files::folder(&folder, kind.name());
+        Ok(Self {
+            passes: inner(Kind::Pass)?,
+            contents: inner(Kind::Content)?,
+        })
+    }
+
+    fn of(&self, kind: Kind) -> &OwnedFd {
+        match kind {
+            Kind::Pass => &self.passes,
+            Kind::Content => &self.contents,
+        }
+    }
+
+    pub(super) fn get(&self, kind: Kind, key: &Digest, most: u64) -> io::Result<Option<Vec<u8>>> {
+        match state_files::read(self.of(kind), &key.hex(), most) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn put(&self, kind: Kind, key: &Digest, bytes: &[u8]) -> io::Result<()> {
+        replace(self.of(kind), OsStr::new(&key.hex()), bytes, DOCUMENT)
+    }
+}

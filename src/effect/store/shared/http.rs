@@ -1,0 +1,88 @@
+//! A store behind HTTP, with the addresses of bazel-remote: `/ac/KEY` holds passes, `/cas/DIGEST` contents.
+
+use super::kind::Kind;
+use super::limit::{CONNECT, LOOK_UP, time_of};
+use crate::base::canon::Digest;
+use std::io;
+use ureq::Agent;
+use ureq::http::StatusCode;
+
+/// The store, and how it is asked.
+#[derive(Debug)]
+pub(super) struct Http {
+    agent: Agent,
+    /// Without a `/` at its end.
+    address: String,
+    /// Headers of each request: names and values.
+    headers: Vec<(String, String)>,
+}
+
+impl Http {
+    /// Asks a store at an address. `headers`: those of each request.
+    pub(super) fn new(address: &str, headers: Vec<(String, String)>) -> Self {
+        // A redirect may lead to another host, which nobody has named.
+        let config = Agent::config_builder()
+            .timeout_connect(Some(CONNECT))
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .build();
+        Self {
+            agent: config.new_agent(),
+            address: address.trim_end_matches('/').to_owned(),
+            headers,
+        }
+    }
+
+    pub(super) fn get(&self, kind: Kind, key: &Digest, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut request = self.agent.get(self.place(kind, key));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let limit = match kind {
+            Kind::Pass => LOOK_UP,
+            Kind::Content => time_of(most),
+        };
+        let request = request.config().timeout_global(Some(limit)).build();
+        let mut response = request.call().map_err(failed)?;
+        match response.status() {
+            StatusCode::OK => {
+                let body = response.body_mut().with_config().limit(most + 1);
+                let bytes = body.read_to_vec().map_err(failed)?;
+                Ok((bytes.len() as u64 <= most).then_some(bytes))
+            }
+            StatusCode::NOT_FOUND => Ok(None),
+            status => Err(refused(status)),
+        }
+    }
+
+    pub(super) fn put(&self, kind: Kind, key: &Digest, bytes: &[u8]) -> io::Result<()> {
+        let mut request = self.agent.put(self.place(kind, key));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .config()
+            .timeout_global(Some(time_of(bytes.len() as u64)))
+            .build();
+        let response = request.send(bytes).map_err(failed)?;
+        let status = response.status();
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(refused(status))
+        }
+    }
+
+    fn place(&self, kind: Kind, key: &Digest) -> String {
+        format!("{}/{}/{}", self.address, kind.name(), key.hex())
+    }
+}
+
+fn failed(error: ureq::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+fn refused(status: StatusCode) -> io::Error {
+    io::Error::other(format!("it answers with status {}", status.as_u16()))
+}

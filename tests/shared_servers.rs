@@ -1,0 +1,290 @@
+//! Passes that are shared by a server: plain HTTP, and a real store of the Remote Execution API; over a network
+//! that fails in every way.
+
+use crate::shared::{OWN, SHARED, Store, machines, notes, other_machine, statuses};
+use crate::support::process::eventually;
+use crate::support::tree::have;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// What a store behind HTTP keeps, by path.
+type Kept = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// Answers one request after the other, each on a connection of its own, as `answer` says by the path: the status,
+/// with what is kept.
+fn serve(kept: Kept, answer: fn(&str) -> Option<u16>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/cache", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut read = Vec::new();
+            let mut buffer = [0; 4096];
+            let head = loop {
+                if let Some(at) = read.windows(4).position(|w| w == b"\r\n\r\n") {
+                    break at;
+                }
+                match stream.read(&mut buffer) {
+                    Ok(count) if count > 0 => read.extend(&buffer[..count]),
+                    _ => return,
+                }
+            };
+            let text = String::from_utf8(read[..head].to_vec()).unwrap();
+            let mut words = text.split(' ');
+            let (method, path) = (words.next().unwrap(), words.next().unwrap().to_owned());
+            let lower = text.to_lowercase();
+            let length = lower.split("content-length: ").nth(1);
+            let length = length.map_or(0, |l| l.lines().next().unwrap().trim().parse().unwrap());
+            let mut body = read[head + 4..].to_vec();
+            while body.len() < length {
+                let count = stream.read(&mut buffer).unwrap();
+                body.extend(&buffer[..count]);
+            }
+            let mut kept = kept.lock().unwrap();
+            let (status, sent) = match (answer(&path), method) {
+                (Some(status), _) => (status, Vec::new()),
+                (None, "PUT") => {
+                    kept.push((path, body));
+                    (200, Vec::new())
+                }
+                (None, _) => match kept.iter().find(|(at, _)| *at == path) {
+                    Some((_, bytes)) => (200, bytes.clone()),
+                    None => (404, Vec::new()),
+                },
+            };
+            let head = format!(
+                "HTTP/1.1 {status} -\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: {}\r\n\r\n",
+                sent.len()
+            );
+            let _ = stream.write_all(&[head.as_bytes(), &sent].concat());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_store_behind_http() {
+    let Some((one, other)) = machines() else {
+        return;
+    };
+    let kept = Kept::default();
+    let address = serve(Arc::clone(&kept), |_| None);
+    let store = Store::at(&address);
+    assert_eq!(statuses(store.keep(&one).exits(0)), OWN);
+    let paths: Vec<String> = kept
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(path, _)| path.clone())
+        .collect();
+    assert_eq!(paths.len(), 4, "{paths:?}");
+    assert!(
+        paths
+            .iter()
+            .all(|path| path.starts_with("/cache/ac/") || path.starts_with("/cache/cas/"))
+    );
+    assert_eq!(statuses(store.run(&other, &[]).exits(0)), SHARED);
+    // Whatever it answers, the verdict is that of the steps.
+    let refusals: [fn(&str) -> Option<u16>; 4] = [
+        |_| Some(500),
+        |_| Some(302),
+        |_| Some(401),
+        |path| path.contains("/cas/").then_some(404),
+    ];
+    for refuse in refusals {
+        let store = Store::at(&serve(Arc::clone(&kept), refuse));
+        let said = statuses(store.run(&other_machine(), &[]).exits(0));
+        assert!(
+            said == OWN || said == "reads:cached= makes:passed",
+            "{said}"
+        );
+    }
+    let gone = Store::at("http://127.0.0.1:1/cache");
+    assert_eq!(statuses(gone.run(&other_machine(), &[]).exits(0)), OWN);
+}
+
+/// A real store, which ends with this.
+struct Server {
+    process: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    /// Starts one, where there is its program.
+    fn start() -> Option<Self> {
+        if !have(&["buildbox-casd"]) {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        // The port is free once this listener is gone.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let process = Command::new("buildbox-casd")
+            .arg(format!("--bind=127.0.0.1:{port}"))
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            process,
+            port,
+            _folder: folder,
+        };
+        eventually("the store listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Some(server)
+    }
+
+    fn address(&self) -> String {
+        format!("grpc://127.0.0.1:{}", self.port)
+    }
+}
+
+/// What happens to the bytes that a server sends.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The connection ends after so many.
+    Cut(usize),
+    /// Nothing comes any more after so many, and nothing ends.
+    Stall(usize),
+    /// The one at this place is another one.
+    Flip(usize),
+}
+
+/// Passes on what is sent to and from a port of this machine, with a fault on each connection. Returns its own port.
+fn faulty(port: u16, fault: Fault) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for asking in listener.incoming() {
+            let (mut asking, mut asked) = (
+                asking.unwrap(),
+                TcpStream::connect(("127.0.0.1", port)).unwrap(),
+            );
+            let (mut from, mut to) = (asking.try_clone().unwrap(), asked.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+            std::thread::spawn(move || {
+                let (mut buffer, mut count) = ([0; 4096], 0);
+                while let Ok(read @ 1..) = asked.read(&mut buffer) {
+                    let bytes = &mut buffer[..read];
+                    let left = match fault {
+                        Fault::Cut(at) | Fault::Stall(at) => at.saturating_sub(count).min(read),
+                        Fault::Flip(at) => {
+                            if (count..count + read).contains(&at) {
+                                bytes[at - count] ^= 1;
+                            }
+                            read
+                        }
+                    };
+                    if asking.write_all(&bytes[..left]).is_err() {
+                        break;
+                    }
+                    count += read;
+                    if left < read && matches!(fault, Fault::Cut(_)) {
+                        break;
+                    }
+                }
+                let _ = asking.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    own
+}
+
+/// Whatever the network does, the verdict is that of the steps, and what they make is there.
+fn survives(port: u16, address: impl Fn(u16) -> String) {
+    for at in [0, 9, 200, 2000] {
+        for fault in [Fault::Cut(at), Fault::Stall(at), Fault::Flip(at)] {
+            let store = Store::at(&address(faulty(port, fault)));
+            let other = other_machine();
+            let ran = store.run(&other, &[]);
+            let said = statuses(ran.exits(0));
+            let mixed = ["reads:cached= makes:passed", "reads:passed makes:cached="];
+            assert!(
+                [&[OWN, SHARED][..], &mixed]
+                    .concat()
+                    .contains(&said.as_str()),
+                "{fault:?}: {said}"
+            );
+            assert_eq!(other.read("out/bin/tool"), "ok\n", "{fault:?}");
+            assert_eq!(other.read("out/text"), "text\n", "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_store_of_the_remote_execution_api() {
+    let Some((one, other)) = machines() else {
+        return;
+    };
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let store = Store::at(&server.address());
+    assert_eq!(statuses(store.run(&other, &["--no-cache"]).exits(0)), OWN);
+    assert_eq!(statuses(store.keep(&one).exits(0)), OWN);
+    let other = other_machine();
+    assert_eq!(statuses(store.run(&other, &[]).exits(0)), SHARED);
+    assert_eq!(other.read("out/text"), "text\n");
+    // Another instance is another store.
+    let elsewhere = Store::at(&format!("{}/elsewhere", server.address()));
+    let ran = elsewhere.run(&other_machine(), &[]);
+    assert_eq!(statuses(ran.exits(0)), OWN, "{}", notes(&ran.json()));
+    // One that is gone.
+    drop(server);
+    let ran = store.run(&other_machine(), &[]);
+    assert_eq!(statuses(ran.exits(0)), OWN);
+}
+
+#[test]
+fn what_is_large_comes_in_parts() {
+    let Some((one, other)) = machines() else {
+        return;
+    };
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let large = |project: &crate::support::Project| {
+        let line = "ok, and so on, for as long as it takes\n";
+        project.write("src/a", line.repeat(200_000));
+    };
+    large(&one);
+    large(&other);
+    let store = Store::at(&server.address());
+    assert_eq!(statuses(store.keep(&one).exits(0)), OWN);
+    assert_eq!(statuses(store.run(&other, &[]).exits(0)), SHARED);
+    assert_eq!(other.read("out/bin/tool"), other.read("src/a"));
+}
+
+#[test]
+fn a_network_that_fails_changes_no_verdict() {
+    let Some((one, _)) = machines() else {
+        return;
+    };
+    let kept = Kept::default();
+    let store = Store::at(&serve(Arc::clone(&kept), |_| None));
+    store.keep(&one).exits(0);
+    let port = store.port();
+    survives(port, |port| format!("http://127.0.0.1:{port}/cache"));
+    if let Some(server) = Server::start() {
+        Store::at(&server.address()).keep(&one).exits(0);
+        survives(server.port, |port| format!("grpc://127.0.0.1:{port}"));
+    }
+}
