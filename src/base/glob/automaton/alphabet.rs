@@ -98,15 +98,23 @@ fn cost(c: char) -> u64 {
     }
 }
 
+/// The number of characters of a range that are looked at, and the last one before which as many are all for private use.
+const MOST_TRIED: usize = 0x400;
+const LAST_PRIVATE: u32 = 0xf900 - 0x400;
+
 /// Returns the most readable character of a range.
 fn best(from: u32, to: u32) -> Option<char> {
     let ascii = (from..to.min(0x80))
         .filter_map(char::from_u32)
         .min_by_key(|c| (cost(*c), *c));
-    // All others are letters, or equally hard to read. The many for private use are no letters.
-    let mut others = (from..to).take(0x400).filter_map(char::from_u32);
-    let is_letter = |c: &char| !('\u{e000}'..='\u{f8ff}').contains(c) && c.is_alphanumeric();
-    ascii.or_else(|| others.clone().find(is_letter).or(others.next()))
+    // All others are letters, or equally hard to read.
+    let others = || (from..to).take(MOST_TRIED).filter_map(char::from_u32);
+    let letter = || match from {
+        // The many for private use are no letters.
+        0xe000..=LAST_PRIVATE => None,
+        _ => others().find(|c| c.is_alphanumeric()),
+    };
+    ascii.or_else(letter).or_else(|| others().next())
 }
 
 #[cfg(test)]

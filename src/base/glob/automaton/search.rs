@@ -1,7 +1,7 @@
 //! Searches the reachable states of the product, each with its most readable path.
 
 use super::alphabet::{Family, Letter};
-use super::machine::{Machine, NodeIndex, Token};
+use super::machine::{GlobIndex, Machine, NodeIndex, Token};
 use super::{Atom, Limits, Set};
 use crate::base::index::Dense;
 use crate::base::path::RepoPath;
@@ -25,10 +25,6 @@ enum Spot {
 /// A state of the product: the position in the segment, the states of the globs, and the certain
 /// membership of each set, whatever follows.
 type State = (Spot, Vec<NodeIndex>, Vec<Option<bool>>);
-
-/// A successor of a state: the letter that leads there (`None` is `/`), its position and states,
-/// and its cost.
-type Successor = (Option<Letter>, (Spot, Vec<NodeIndex>), u64);
 
 crate::index!(
     StateIndex,
@@ -57,14 +53,11 @@ pub(super) fn explore(
     limits: &Limits,
 ) -> Option<Vec<Atom>> {
     let families = machine.alphabet();
-    let (nodes, fates) = settle(
-        machine,
-        sets,
-        globs,
-        machine.start.clone(),
-        &vec![None; sets.len()],
-    );
-    let start: Rc<State> = Rc::new((Spot::Start, nodes, fates));
+    let mut settling = Settling::new(machine, sets, globs);
+    let mut named = Vec::new();
+    let mut next: State = (Spot::Start, machine.start.clone(), Vec::new());
+    settling.settle(&mut next, &vec![None; sets.len()]);
+    let start = Rc::new(next.clone());
     let mut reached: Dense<StateIndex, Reached> = Dense::default();
     let first = reached.push(Reached {
         from: None,
@@ -101,103 +94,137 @@ pub(super) fn explore(
                 });
             }
         }
-        for (letter, (spot, nodes), more) in successors(machine, &families, *spot, nodes) {
-            let (nodes, fates) = settle(machine, sets, globs, nodes, fates);
-            let next = (spot, nodes, fates);
-            let total = cost + more;
-            let target = match numbers.get(&next) {
-                Some(target) => *target,
-                None if reached.len() == limits.states => return None,
-                None => {
-                    let next = Rc::new(next);
-                    let target = reached.push(Reached {
-                        from: None,
-                        state: Rc::clone(&next),
-                        cost: u64::MAX,
-                    });
-                    numbers.insert(next, target);
-                    target
+        let mut is_full = false;
+        let of = (*spot, &nodes[..]);
+        successors(
+            machine,
+            &families,
+            of,
+            &mut named,
+            &mut next,
+            |letter, more, next| {
+                settling.settle(next, fates);
+                let total = cost + more;
+                let target = match numbers.get(next) {
+                    Some(target) => *target,
+                    None if is_full || reached.len() == limits.states => {
+                        is_full = true;
+                        return;
+                    }
+                    None => {
+                        let state = Rc::new(next.clone());
+                        let target = reached.push(Reached {
+                            from: None,
+                            state: Rc::clone(&state),
+                            cost: u64::MAX,
+                        });
+                        numbers.insert(state, target);
+                        target
+                    }
+                };
+                let entry = &mut reached[target];
+                if total < entry.cost {
+                    entry.cost = total;
+                    entry.from = Some((number, letter));
+                    heap.push(Reverse((total, target)));
                 }
-            };
-            let entry = &mut reached[target];
-            if total < entry.cost {
-                entry.cost = total;
-                entry.from = Some((number, letter));
-                heap.push(Reverse((total, target)));
-            }
+            },
+        );
+        if is_full {
+            return None;
         }
     }
     Some(atoms)
 }
 
-/// Removes states that can no longer matter: those of a glob that selects whatever follows, except
-/// the accepting one, and those of globs that only decided sets depend on. Without this, globs such
-/// as `**/x/**` would each remember that they have seen their `x`, and a handful of them would be
-/// too many.
-fn settle(
-    machine: &Machine,
-    sets: &[Set],
-    globs: usize,
-    mut nodes: Vec<NodeIndex>,
-    fates: &[Option<bool>],
-) -> (Vec<NodeIndex>, Vec<Option<bool>>) {
-    // A glob without a state can no longer select the path.
-    let mut certain = Dense::filled(Some(false), globs);
-    for node in nodes.iter().map(|n| &machine.nodes[*n]) {
-        let slot = &mut certain[node.glob];
-        *slot = if node.forever {
-            Some(true)
-        } else {
-            slot.filter(|c| *c)
-        };
-    }
-    let fates: Vec<Option<bool>> = sets
-        .iter()
-        .zip(fates)
-        .map(|(set, fate)| fate.or_else(|| set.fate(&certain)))
-        .collect();
-    let mut asked = Dense::filled(false, globs);
-    sets.iter()
-        .zip(&fates)
-        .filter(|(_, fate)| fate.is_none())
-        .for_each(|(set, _)| set.mark(&mut asked));
-    nodes.retain(|n| {
-        let node = &machine.nodes[*n];
-        asked[node.glob] && (node.forever || certain[node.glob] != Some(true))
-    });
-    (nodes, fates)
+/// Settles states of the product, in memory that is used again: there are many, each of few bytes.
+struct Settling<'m> {
+    machine: &'m Machine<'m>,
+    sets: &'m [Set],
+    /// What is certain of each glob.
+    certain: Dense<GlobIndex, Option<bool>>,
+    /// The globs that sets depend on which are not decided.
+    asked: Dense<GlobIndex, bool>,
 }
 
-/// Returns the successors of a state, each with its letter and cost. Letters that lead to the same
-/// state are one.
+impl<'m> Settling<'m> {
+    fn new(machine: &'m Machine<'m>, sets: &'m [Set], globs: usize) -> Self {
+        Self {
+            machine,
+            sets,
+            certain: Dense::filled(None, globs),
+            asked: Dense::filled(false, globs),
+        }
+    }
+
+    /// Decides sets where the states decide them, and removes states that can no longer matter: those of a
+    /// glob that selects whatever follows, except the accepting one, and those of globs that only decided
+    /// sets depend on. Without this, globs such as `**/x/**` would each remember that they have seen their
+    /// `x`, and a handful of them would be too many. `fates`: those of the state before.
+    fn settle(&mut self, (_, nodes, decided): &mut State, fates: &[Option<bool>]) {
+        let Self {
+            machine,
+            sets,
+            certain,
+            asked,
+        } = self;
+        // A glob without a state can no longer select the path.
+        certain.iter_mut().for_each(|slot| *slot = Some(false));
+        for node in nodes.iter().map(|n| &machine.nodes[*n]) {
+            let slot = &mut certain[node.glob];
+            *slot = if node.forever {
+                Some(true)
+            } else {
+                slot.filter(|c| *c)
+            };
+        }
+        decided.clear();
+        let known = sets.iter().zip(fates);
+        decided.extend(known.map(|(set, fate)| fate.or_else(|| set.fate(certain))));
+        asked.iter_mut().for_each(|slot| *slot = false);
+        sets.iter()
+            .zip(&*decided)
+            .filter(|(_, fate)| fate.is_none())
+            .for_each(|(set, _)| set.mark(asked));
+        nodes.retain(|n| {
+            let node = &machine.nodes[*n];
+            asked[node.glob] && (node.forever || certain[node.glob] != Some(true))
+        });
+    }
+}
+
+/// Visits the successors of a state, each with the letter that leads there (`None` is `/`) and its cost, in
+/// `next`. Letters that lead to the same state are one. `named`: memory for the characters that count.
 fn successors(
     machine: &Machine,
     families: &[Family],
-    spot: Spot,
-    nodes: &[NodeIndex],
-) -> Vec<Successor> {
-    let mut found = Vec::new();
+    (spot, nodes): (Spot, &[NodeIndex]),
+    named: &mut Vec<char>,
+    next: &mut State,
+    mut visit: impl FnMut(Option<Letter>, u64, &mut State),
+) {
     let live = || nodes.iter().map(|n| &machine.nodes[*n]);
     if spot == Spot::Name {
-        let next = sorted(live().flat_map(|node| node.slash.iter().copied()).collect());
-        found.push((None, (Spot::Start, next), SLASH));
+        next.0 = Spot::Start;
+        fill(&mut next.1, live().map(|node| &node.slash));
+        visit(None, SLASH, next);
     }
-    let mut named: BTreeSet<char> = live()
-        .filter_map(|n| {
-            if let Some((Token::Char(c), _)) = &n.step {
-                Some(*c)
-            } else {
-                None
-            }
-        })
-        .collect();
+    named.clear();
+    named.extend(live().filter_map(|n| match &n.step {
+        Some((Token::Char(c), _)) => Some(*c),
+        _ => None,
+    }));
     if spot != Spot::Name {
-        named.insert('.');
+        named.push('.');
     }
+    named.sort_unstable();
+    named.dedup();
     for (held, letters) in families {
         let mut other = false;
         for letter in letters {
-            let is_named = letter.shown.is_some_and(|c| named.contains(&c));
+            let is_named = letter
+                .shown
+                .is_some_and(|c| named.binary_search(&c).is_ok());
             // Of the letters that no glob names here, the first represents all.
             if !is_named && std::mem::replace(&mut other, true) {
                 continue;
@@ -207,26 +234,27 @@ fn successors(
                 Token::Char(c) => letter.shown == Some(*c),
                 Token::Class(class) => held[*class],
             };
-            let next = live()
-                .filter_map(|n| n.step.as_ref())
-                .filter(|(token, _)| takes(token));
-            let next = sorted(next.flat_map(|(_, to)| to.iter().copied()).collect());
             let (to, more) = match (spot, letter.shown) {
                 (Spot::Start, Some('.')) => (Spot::Dot, HIDDEN),
                 (Spot::Start, Some('-' | '@')) => (Spot::Name, HIDDEN),
                 (Spot::Dot, Some('.')) => (Spot::DotDot, HIDDEN),
                 _ => (Spot::Name, 0),
             };
-            found.push((Some(*letter), (to, next), letter.cost + more));
+            next.0 = to;
+            let steps = live().filter_map(|n| n.step.as_ref());
+            let taken = steps.filter(|(token, _)| takes(token));
+            fill(&mut next.1, taken.map(|(_, to)| to));
+            visit(Some(*letter), letter.cost + more, next);
         }
     }
-    found
 }
 
-fn sorted(mut nodes: Vec<NodeIndex>) -> Vec<NodeIndex> {
+/// Fills a list with all of some lists, ascending, each once.
+fn fill<'n>(nodes: &mut Vec<NodeIndex>, lists: impl Iterator<Item = &'n Vec<NodeIndex>>) {
+    nodes.clear();
+    lists.for_each(|list| nodes.extend(list));
     nodes.sort_unstable();
     nodes.dedup();
-    nodes
 }
 
 /// Returns the path that leads to a state.
