@@ -4,6 +4,7 @@
 use crate::sandbox::seals;
 use crate::support::{Project, Ran};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 /// A check that only reads, one that makes a file, and one whose toolchain is said.
@@ -27,19 +28,9 @@ check makes {
 }
 "#;
 
-/// Keys for tests alone, made by `openssl genpkey -algorithm ed25519`.
-const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----
-MC4CAQAwBQYDK2VwBCIEIME5mzVl9kiaocJPi/2WG/DiLMHLuDEhIMA+yl9OFC+s
------END PRIVATE KEY-----
-";
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
-MCowBQYDK2VwAyEAcqxM5TsD0jfpS+WGntMfOKTIp4p6x2cGGGpecwO/pmo=
------END PUBLIC KEY-----
-";
-const OTHER: &str = "-----BEGIN PUBLIC KEY-----
-MCowBQYDK2VwAyEAIckFcZk5+LL/dOAndtJGj3zkXZyM0Uwl6V1MIWUSRzs=
------END PUBLIC KEY-----
-";
+const PRIVATE: &str = include_str!("keys/private.pem");
+const PUBLIC: &str = include_str!("keys/public.pem");
+const OTHER: &str = include_str!("keys/other.pem");
 
 /// A store, and the keys.
 pub struct Store {
@@ -101,8 +92,16 @@ impl Store {
 
     /// Runs, and keeps what passes for others.
     pub fn keep(&self, project: &Project) -> Ran {
+        project.run(&self.keeping(&[]))
+    }
+
+    /// Returns the words of such a run.
+    pub fn keeping(&self, more: &[&str]) -> Vec<String> {
         let key = self.path("private.pem");
-        self.run(project, &["--cache-write", "--cache-sign", &key])
+        words(
+            &self.flags(),
+            &[&["--cache-write", "--cache-sign", &key], more].concat(),
+        )
     }
 
     /// The files of the store.
@@ -129,11 +128,17 @@ fn machine_of(contract: &str) -> Project {
     project
 }
 
+fn words(flags: &[String], more: &[&str]) -> Vec<String> {
+    let mut words = ["run", "--all", "--format", "json"]
+        .map(str::to_owned)
+        .to_vec();
+    words.extend(flags.iter().cloned());
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    words
+}
+
 fn run_with(project: &Project, flags: &[String], more: &[&str]) -> Ran {
-    let mut args: Vec<&str> = vec!["run", "--all", "--format", "json"];
-    args.extend(flags.iter().map(String::as_str));
-    args.extend(more);
-    project.run(&args)
+    project.run(&words(flags, more))
 }
 
 /// Another machine with the same repository, whose umask is another one.
@@ -188,6 +193,8 @@ fn a_pass_stands_for_a_step_on_another_machine() {
     assert_eq!(statuses(store.run(&other, &["--no-cache"]).exits(0)), OWN);
 
     let (one, other) = (machine(), other_machine());
+    // With this content, and not executable.
+    other.write("out/bin/tool", "ok\n");
     assert_eq!(statuses(store.keep(&one).exits(0)), OWN);
     assert_eq!((store.files("ac").len(), store.files("cas").len()), (2, 2));
     let ran = store.run(&other, &[]);
@@ -205,9 +212,17 @@ fn a_pass_stands_for_a_step_on_another_machine() {
     assert_eq!(other.read("out/text"), "text\n");
     let mode = |path: &str| {
         let metadata = std::fs::metadata(other.path(path)).unwrap();
-        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777
+        metadata.permissions().mode() & 0o777
     };
     assert_eq!((mode("out/bin/tool"), mode("out/text")), (0o755, 0o644));
+    // Other users of the store may read it, as far as the umask lets them.
+    for path in store.files("ac").into_iter().chain(store.files("cas")) {
+        let folder = path.parent().unwrap();
+        for (path, wanted) in [(&*path, 0o644), (folder, 0o755)] {
+            let mode = std::fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, wanted, "{path:?}");
+        }
+    }
     // Asked for as a fresh run, it runs.
     assert_eq!(statuses(store.run(&other, &["--no-cache"]).exits(0)), OWN);
 }
@@ -244,6 +259,40 @@ fn another_machine_or_other_content_runs_it() {
     // A variable that counts, as seen on that machine.
     let other = other_machine().env("TZ", "Europe/Berlin");
     assert_eq!(statuses(store.run(&other, &[]).exits(0)), OWN, "a variable");
+}
+
+#[test]
+fn a_variable_that_a_pattern_lets_through_counts() {
+    if !seals(&machine(), &[]) {
+        return;
+    }
+    let contract = CONTRACT.replace("  shared\n", "  pass-env KIND BUILD_*\n  shared\n");
+    let machine = |name: &str, value: &str| machine_of(&contract).env(name, value);
+    let store = Store::new();
+    for (name, value, wanted) in [
+        ("BUILD_KIND", "release", OWN),
+        ("BUILD_KIND", "release", SHARED),
+        ("BUILD_KIND", "debug", OWN),
+        ("BUILD_MODE", "release", OWN),
+        ("KIND", "release", OWN),
+        ("KIND", "debug", OWN),
+        ("KIND", "release", SHARED),
+        // Not asked for.
+        ("OTHER", "release", OWN),
+        ("OTHER", "debug", SHARED),
+    ] {
+        let ran = store.keep(&machine(name, value));
+        assert_eq!(statuses(ran.exits(0)), wanted, "{name}={value}");
+    }
+    // What is let through without being named is not known.
+    let store = Store::new();
+    let key = store.path("private.pem");
+    let keep = ["--inherit-env", "--cache-write", "--cache-sign", &key];
+    let ran = store.run(&machine("BUILD_KIND", "release"), &keep);
+    assert_eq!(statuses(ran.exits(0)), OWN);
+    let said = notes(&ran.json());
+    assert!(said.contains("inherits variables"), "{said}");
+    assert!(store.files("ac").is_empty());
 }
 
 #[test]
@@ -477,8 +526,10 @@ check changes {
     let project = machine_of(contract);
     project.write("out/version", "1");
     let store = Store::new();
-    let said = statuses(store.keep(&project).exits(0));
-    assert_eq!(said, "steady:passed changes:passed");
+    let ran = store.keep(&project);
+    assert_eq!(statuses(ran.exits(0)), "steady:passed changes:passed");
+    let said = notes(&ran.json());
+    assert!(said.contains("changed while it ran"), "{said}");
     assert!(store.files("ac").is_empty());
 }
 

@@ -2,8 +2,9 @@
 //! that fails in every way.
 
 use crate::shared::{OWN, SHARED, Store, machines, notes, other_machine, statuses};
-use crate::support::process::eventually;
+use crate::support::process::{Bounded as _, eventually};
 use crate::support::tree::have;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +15,7 @@ type Kept = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
 /// Answers one request after the other, each on a connection of its own, as `answer` says by the path: the status,
 /// with what is kept.
-fn serve(kept: Kept, answer: fn(&str) -> Option<u16>) -> String {
+fn serve(kept: Kept, answer: impl Fn(&str) -> Option<u16> + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/cache", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -103,6 +104,41 @@ fn a_store_behind_http() {
     }
     let gone = Store::at("http://127.0.0.1:1/cache");
     assert_eq!(statuses(gone.run(&other_machine(), &[]).exits(0)), OWN);
+}
+
+#[test]
+fn a_signal_ends_what_is_kept_for_others_and_changes_no_verdict() {
+    let Some((one, _)) = machines() else {
+        return;
+    };
+    let kept = Kept::default();
+    let vplan = Arc::new(Mutex::new(None));
+    let signalled = Arc::clone(&vplan);
+    let address = serve(Arc::clone(&kept), move |_| {
+        eventually("its process is known", || {
+            signalled.lock().unwrap().is_some()
+        });
+        let process = signalled.lock().unwrap().unwrap();
+        kill_process(process, Signal::INT).unwrap();
+        None
+    });
+    let store = Store::at(&address);
+    let mut command = one.vplan(&store.keeping(&["--no-cache"])).command();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    *vplan.lock().unwrap() = Some(Pid::from_child(&child));
+    let ended = child.finished();
+    assert_eq!(ended.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let said = notes(&report);
+    assert!(
+        said.contains("nor are those that follow: there was no time"),
+        "{said}"
+    );
+    assert_eq!(
+        kept.lock().unwrap().len(),
+        3,
+        "contents and the pass of the first"
+    );
 }
 
 /// A real store, which ends with this.

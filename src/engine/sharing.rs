@@ -39,7 +39,7 @@ pub(super) fn shared_cache(
     let named = environment(VARIABLE).and_then(|url| url.into_string().ok());
     let named = asked.url.clone().or(named).filter(|url| !url.is_empty());
     let Some(url) = named else {
-        return match lonely(asked) {
+        return match flag_of_a_store(asked) {
             None => Ok((None, None)),
             Some(flag) => Err(usage(format!("`{flag}` needs a store: `--cache`"))),
         };
@@ -68,8 +68,8 @@ pub(super) fn shared_cache(
     }
 }
 
-/// Returns a flag that says something of a store.
-fn lonely(asked: &CacheRequest) -> Option<&'static str> {
+/// Returns the first flag that says something of a store.
+fn flag_of_a_store(asked: &CacheRequest) -> Option<&'static str> {
     let CacheRequest {
         url: _,
         insecure,
@@ -246,6 +246,6 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 fn unreadable(path: &Path, why: &str) -> Failure {
     let shown = visible(path.as_os_str().as_bytes());
-    let message = format!("the key file `{shown}` cannot be used: {why}");
+    let message = format!("`{shown}` cannot be used: {why}");
     Failure::new(Exit::Setup, "vplan::cache::key_unreadable", message)
 }

@@ -135,19 +135,10 @@ fn id_of(key: &VerifyingKey) -> String {
 mod tests {
     use super::*;
 
-    /// Made by `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
-    const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----
-MC4CAQAwBQYDK2VwBCIEIME5mzVl9kiaocJPi/2WG/DiLMHLuDEhIMA+yl9OFC+s
------END PRIVATE KEY-----
-";
-    const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
-MCowBQYDK2VwAyEAcqxM5TsD0jfpS+WGntMfOKTIp4p6x2cGGGpecwO/pmo=
------END PUBLIC KEY-----
-";
-    const OTHER: &str = "-----BEGIN PUBLIC KEY-----
-MCowBQYDK2VwAyEAIckFcZk5+LL/dOAndtJGj3zkXZyM0Uwl6V1MIWUSRzs=
------END PUBLIC KEY-----
-";
+    /// Made by `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`, for tests alone.
+    const PRIVATE: &str = include_str!("../../tests/keys/private.pem");
+    const PUBLIC: &str = include_str!("../../tests/keys/public.pem");
+    const OTHER: &str = include_str!("../../tests/keys/other.pem");
 
     #[test]
     fn what_a_trusted_key_has_signed_counts() {

@@ -85,6 +85,12 @@ pub(in crate::effect) const REMEMBERED: Keeping = Keeping {
     ..CACHED
 };
 
+/// Such a file for everybody whom the umask allows to read it.
+pub(in crate::effect) const CACHED_FOR_ALL: Keeping = Keeping {
+    mode: DOCUMENT.mode,
+    ..REMEMBERED
+};
+
 /// A file on its way to its name. Dropped before it has got it, it is removed.
 pub(in crate::effect) struct NewFile<'f> {
     folder: BorrowedFd<'f>,
@@ -318,6 +324,7 @@ mod tests {
             (PRIVATE, 0o600),
             (CACHED, 0o600),
             (REMEMBERED, 0o600),
+            (CACHED_FOR_ALL, 0o644),
         ] {
             replace(&folder, "file", b"whole", keeping).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"whole");

@@ -45,6 +45,8 @@ pub struct StepEnvironment {
     pub search: SearchPath,
     /// Values that were granted and must be masked.
     pub secrets: Secrets,
+    /// The names of the variables that its `pass-env` lets through.
+    pub asked: BTreeSet<Vec<u8>>,
     /// Variables that it requested and does not get.
     pub withheld: Vec<Withheld>,
 }
@@ -142,6 +144,7 @@ impl Environment {
         let mut variables = self.passed.clone();
         let mut withheld = Vec::new();
         let mut secrets = Vec::new();
+        let mut let_through = BTreeSet::new();
         if self.grants.inherit {
             secrets.extend(
                 self.passed
@@ -174,6 +177,7 @@ impl Environment {
                         secrets.push(value.clone());
                     }
                     variables.insert(name.clone(), value.clone());
+                    let_through.insert(name.clone());
                 }
             }
         }
@@ -191,6 +195,7 @@ impl Environment {
             variables,
             search,
             secrets: Secrets::new(secrets),
+            asked: let_through,
             withheld,
         }
     }

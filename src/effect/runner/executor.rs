@@ -215,10 +215,21 @@ impl Driver {
             return false;
         };
         let signals = &mut self.signals;
-        let ends = async { while matches!(signals.next().await, Signal::TSTP | Signal::CONT) {} };
-        // Without waiting at all, none that has come is seen.
-        let soon = async { tokio::time::timeout(Duration::from_millis(1), ends).await };
-        runtime.block_on(soon).is_ok()
+        runtime.block_on(async {
+            let ends =
+                async { while matches!(signals.next().await, Signal::TSTP | Signal::CONT) {} };
+            // While it yields, the runtime looks at what has come.
+            let soon = async {
+                for _ in 0..2 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = ends => true,
+                () = soon => false,
+            }
+        })
     }
 
     /// Returns the run's clock.

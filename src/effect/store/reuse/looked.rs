@@ -42,10 +42,10 @@ pub(super) struct Made {
 /// A pass that is about to be kept.
 pub(super) struct Pending {
     pub entry: KeptPass,
-    /// What it rests on wherever it is, where it is shared.
-    pub shared: Option<SharedParts>,
     /// The same, for the state that it left.
     pub left: Option<KeptPass>,
+    /// What it rests on wherever it is, where it is shared.
+    pub shared: Option<SharedParts>,
     pub listing: Option<Digest>,
     pub is_believed: bool,
 }

@@ -226,10 +226,12 @@ impl<'a> Recall<'a> {
             key = look.parts.key();
             found = self.find(step, &look, &key, trees);
         }
-        let shared = if found.is_ok() && self.how == Use::Reuse {
-            None
-        } else {
+        let is_replaced = found.is_ok() && self.how == Use::Reuse;
+        let is_kept = self.sharing.as_ref().is_some_and(Sharing::is_written);
+        let shared = if !is_replaced && (asked.is_some() || is_kept) {
             self.shared_parts(step, &look)
+        } else {
+            None
         };
         let mut expected = Vec::new();
         if let Some((sharing, parts)) = asked.zip(shared.as_ref()) {
@@ -371,8 +373,13 @@ impl<'a> Recall<'a> {
         let after = self.look_at(plan, index, trees, false);
         // What it rests on there may have changed by others, too: a toolchain.
         let shared = shared.zip(after.as_ref().ok()).and_then(|(then, after)| {
-            let now = self.shared_parts(step, after);
-            now.filter(|now| *now == then)
+            let now = self.shared_parts(step, after)?;
+            if now != then
+                && let Some(sharing) = &self.sharing
+            {
+                sharing.is_not_shared(&step.id, "what it rests on changed while it ran");
+            }
+            (now == then).then_some(now)
         });
         let made = after.and_then(|after| self.made(step, &before, &after, trees));
         if let Some(open) = self.state().open.get_mut(&step.id) {

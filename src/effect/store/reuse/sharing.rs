@@ -16,7 +16,7 @@ use crate::effect::os::scratch;
 use crate::effect::store::shared::{FoundPass, MOST_CONTENT, SharedCache};
 use crate::plan::Step;
 use crate::reuse::entry::Product;
-use crate::reuse::key::{JUDGING, Parts};
+use crate::reuse::key::{JUDGING, Parts, Print};
 use crate::reuse::shared::{self, SharedParts, SharedPass, SharedProduct, portable};
 use std::collections::BTreeMap;
 use std::io;
@@ -103,19 +103,29 @@ impl<'a> Sharing<'a> {
         if !step.shared {
             return None;
         }
-        let parts = self.parts_wherever(step, seen);
-        let noted = parts.map_err(|why| {
-            let id = visible(step.id.as_bytes());
-            self.cache
-                .note(format!("a pass of `{id}` is not shared: {why}"));
-        });
-        noted.ok()
+        let parts = self.portable_parts(step, seen);
+        parts.map_err(|why| self.is_not_shared(&step.id, &why)).ok()
     }
 
-    fn parts_wherever(&self, step: &Step, seen: &SeenInputs<'_>) -> Result<SharedParts, String> {
+    /// Notes why a pass of a step is not shared.
+    pub(super) fn is_not_shared(&self, id: &str, why: &str) {
+        let id = visible(id.as_bytes());
+        self.cache
+            .note(format!("a pass of `{id}` is not shared: {why}"));
+    }
+
+    /// Whether own passes are kept for other machines.
+    pub(super) fn is_written(&self) -> bool {
+        self.cache.is_written()
+    }
+
+    fn portable_parts(&self, step: &Step, seen: &SeenInputs<'_>) -> Result<SharedParts, String> {
         let enforced = step.confinement().guarantees();
         if !step.is_held_to_inputs(&enforced) {
             return Err("it may rest on more than it declares".to_owned());
+        }
+        if self.environment.granted().inherited {
+            return Err("it inherits variables that it does not name".to_owned());
         }
         let environment = self.environment.of_step(self.root, step);
         if !environment.secrets.is_empty() {
@@ -128,10 +138,7 @@ impl<'a> Sharing<'a> {
             toolchains.insert(name.clone(), state);
         }
         let counts = |name: &[u8]| {
-            let mut asked = step.pass_env.iter();
-            ALWAYS.contains(&name)
-                || name.starts_with(LOCALE)
-                || asked.any(|asked| asked.as_bytes() == name)
+            ALWAYS.contains(&name) || name.starts_with(LOCALE) || environment.asked.contains(name)
         };
         let variables = environment.variables.iter();
         let variables = variables.filter(|(name, _)| counts(name));
@@ -250,8 +257,7 @@ impl<'a> Sharing<'a> {
             let content = product.print.content.as_ref();
             let content = content.filter(|_| product.print.link.is_none());
             let content = content.ok_or_else(|| format!("`{path}` is no file"))?;
-            let there = self.beneath.read(path, product.size);
-            if there.is_ok_and(|there| Digest::of(&there) == *content) {
+            if self.is_there(product, content) {
                 continue;
             }
             let bytes = self.cache.content(content, product.size);
@@ -269,31 +275,36 @@ impl<'a> Sharing<'a> {
         Ok(wrote)
     }
 
+    /// Whether a file is as another machine has made it.
+    fn is_there(&self, product: &SharedProduct, content: &Digest) -> bool {
+        let file = self.beneath.file(&product.path).ok();
+        let mode = file.and_then(|file| file.metadata().ok());
+        let mode = mode.map(|metadata| metadata.permissions().mode());
+        let there = mode.map(|mode| Print {
+            mode,
+            ..product.print.clone()
+        });
+        there.is_some_and(|there| portable(&there) == portable(&product.print))
+            && (self.beneath.read(&product.path, product.size))
+                .is_ok_and(|there| Digest::of(&there) == *content)
+    }
+
     /// Keeps passes for other machines, until all are, `is_over` or the time is up.
     pub(super) fn share(
         &self,
         passes: impl Iterator<Item = ToShare>,
         is_over: &mut dyn FnMut() -> bool,
     ) {
-        if !self.cache.is_written() {
-            return;
-        }
         let begin = Instant::now();
-        let mut left = 0;
         for pass in passes {
-            if left > 0 || begin.elapsed() > LIMIT_TO_SHARE || is_over() {
-                left += 1;
-                continue;
+            let id = pass.pass.step.clone();
+            if begin.elapsed() > LIMIT_TO_SHARE || is_over() {
+                self.is_not_shared(&id, "nor are those that follow: there was no time");
+                return;
             }
-            let id = visible(pass.pass.step.as_bytes());
             if let Err(why) = self.share_one(pass) {
-                self.cache
-                    .note(format!("a pass of `{id}` is not shared: {why}"));
+                self.is_not_shared(&id, &why);
             }
-        }
-        if left > 0 {
-            self.cache
-                .note(format!("{left} passes were not shared: there was no time"));
         }
     }
 

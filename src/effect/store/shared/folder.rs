@@ -2,10 +2,11 @@
 
 use super::kind::Kind;
 use crate::base::canon::Digest;
-use crate::effect::os::atomic_file::{DOCUMENT, replace};
-use crate::effect::os::state_files;
+use crate::effect::os::atomic_file::{CACHED_FOR_ALL, replace};
+use crate::effect::os::{retry_eintr, state_files};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -18,14 +19,20 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder, which must be there; makes the two in it where it is written to.
+    /// Opens a folder, which must be there, and makes the two in it: for everybody whom the umask lets.
     ///
     /// # Errors
     /// Errors of the system.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
-        let folder = crate::effect::os::retry_eintr::openat(CWD, path, flags, Mode::empty())?;
-        let inner = |kind: Kind| state_files::folder(&folder, kind.name());
+        let folder = retry_eintr::openat(CWD, path, flags, Mode::empty())?;
+        let inner = |kind: Kind| {
+            match mkdirat(&folder, kind.name(), Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(io::Error::from(error)),
+            }
+            Ok(state_files::find(&folder, kind.name())?)
+        };
         Ok(Self {
             passes: inner(Kind::Pass)?,
             contents: inner(Kind::Content)?,
@@ -48,6 +55,6 @@ impl Folder {
     }
 
     pub(super) fn put(&self, kind: Kind, key: &Digest, bytes: &[u8]) -> io::Result<()> {
-        replace(self.of(kind), OsStr::new(&key.hex()), bytes, DOCUMENT)
+        replace(self.of(kind), OsStr::new(&key.hex()), bytes, CACHED_FOR_ALL)
     }
 }
