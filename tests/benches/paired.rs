@@ -80,6 +80,18 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
+/// Makes a repository with a contract and empty files.
+pub fn repository(root: &Path, files: &[impl AsRef<Path>], contract: &str) {
+    let write = |path: &Path, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    files.iter().for_each(|file| write(file.as_ref(), ""));
+    write(Path::new("contracts/verify.vplan"), contract);
+    commit(root);
+}
+
 /// From the start of a process to its end; what it writes is read and thrown away.
 pub fn time(command: &mut Command) -> Duration {
     let start = Instant::now();

@@ -100,12 +100,8 @@ fn ms(time: Duration) -> f64 {
 
 /// Makes a repository with so many checks.
 fn make(root: &Path, steps: u32, inputs: &str) {
-    std::fs::create_dir_all(root.join("contracts")).unwrap();
-    std::fs::create_dir(root.join("src")).unwrap();
-    for i in 0..FILES {
-        std::fs::write(root.join(format!("src/{i}.c")), "").unwrap();
-    }
-    std::fs::write(root.join("src/other"), "").unwrap();
+    let mut files: Vec<String> = (0..FILES).map(|i| format!("src/{i}.c")).collect();
+    files.push("src/other".to_owned());
     let mut contract = String::from("vplan 1\n");
     for i in 0..steps {
         let _ = writeln!(
@@ -113,6 +109,5 @@ fn make(root: &Path, steps: u32, inputs: &str) {
             "check s{i} {{\n  run true {i}\n  inputs \"{inputs}\"\n}}"
         );
     }
-    std::fs::write(root.join("contracts/verify.vplan"), contract).unwrap();
-    paired::commit(root);
+    paired::repository(root, &files, &contract);
 }

@@ -17,15 +17,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A key for this alone, made by `openssl genpkey -algorithm ed25519`.
-const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----
-MC4CAQAwBQYDK2VwBCIEIME5mzVl9kiaocJPi/2WG/DiLMHLuDEhIMA+yl9OFC+s
------END PRIVATE KEY-----
-";
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
-MCowBQYDK2VwAyEAcqxM5TsD0jfpS+WGntMfOKTIp4p6x2cGGGpecwO/pmo=
------END PUBLIC KEY-----
-";
+const PRIVATE: &str = include_str!("../keys/private.pem");
+const PUBLIC: &str = include_str!("../keys/public.pem");
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -91,9 +84,6 @@ fn main() {
 
 /// Makes a repository with so many checks.
 fn make(root: &Path, steps: u32) {
-    std::fs::create_dir_all(root.join("contracts")).unwrap();
-    std::fs::create_dir(root.join("src")).unwrap();
-    std::fs::write(root.join("src/a"), "").unwrap();
     let mut contract = String::from("vplan 1\ntoolchain sh: sh -c 'command -v sh'\n");
     for i in 0..steps {
         let _ = writeln!(
@@ -101,6 +91,5 @@ fn make(root: &Path, steps: u32) {
             "check s{i} {{\n  run true {i}\n  inputs \"src/**\"\n  sandbox files\n  shared\n}}"
         );
     }
-    std::fs::write(root.join("contracts/verify.vplan"), contract).unwrap();
-    paired::commit(root);
+    paired::repository(root, &["src/a"], &contract);
 }

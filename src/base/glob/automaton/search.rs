@@ -107,7 +107,7 @@ pub(super) fn explore(
                 let total = cost + more;
                 let target = match numbers.get(next) {
                     Some(target) => *target,
-                    None if is_full || reached.len() == limits.states => {
+                    None if reached.len() == limits.states => {
                         is_full = true;
                         return;
                     }
