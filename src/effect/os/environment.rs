@@ -46,7 +46,7 @@ pub struct StepEnvironment {
     /// Values that were granted and must be masked.
     pub secrets: Secrets,
     /// The names of the variables that its `pass-env` lets through.
-    pub asked: BTreeSet<Vec<u8>>,
+    pub let_through: BTreeSet<Vec<u8>>,
     /// Variables that it requested and does not get.
     pub withheld: Vec<Withheld>,
 }
@@ -195,7 +195,7 @@ impl Environment {
             variables,
             search,
             secrets: Secrets::new(secrets),
-            asked: let_through,
+            let_through,
             withheld,
         }
     }

@@ -58,6 +58,26 @@ impl Signals {
         })
         .await
     }
+
+    /// Whether one has come that asks this process to end. Does not wait for it.
+    pub(in crate::effect) async fn ask_to_end(&mut self) -> bool {
+        let one_comes = async { while !asks_to_end(self.next().await) {} };
+        // What has come is seen when the runtime looks, which it does while this yields.
+        let soon = async {
+            for _ in 0..2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = one_comes => true,
+            () = soon => false,
+        }
+    }
+}
+
+fn asks_to_end(signal: Signal) -> bool {
+    [Signal::INT, Signal::TERM, Signal::HUP].contains(&signal)
 }
 
 impl Drop for Signals {
@@ -77,7 +97,7 @@ pub fn while_listening<T>(work: impl FnOnce(&dyn Fn() -> bool) -> T) -> T {
             loop {
                 tokio::select! {
                     signal = signals.next() => {
-                        if [Signal::INT, Signal::TERM, Signal::HUP].contains(&signal) {
+                        if asks_to_end(signal) {
                             asked.store(true, Ordering::SeqCst);
                         }
                     }

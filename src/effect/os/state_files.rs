@@ -13,11 +13,23 @@ use std::io;
 /// # Errors
 /// Errors of the system.
 pub(in crate::effect) fn folder(state: impl AsFd, name: &str) -> io::Result<OwnedFd> {
-    match mkdirat(&state, name, Mode::RWXU) {
+    folder_of(state, name, Mode::RWXU)
+}
+
+/// Opens a folder in a folder; makes it with these permissions, as far as the umask lets it, if it is not there.
+///
+/// # Errors
+/// Errors of the system.
+pub(in crate::effect) fn folder_of(
+    parent: impl AsFd,
+    name: &str,
+    mode: Mode,
+) -> io::Result<OwnedFd> {
+    match mkdirat(&parent, name, mode) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(find(state, name)?)
+    Ok(find(parent, name)?)
 }
 
 /// Opens a folder in a folder, if it is there.

@@ -211,25 +211,9 @@ impl Driver {
 
     /// Whether a signal has come since the last plan that asks vplan to end.
     pub fn is_asked_to_end(&mut self) -> bool {
-        let Some(runtime) = &self.runtime else {
-            return false;
-        };
         let signals = &mut self.signals;
-        runtime.block_on(async {
-            let ends =
-                async { while matches!(signals.next().await, Signal::TSTP | Signal::CONT) {} };
-            // While it yields, the runtime looks at what has come.
-            let soon = async {
-                for _ in 0..2 {
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = ends => true,
-                () = soon => false,
-            }
-        })
+        let runtime = self.runtime.as_ref();
+        runtime.is_some_and(|runtime| runtime.block_on(signals.ask_to_end()))
     }
 
     /// Returns the run's clock.

@@ -138,7 +138,9 @@ impl<'a> Sharing<'a> {
             toolchains.insert(name.clone(), state);
         }
         let counts = |name: &[u8]| {
-            ALWAYS.contains(&name) || name.starts_with(LOCALE) || environment.asked.contains(name)
+            ALWAYS.contains(&name)
+                || name.starts_with(LOCALE)
+                || environment.let_through.contains(name)
         };
         let variables = environment.variables.iter();
         let variables = variables.filter(|(name, _)| counts(name));

@@ -5,8 +5,7 @@ use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED_FOR_ALL, replace};
 use crate::effect::os::{retry_eintr, state_files};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, mkdirat};
-use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -26,13 +25,8 @@ impl Folder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let folder = retry_eintr::openat(CWD, path, flags, Mode::empty())?;
-        let inner = |kind: Kind| {
-            match mkdirat(&folder, kind.name(), Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(io::Error::from(error)),
-            }
-            Ok(state_files::find(&folder, kind.name())?)
-        };
+        let for_all = Mode::from_raw_mode(0o777);
+        let inner = |kind: Kind| state_files::folder_of(&folder, kind.name(), for_all);
         Ok(Self {
             passes: inner(Kind::Pass)?,
             contents: inner(Kind::Content)?,
