@@ -228,6 +228,23 @@ fn a_pass_stands_for_a_step_on_another_machine() {
 }
 
 #[test]
+fn what_cannot_be_kept_is_said_where_it_is_to_be_kept() {
+    let contract = CONTRACT.replace("echo text > out/text", "ln -s bin out/text");
+    let project = machine_of(&contract);
+    if !seals(&project, &[]) {
+        return;
+    }
+    let store = Store::new();
+    let said = |ran: Ran| notes(&ran.exits(0).json());
+    let only_read = said(store.run(&project, &["--no-cache"]));
+    assert!(!only_read.contains("is not shared"), "{only_read}");
+    let key = store.path("private.pem");
+    let keep = ["--no-cache", "--cache-write", "--cache-sign", &key];
+    let said = said(store.run(&project, &keep));
+    assert!(said.contains("a pass of `makes` is not shared"), "{said}");
+}
+
+#[test]
 fn another_machine_or_other_content_runs_it() {
     let Some((one, _)) = machines() else {
         return;

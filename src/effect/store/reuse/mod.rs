@@ -271,7 +271,7 @@ impl<'a> Recall<'a> {
                 key,
                 look,
                 expected,
-                shared,
+                shared: shared.filter(|_| is_kept),
                 made: None,
             },
         );
