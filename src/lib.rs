@@ -49,6 +49,7 @@
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod away;
 pub mod base;
 pub mod baseline;
 pub mod check;

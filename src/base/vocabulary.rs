@@ -180,6 +180,8 @@ vocabulary! {
         SequenceIssue = "verification_command_sequence_issue",
         /// A tool, a module or a manifest is missing.
         SetupOrBootstrap = "setup_or_bootstrap_issue",
+        /// No answer came from where it was sent to be executed.
+        RemoteUnavailable = "verification_remote_unavailable",
         /// Its time was up.
         Timeout = "verification_timeout",
         /// A change outside the contract's scope.

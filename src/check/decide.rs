@@ -1,6 +1,6 @@
 //! Decides the outcome of a step: evidence of one attempt in, status and cause out.
 
-use super::evidence::{Evidence, SERVICE, UNCONFINED};
+use super::evidence::{Evidence, SERVICE, UNANSWERED, UNCONFINED};
 use super::judge::{JudgeAnswer, Ruling};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
@@ -39,10 +39,13 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         };
         return Outcome::new(Status::Cached, Cause::SameInputs, detail);
     }
-    if let Some(error) = &evidence.spawn_error {
+    // Where the budget ends a try elsewhere, there is no answer to wait for.
+    let is_cut = terms.by_budget && evidence.timed_out && evidence.is_unanswered();
+    if let Some(error) = evidence.spawn_error.as_ref().filter(|_| !is_cut) {
         let cause = match error.code.as_str() {
             SERVICE => Cause::Service,
             UNCONFINED => Cause::Sandbox,
+            UNANSWERED => Cause::Away,
             code if SETUP_CODES.contains(&code) => Cause::Missing,
             _ => Cause::SpawnError,
         };

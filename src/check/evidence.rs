@@ -55,6 +55,9 @@ pub const SERVICE: &str = "SERVICE";
 /// The code of a [`SpawnError`] that says that a step could not be confined as it asks to be.
 pub const UNCONFINED: &str = "SANDBOX_FAILED";
 
+/// The code of the spawn error of a step that was sent elsewhere, where no answer that counts came back.
+pub const UNANSWERED: &str = "AWAY";
+
 /// A pass in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -107,6 +110,14 @@ pub struct Captured {
     pub tail: crate::base::word::Word,
     /// The number of bytes that the step wrote.
     pub total: u64,
+}
+
+impl Evidence {
+    /// Whether it is that of a step that was sent elsewhere and had no answer.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        (self.spawn_error.as_ref()).is_some_and(|error| error.code == UNANSWERED)
+    }
 }
 
 impl Captured {

@@ -119,6 +119,8 @@ pub enum Cause {
     Service,
     /// errored: it could not be confined as it asks to be.
     Sandbox,
+    /// errored: it was sent elsewhere, and no answer that counts came back.
+    Away,
     /// errored: the system could not start it for another reason.
     SpawnError,
     /// errored: the command needs a shell that there is not.
@@ -176,6 +178,7 @@ impl Cause {
             Cause::Missing => "missing",
             Cause::Service => "service",
             Cause::Sandbox => "sandbox",
+            Cause::Away => "away",
             Cause::SpawnError => "spawn_error",
             Cause::Unsupported => "unsupported",
             Cause::Lost => "lost",

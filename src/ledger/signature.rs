@@ -37,6 +37,7 @@ pub fn signature(report: &Report, root: &str) -> Digest {
                 r.reason,
                 Some(Cause::FailFast | Cause::Needs | Cause::Cancelled)
             )
+            || r.reason == Some(Cause::Away)
     };
     let failed = report
         .steps

@@ -224,6 +224,14 @@ pub fn without_annotations(plan: &Plan) -> Plan {
     plan
 }
 
+/// Returns a step without annotations.
+#[must_use]
+pub fn without_annotations_of(step: &Step) -> Step {
+    let mut step = step.clone();
+    strip_step(&mut step);
+    step
+}
+
 fn strip_step(step: &mut Step) {
     step.forget(|setting| setting.annotation);
     step.source = None;

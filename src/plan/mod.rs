@@ -493,6 +493,15 @@ impl Step {
         self.writes.is_some()
     }
 
+    /// Whether an end with an exit code, or with none, may be a pass.
+    #[must_use]
+    pub fn accepts(&self, exit: Option<i32>) -> bool {
+        exit.is_some_and(|exit| match self.exit.as_slice() {
+            [] => exit == 0,
+            accepted => accepted.contains(&exit),
+        })
+    }
+
     /// Whether it may change this file of the tree, beyond what it produces, cleans and reports in.
     #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {

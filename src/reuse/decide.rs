@@ -201,7 +201,7 @@ pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Res
 
 /// Whether a step declares what it makes, and another depends on all of that. Undecided counts as
 /// no.
-fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
+pub(crate) fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     if maker.produces.is_empty() {
         return false;
     }

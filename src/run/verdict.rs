@@ -211,7 +211,7 @@ fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
         Status::Errored
             if matches!(
                 record.reason,
-                Some(Cause::Missing | Cause::Sandbox | Cause::Service)
+                Some(Cause::Away | Cause::Missing | Cause::Sandbox | Cause::Service)
             ) || step.setup =>
         {
             Some(Exit::Setup)

@@ -390,6 +390,7 @@ const CAUSES: [Cause; 23] = [
     Cause::Missing,
     Cause::Service,
     Cause::Sandbox,
+    Cause::Away,
     Cause::SpawnError,
     Cause::Unsupported,
     Cause::Lost,

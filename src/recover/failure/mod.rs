@@ -209,6 +209,11 @@ const STRUCTURE: &[Row] = &[
         test: Test::Structure(unsupported),
     },
     Row {
+        name: "unanswered",
+        code: FailureCode::RemoteUnavailable,
+        test: Test::Structure(unanswered),
+    },
+    Row {
         name: "timed-out",
         code: FailureCode::Timeout,
         test: Test::Structure(timed_out),
@@ -244,6 +249,11 @@ pub(super) fn unsupported_words(step: &Step) -> Option<String> {
         Operator | Expansion | Builtin => format!("`{text}` needs a shell"),
         Quote | Comment | Empty | Program => format!("`{text}` is not how a command is written"),
     })
+}
+
+fn unanswered(scene: &Scene<'_>) -> Option<String> {
+    let is_cut = scene.evidence.timed_out;
+    (scene.evidence.is_unanswered() && !is_cut).then(|| "no answer from elsewhere".to_owned())
 }
 
 fn timed_out(scene: &Scene<'_>) -> Option<String> {

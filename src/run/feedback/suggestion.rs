@@ -104,6 +104,9 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         (_, Some(Cause::Sandbox)) => {
             "the detail says what it cannot be confined by, or what of what it made cannot be taken over; `vplan help sandbox` says what it may have"
         }
+        (_, Some(Cause::Away)) => {
+            "this is no fault of the change: the detail says what is wrong where steps are executed; `--remote-fallback here` executes such a step on this machine"
+        }
         (_, Some(Cause::SpawnError | Cause::Lost)) => {
             "this is the machine's fault, not the change's: look at the detail and run again"
         }
@@ -137,6 +140,7 @@ fn by_code(code: FailureCode) -> Option<&'static str> {
             "prepare the work tree first (install dependencies, tools, manifests); the change itself was not checked"
         }
         FailureCode::UnsupportedFormat
+        | FailureCode::RemoteUnavailable
         | FailureCode::Timeout
         | FailureCode::PolicyViolation
         | FailureCode::Failed => return None,

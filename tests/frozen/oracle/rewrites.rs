@@ -561,6 +561,7 @@ pub fn check_classification(
         FailureCode::UnsupportedFormat => step.unsupported.is_some(),
         FailureCode::SequenceIssue => silent && index > 0 && names(&["test", "["]),
         FailureCode::Timeout => evidence.timed_out || names(&["timeout", "gtimeout"]),
+        FailureCode::RemoteUnavailable => evidence.is_unanswered(),
         FailureCode::PolicyViolation => false,
         FailureCode::SetupOrBootstrap | FailureCode::Failed => true,
     };

@@ -1,0 +1,222 @@
+//! What comes back of an order, and when it counts.
+
+use super::order::{Order, VERSION};
+use crate::base::canon::{Digest, to_canonical};
+use crate::base::path::RepoPath;
+use crate::check::confine::{Confined, InputsBasis};
+use crate::check::evidence::Evidence;
+use crate::reuse::key::Print;
+use crate::run::record::ProgramRecord;
+use serde::{Deserialize, Serialize};
+
+/// The answer to an order: what was seen of the try, and what it left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StepAnswer {
+    /// The files of the order that were not as they were once the step had ended, ascending.
+    pub changed: Vec<RepoPath>,
+    /// How it was confined, if it was to be.
+    pub confined: Option<Confined>,
+    /// What was seen of the try; `earlier`, `question` and `identities` are empty.
+    pub evidence: Evidence,
+    /// How far it is known that it depends on its `inputs` alone.
+    pub inputs: Option<InputsBasis>,
+    /// Whether there is a log.
+    pub logged: bool,
+    /// That of the order.
+    pub nonce: String,
+    /// The name of the order.
+    pub order: Digest,
+    /// The system and its processor.
+    pub platform: String,
+    /// The files that it left of those that it may leave, ascending by path.
+    pub products: Vec<LeftFile>,
+    /// The program that was started, if it was found.
+    pub program: Option<ProgramRecord>,
+    /// Processes that could not be ended (another user's).
+    pub survivors: u32,
+    /// The version of this shape: 1.
+    pub version: u32,
+    /// The version of vplan.
+    pub vplan: String,
+}
+
+/// A file that a step left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LeftFile {
+    /// Its path.
+    pub path: RepoPath,
+    /// Its content, or where the symlink leads. Of its permissions only whether it can be executed.
+    pub print: Print,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// The reason why bytes are no answer to an order. For people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// They are no answer of this shape.
+    #[error("it is no answer: {0}")]
+    Damaged(String),
+    /// It is one of another vplan.
+    #[error("it is the answer of vplan {0}, and this is {own}", own = env!("CARGO_PKG_VERSION"))]
+    Version(String),
+    /// It is one to another try.
+    #[error("it is the answer to another order")]
+    OtherOrder,
+    /// It says that the step left what it may not leave.
+    #[error("it says that the step left `{0}`, which is nothing that it may leave")]
+    Product(RepoPath),
+}
+
+impl StepAnswer {
+    /// Returns its bytes: the canonical form.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        to_canonical(self)
+    }
+
+    /// Reads the answer to an order. Never panics.
+    ///
+    /// # Errors
+    /// Why it is none that counts.
+    pub fn decode(bytes: &[u8], order: &Order) -> Result<Self, NoAnswer> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+            vplan: String,
+        }
+        let damaged = |error: serde_json::Error| NoAnswer::Damaged(error.to_string());
+        let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
+        if head.version != VERSION || head.vplan != order.vplan {
+            return Err(NoAnswer::Version(head.vplan));
+        }
+        let answer: Self = serde_json::from_slice(bytes).map_err(damaged)?;
+        if answer.nonce != order.nonce || answer.order != order.digest() {
+            return Err(NoAnswer::OtherOrder);
+        }
+        let seen = &answer.evidence;
+        let is_told_here =
+            seen.earlier.is_some() || seen.question.is_some() || !seen.identities.is_empty();
+        let paths = answer.products.iter().map(|product| &product.path);
+        if is_told_here || !paths.is_sorted_by(|a, b| a < b) {
+            let message = "it says what is not its to say".to_owned();
+            return Err(NoAnswer::Damaged(message));
+        }
+        let ended_well = order.step.accepts(seen.exit);
+        let may_leave = |product: &&LeftFile| {
+            let print = &product.print;
+            order.may_leave(&product.path, ended_well)
+                && print.content.is_some() != print.link.is_some()
+        };
+        match answer.products.iter().find(|product| !may_leave(product)) {
+            Some(product) => Err(NoAnswer::Product(product.path.clone())),
+            None => Ok(answer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::step;
+    use crate::away::order::Terms;
+    use crate::base::glob::Glob;
+    use crate::base::word::Word;
+    use crate::reuse::key::Prints;
+    use std::collections::BTreeMap;
+
+    fn order(nonce: u8) -> Order {
+        let mut step = step("a");
+        step.produces = vec![Glob::parse("out/*").unwrap()];
+        let terms = Terms {
+            files: Prints::new(),
+            limit_ms: 1000,
+            max_output: 10,
+            nonce: [nonce; 16],
+            plan: Digest::of(b"plan"),
+            variables: BTreeMap::new(),
+        };
+        Order::new(&step, terms)
+    }
+
+    fn file(path: &str, print: Print) -> LeftFile {
+        let path = RepoPath::parse(path.as_bytes()).unwrap();
+        LeftFile { path, print, size: 1 }
+    }
+
+    fn plain() -> Print {
+        Print {
+            content: Some(Digest::of(b"x")),
+            link: None,
+            mode: 0o644,
+        }
+    }
+
+    fn answer(order: &Order) -> StepAnswer {
+        StepAnswer {
+            changed: Vec::new(),
+            confined: None,
+            evidence: Evidence {
+                exit: Some(0),
+                ..Evidence::default()
+            },
+            inputs: None,
+            logged: true,
+            nonce: order.nonce.clone(),
+            order: order.digest(),
+            platform: "linux x86_64".to_owned(),
+            products: vec![file("out/a", plain()), file("out/b", plain())],
+            program: None,
+            survivors: 0,
+            version: VERSION,
+            vplan: order.vplan.clone(),
+        }
+    }
+
+    #[test]
+    fn an_answer_reads_back_for_its_order_alone() {
+        let order = order(1);
+        let answer = answer(&order);
+        let text = answer.encode();
+        assert_eq!(StepAnswer::decode(text.as_bytes(), &order), Ok(answer));
+        let other = super::tests::order(2);
+        let refused = StepAnswer::decode(text.as_bytes(), &other);
+        assert_eq!(refused, Err(NoAnswer::OtherOrder));
+        for end in 0..text.len() {
+            assert!(StepAnswer::decode(&text.as_bytes()[..end], &order).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_count_is_no_answer() {
+        let order = order(1);
+        let refused = |change: &dyn Fn(&mut StepAnswer)| {
+            let mut answer = answer(&order);
+            change(&mut answer);
+            StepAnswer::decode(answer.encode().as_bytes(), &order).unwrap_err()
+        };
+        let version = refused(&|answer| answer.vplan = "0.0.9".to_owned());
+        assert_eq!(version, NoAnswer::Version("0.0.9".to_owned()));
+        let nonce = refused(&|answer| answer.nonce = "0".repeat(32));
+        assert_eq!(nonce, NoAnswer::OtherOrder);
+        let digest = refused(&|answer| answer.order = Digest::of(b"x"));
+        assert_eq!(digest, NoAnswer::OtherOrder);
+        let earlier = refused(&|answer| answer.evidence.earlier = Some(Box::default()));
+        assert!(matches!(earlier, NoAnswer::Damaged(_)));
+        let twice = refused(&|answer| answer.products[1].path = answer.products[0].path.clone());
+        assert!(matches!(twice, NoAnswer::Damaged(_)));
+        // A step that failed leaves nothing that it produces.
+        let failed = refused(&|answer| answer.evidence.exit = Some(1));
+        assert!(matches!(failed, NoAnswer::Product(_)));
+        let link = Print {
+            link: Some(Word::from("a")),
+            ..plain()
+        };
+        for product in [file("src/a", plain()), file("out/c", link)] {
+            let error = refused(&|answer| answer.products = vec![product.clone()]);
+            assert_eq!(error, NoAnswer::Product(product.path.clone()));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! One try of one step, as it is sent to where it is executed.
+
+use crate::base::canon::{Digest, to_canonical};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::plan::Step;
+use crate::plan::canonical::without_annotations_of;
+use crate::reuse::key::{JUDGING, Prints};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the shapes of an order and of its answer.
+pub const VERSION: u32 = 1;
+/// The largest order, and the largest answer, in bytes.
+pub const MOST: u64 = 256 << 20;
+/// The most files that are sent for a step, and the most bytes of them.
+pub const MOST_FILES: usize = 100_000;
+/// See [`MOST_FILES`].
+pub const MOST_BYTES: u64 = 2 << 30;
+/// Above so many files, each try costs whoever executes it seconds.
+pub const MANY_FILES: usize = 5_000;
+
+/// An order. Its digest is its name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Order {
+    /// The files that are there, and how: all that the contract says that the step depends on.
+    pub files: Prints,
+    /// The version of the rules by which what was seen is evaluated.
+    pub judging: u32,
+    /// The time limit of the try, in milliseconds, at least 1.
+    pub limit_ms: u64,
+    /// The most bytes of output that the log keeps.
+    pub max_output: u64,
+    /// 128 random bits, as hexadecimal digits: no two tries have the same, so that no answer to another one
+    /// counts.
+    pub nonce: String,
+    /// The digest of the plan.
+    pub plan: Digest,
+    /// The step, without annotations, and without what only the plan needs.
+    pub step: Step,
+    /// The variables that the step asks for and that go with it. No secrets: those never leave.
+    pub variables: BTreeMap<Word, Word>,
+    /// The version of this shape: 1.
+    pub version: u32,
+    /// The version of vplan.
+    pub vplan: String,
+}
+
+/// What a try needs besides its step.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// See [`Order::files`].
+    pub files: Prints,
+    /// See [`Order::limit_ms`].
+    pub limit_ms: u64,
+    /// See [`Order::max_output`].
+    pub max_output: u64,
+    /// Random bits.
+    pub nonce: [u8; 16],
+    /// See [`Order::plan`].
+    pub plan: Digest,
+    /// See [`Order::variables`].
+    pub variables: BTreeMap<Word, Word>,
+}
+
+/// The reason why bytes are no order. For people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoOrder {
+    /// They are no order of this shape.
+    #[error("it is no order: {0}")]
+    Damaged(String),
+    /// It is one of another vplan.
+    #[error("it is an order of vplan {0}")]
+    Version(String),
+}
+
+impl Order {
+    /// Makes the order of a try.
+    #[must_use]
+    pub fn new(step: &Step, terms: Terms) -> Self {
+        let Terms {
+            files,
+            limit_ms,
+            max_output,
+            nonce,
+            plan,
+            variables,
+        } = terms;
+        let mut step = without_annotations_of(step);
+        // Who sends the order decides when the step may start, how often, and what its end means.
+        step.after.clear();
+        step.needs.clear();
+        step.prepared_by.clear();
+        step.reasons.clear();
+        step.exclusive = None;
+        step.retries = 0;
+        step.timeout_ms = limit_ms.max(1);
+        Self {
+            files,
+            judging: JUDGING,
+            limit_ms: limit_ms.max(1),
+            max_output,
+            nonce: data_encoding::HEXLOWER.encode(&nonce),
+            plan,
+            step,
+            variables,
+            version: VERSION,
+            vplan: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Returns its bytes: the canonical form.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        to_canonical(self)
+    }
+
+    /// Reads one. Never panics.
+    ///
+    /// # Errors
+    /// Why it is none, or none for this vplan.
+    pub fn decode(bytes: &[u8]) -> Result<Self, NoOrder> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+            vplan: String,
+        }
+        let damaged = |error: serde_json::Error| NoOrder::Damaged(error.to_string());
+        let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
+        if head.version != VERSION || head.vplan != env!("CARGO_PKG_VERSION") {
+            return Err(NoOrder::Version(head.vplan));
+        }
+        let order: Self = serde_json::from_slice(bytes).map_err(damaged)?;
+        if order.judging != JUDGING {
+            return Err(NoOrder::Version(order.vplan));
+        }
+        let is_command = order.step.argv.as_ref().is_some_and(|argv| !argv.is_empty());
+        if !is_command || order.nonce.len() != 32 || order.limit_ms == 0 {
+            let message = "its step is no command, or its nonce or its limit is none".to_owned();
+            return Err(NoOrder::Damaged(message));
+        }
+        Ok(order)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(self)
+    }
+
+    /// Whether a path is one of those that the step may leave behind: what it `produces`, if it ended well,
+    /// and its reports.
+    #[must_use]
+    pub fn may_leave(&self, path: &RepoPath, ended_well: bool) -> bool {
+        may_leave(&self.step, path, ended_well)
+    }
+}
+
+/// Whether a step may leave a file behind elsewhere: what it `produces`, if it ended well, and its reports.
+#[must_use]
+pub fn may_leave(step: &Step, path: &RepoPath, ended_well: bool) -> bool {
+    let is_report = step.report.as_ref().is_some_and(|r| r.glob.matches(path));
+    let hidden = [&b".git"[..], b".vplan"];
+    (is_report || (ended_well && step.produces.iter().any(|glob| glob.matches(path))))
+        && !path.segments().any(|part| hidden.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::step;
+    use crate::base::glob::Glob;
+
+    fn order() -> Order {
+        let mut step = step("a");
+        step.needs = vec!["b".to_owned()];
+        step.retries = 3;
+        step.describe = Some("words".to_owned());
+        let terms = Terms {
+            files: Prints::new(),
+            limit_ms: 0,
+            max_output: 10,
+            nonce: [7; 16],
+            plan: Digest::of(b"plan"),
+            variables: BTreeMap::new(),
+        };
+        Order::new(&step, terms)
+    }
+
+    #[test]
+    fn an_order_reads_back_and_says_nothing_of_the_plan_around_its_step() {
+        let order = order();
+        assert_eq!(Order::decode(order.encode().as_bytes()), Ok(order.clone()));
+        assert_eq!((order.step.retries, order.limit_ms), (0, 1));
+        assert!(order.step.needs.is_empty() && order.step.describe.is_none());
+        assert_eq!(order.digest(), Digest::of(order.encode().as_bytes()));
+    }
+
+    #[test]
+    fn what_is_no_order_is_none() {
+        let text = order().encode();
+        for end in 0..text.len() {
+            assert!(Order::decode(&text.as_bytes()[..end]).is_err(), "{end}");
+        }
+        let with = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            change(&mut value);
+            Order::decode(value.to_string().as_bytes()).unwrap_err()
+        };
+        let other = with(&|value| value["vplan"] = "0.0.9".into());
+        assert_eq!(other, NoOrder::Version("0.0.9".to_owned()));
+        assert!(matches!(with(&|value| value["judging"] = 99.into()), NoOrder::Version(_)));
+        for (key, wrong) in [("nonce", "".into()), ("limitMs", 0.into()), ("more", 1.into())] {
+            let wrong: serde_json::Value = wrong;
+            let error = with(&|value| value[key] = wrong.clone());
+            assert!(matches!(error, NoOrder::Damaged(_)), "{key}");
+        }
+        let error = with(&|value| {
+            value["step"].as_object_mut().unwrap().remove("argv");
+        });
+        assert!(matches!(error, NoOrder::Damaged(_)));
+    }
+
+    #[test]
+    fn a_step_leaves_what_it_declares() {
+        let mut step = step("a");
+        step.produces = vec![Glob::parse("out/**").unwrap()];
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        assert!(may_leave(&step, &path("out/a"), true));
+        assert!(!may_leave(&step, &path("out/a"), false));
+        for other in ["src/a", "out/.git/config", "out/.vplan/x"] {
+            assert!(!may_leave(&step, &path(other), true), "{other}");
+        }
+    }
+}

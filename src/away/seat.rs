@@ -1,0 +1,98 @@
+//! Which steps may be executed elsewhere: a function of the plan and of what the operator granted, not of
+//! what happened, so that two runs of a plan send the same steps.
+
+use crate::base::word::visible;
+use crate::plan::{Plan, Step, StepIndex};
+use crate::reuse::decide::{self, eligible, makes_only_inputs};
+use crate::reuse::key::Order;
+
+/// The reason why a step is executed here. For people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// The contract does not say all that it depends on, or it is run for its effect here.
+    #[error("{0}")]
+    Tied(decide::Why),
+    /// A step before it may have made what is not among its inputs.
+    #[error("not all that `{0}` before it makes is among its inputs")]
+    Before(String),
+    /// It is granted a secret, or all variables.
+    #[error("{0}")]
+    Granted(&'static str),
+}
+
+/// Returns for each step of a plan, in plan order, why it is executed here; `None` where it may be
+/// elsewhere. `granted`: why what the operator grants a step keeps it here.
+#[must_use]
+pub fn seats(plan: &Plan, granted: &dyn Fn(&Step) -> Option<&'static str>) -> Vec<Option<Why>> {
+    let order = Order::new(plan);
+    let of = |index| seat(plan, &order, index, granted).err();
+    plan.numbered_steps().map(|(index, _)| of(index)).collect()
+}
+
+fn seat(
+    plan: &Plan,
+    order: &Order,
+    index: StepIndex,
+    granted: &dyn Fn(&Step) -> Option<&'static str>,
+) -> Result<(), Why> {
+    let step = plan.step(index);
+    eligible(step).map_err(Why::Tied)?;
+    if let Some(why) = granted(step) {
+        return Err(Why::Granted(why));
+    }
+    let before = order.bound_before(index);
+    // What starts no command makes nothing.
+    let mut before = before.iter().map(|index| plan.step(*index));
+    let other = before.find(|other| other.argv.is_some() && !makes_only_inputs(other, step));
+    other.map_or(Ok(()), |other| Err(Why::Before(visible(other.id.as_bytes()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::base::glob::Glob;
+    use crate::reuse::key::all_of;
+
+    fn globs(list: &[&str]) -> Vec<Glob> {
+        list.iter().map(|glob| Glob::parse(glob).unwrap()).collect()
+    }
+
+    fn with_inputs(id: &str, inputs: &[&str]) -> Step {
+        let mut step = step(id);
+        step.inputs = Some(all_of(&globs(inputs)));
+        step
+    }
+
+    #[test]
+    fn a_step_goes_where_all_that_it_needs_can_go() {
+        let mut made = with_inputs("made", &["src/**"]);
+        made.produces = globs(&["out/**"]);
+        let mut uses = with_inputs("uses", &["src/**", "out/**"]);
+        uses.after = vec!["made".to_owned()];
+        let mut blind = with_inputs("blind", &["src/**"]);
+        blind.after = vec!["made".to_owned()];
+        let mut granted = with_inputs("granted", &["src/**"]);
+        granted.pass_env = vec!["TOKEN".to_owned()];
+        let mut always = with_inputs("always", &["src/**"]);
+        always.always = true;
+        let plan = plan(vec![made, uses, blind, step("plain"), granted, always]);
+        let secret = |step: &Step| (!step.pass_env.is_empty()).then_some("it is granted a secret");
+        let seats = seats(&plan, &secret);
+        let said: Vec<String> = seats
+            .iter()
+            .map(|why| why.as_ref().map_or_else(String::new, ToString::to_string))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "",
+                "",
+                "not all that `made` before it makes is among its inputs",
+                "it has no `inputs`",
+                "it is granted a secret",
+                "an `always` step is there to run",
+            ]
+        );
+    }
+}
