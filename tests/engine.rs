@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
+use vplan::effect::runner::context::Context;
 use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
 use vplan::effect::runner::fixer::{Fixed, FixerEnd};
-use vplan::effect::runner::step::Context;
 use vplan::engine::propose::Asking;
 use vplan::engine::repair_loop::{
     FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, Stop,

@@ -125,7 +125,6 @@ mod tests {
     use crate::base::glob::Glob;
     use crate::base::word::Word;
     use crate::reuse::key::Prints;
-    use std::collections::BTreeMap;
 
     fn order(nonce: u8) -> Order {
         let mut step = step("a");
@@ -136,14 +135,18 @@ mod tests {
             max_output: 10,
             nonce: [nonce; 16],
             plan: Digest::of(b"plan"),
-            variables: BTreeMap::new(),
+            variables: Vec::new(),
         };
         Order::new(&step, terms)
     }
 
     fn file(path: &str, print: Print) -> LeftFile {
         let path = RepoPath::parse(path.as_bytes()).unwrap();
-        LeftFile { path, print, size: 1 }
+        LeftFile {
+            path,
+            print,
+            size: 1,
+        }
     }
 
     fn plain() -> Print {
@@ -185,7 +188,10 @@ mod tests {
         let refused = StepAnswer::decode(text.as_bytes(), &other);
         assert_eq!(refused, Err(NoAnswer::OtherOrder));
         for end in 0..text.len() {
-            assert!(StepAnswer::decode(&text.as_bytes()[..end], &order).is_err(), "{end}");
+            assert!(
+                StepAnswer::decode(&text.as_bytes()[..end], &order).is_err(),
+                "{end}"
+            );
         }
     }
 

@@ -5,9 +5,8 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::plan::Step;
 use crate::plan::canonical::without_annotations_of;
-use crate::reuse::key::{JUDGING, Prints};
+use crate::reuse::key::{JUDGING, Print, Prints};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The version of the shapes of an order and of its answer.
 pub const VERSION: u32 = 1;
@@ -25,7 +24,7 @@ pub const MANY_FILES: usize = 5_000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Order {
     /// The files that are there, and how: all that the contract says that the step depends on.
-    pub files: Prints,
+    pub files: Vec<(RepoPath, Print)>,
     /// The version of the rules by which what was seen is evaluated.
     pub judging: u32,
     /// The time limit of the try, in milliseconds, at least 1.
@@ -39,8 +38,8 @@ pub struct Order {
     pub plan: Digest,
     /// The step, without annotations, and without what only the plan needs.
     pub step: Step,
-    /// The variables that the step asks for and that go with it. No secrets: those never leave.
-    pub variables: BTreeMap<Word, Word>,
+    /// The variables that the step asks for and that go with it, ascending. No secrets: those never leave.
+    pub variables: Vec<(Word, Word)>,
     /// The version of this shape: 1.
     pub version: u32,
     /// The version of vplan.
@@ -61,7 +60,7 @@ pub struct Terms {
     /// See [`Order::plan`].
     pub plan: Digest,
     /// See [`Order::variables`].
-    pub variables: BTreeMap<Word, Word>,
+    pub variables: Vec<(Word, Word)>,
 }
 
 /// The reason why bytes are no order. For people.
@@ -97,7 +96,7 @@ impl Order {
         step.retries = 0;
         step.timeout_ms = limit_ms.max(1);
         Self {
-            files,
+            files: files.into_iter().collect(),
             judging: JUDGING,
             limit_ms: limit_ms.max(1),
             max_output,
@@ -135,7 +134,11 @@ impl Order {
         if order.judging != JUDGING {
             return Err(NoOrder::Version(order.vplan));
         }
-        let is_command = order.step.argv.as_ref().is_some_and(|argv| !argv.is_empty());
+        let is_command = order
+            .step
+            .argv
+            .as_ref()
+            .is_some_and(|argv| !argv.is_empty());
         if !is_command || order.nonce.len() != 32 || order.limit_ms == 0 {
             let message = "its step is no command, or its nonce or its limit is none".to_owned();
             return Err(NoOrder::Damaged(message));
@@ -183,7 +186,7 @@ mod tests {
             max_output: 10,
             nonce: [7; 16],
             plan: Digest::of(b"plan"),
-            variables: BTreeMap::new(),
+            variables: Vec::new(),
         };
         Order::new(&step, terms)
     }
@@ -210,8 +213,15 @@ mod tests {
         };
         let other = with(&|value| value["vplan"] = "0.0.9".into());
         assert_eq!(other, NoOrder::Version("0.0.9".to_owned()));
-        assert!(matches!(with(&|value| value["judging"] = 99.into()), NoOrder::Version(_)));
-        for (key, wrong) in [("nonce", "".into()), ("limitMs", 0.into()), ("more", 1.into())] {
+        assert!(matches!(
+            with(&|value| value["judging"] = 99.into()),
+            NoOrder::Version(_)
+        ));
+        for (key, wrong) in [
+            ("nonce", "".into()),
+            ("limitMs", 0.into()),
+            ("more", 1.into()),
+        ] {
             let wrong: serde_json::Value = wrong;
             let error = with(&|value| value[key] = wrong.clone());
             assert!(matches!(error, NoOrder::Damaged(_)), "{key}");

@@ -44,7 +44,9 @@ fn seat(
     // What starts no command makes nothing.
     let mut before = before.iter().map(|index| plan.step(*index));
     let other = before.find(|other| other.argv.is_some() && !makes_only_inputs(other, step));
-    other.map_or(Ok(()), |other| Err(Why::Before(visible(other.id.as_bytes()))))
+    other.map_or(Ok(()), |other| {
+        Err(Why::Before(visible(other.id.as_bytes())))
+    })
 }
 
 #[cfg(test)]

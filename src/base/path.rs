@@ -131,6 +131,31 @@ impl RepoPath {
         above.and_then(Self::from_exact).unwrap_or_default()
     }
 
+    /// Returns where a symlink at this path leads by its text; `None` where that could be outside, or
+    /// depends on other links.
+    #[must_use]
+    pub fn leads_to(&self, target: &[u8]) -> Option<RepoPath> {
+        let mut folder = Some(self.folder());
+        let mut below: Vec<&[u8]> = Vec::new();
+        for part in target.split(|byte| *byte == b'/').enumerate() {
+            match part {
+                (0, b"") => return None,
+                (_, b"" | b".") => {}
+                (_, b"..") if !below.is_empty() => return None,
+                (_, b"..") => {
+                    let here = folder.filter(|folder| !folder.is_root())?;
+                    folder = Some(here.folder());
+                }
+                (_, name) => below.push(name),
+            }
+        }
+        let folder = folder?;
+        if below.is_empty() {
+            return Some(folder);
+        }
+        folder.join(&below.join(&b'/')).ok()
+    }
+
     /// Returns the directories that contain it, the outermost first, and itself last; none of the
     /// root.
     #[must_use]
@@ -228,6 +253,25 @@ impl<'de> Deserialize<'de> for RepoPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_lead_where_their_text_says_or_nowhere() {
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        for (target, want) in [
+            ("x", Some("out/deep/x")),
+            ("./x/y", Some("out/deep/x/y")),
+            ("../x", Some("out/x")),
+            ("../../src/a", Some("src/a")),
+            ("../..", Some(".")),
+            ("../../../x", None),
+            ("x/../y", None),
+            ("/etc/passwd", None),
+            ("", None),
+        ] {
+            let found = path("out/deep/link").leads_to(target.as_bytes());
+            assert_eq!(found, want.map(path), "{target}");
+        }
+    }
 
     #[test]
     fn paths() {

@@ -39,9 +39,7 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         };
         return Outcome::new(Status::Cached, Cause::SameInputs, detail);
     }
-    // Where the budget ends a try elsewhere, there is no answer to wait for.
-    let is_cut = terms.by_budget && evidence.timed_out && evidence.is_unanswered();
-    if let Some(error) = evidence.spawn_error.as_ref().filter(|_| !is_cut) {
+    if let Some(error) = &evidence.spawn_error {
         let cause = match error.code.as_str() {
             SERVICE => Cause::Service,
             UNCONFINED => Cause::Sandbox,

@@ -401,6 +401,10 @@ pub struct Explain {
     /// and what the block of an import changes.
     #[arg(long, conflicts_with = "name", help_heading = "Options")]
     pub checks: bool,
+    /// Say also which steps a run with `--remote` executes elsewhere, and why the others not. Asks
+    /// nobody.
+    #[arg(long, conflicts_with_all = ["name", "checks"], help_heading = "Options")]
+    pub remote: bool,
     /// The request.
     #[command(flatten)]
     pub request: Request,
@@ -510,6 +514,9 @@ pub struct Run {
     /// Whether earlier results are used.
     #[command(flatten)]
     pub reuse: super::reuse::Reuse,
+    /// Where steps are executed.
+    #[command(flatten)]
+    pub remote: super::remote::Remote,
     /// The subject of this round, and its status.
     #[command(flatten)]
     pub round: super::round::Round,
@@ -668,6 +675,16 @@ pub struct Recover {
         help_heading = "A plan instead of a list"
     )]
     pub failure: Option<PathBuf>,
+}
+
+/// `vplan step`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A run with `--remote` starts it; the answer appears beside the order's folder, as `answer.json`.\n\nExit codes: 0 there is an answer, however the step ended; 2 it is no order, or it is answered; 5 the step cannot be executed here; 130 and 143 interrupted."
+)]
+pub struct StepOrder {
+    /// The order: `vplan/order.json`, beside the folder `work` with the files of the step.
+    pub order: PathBuf,
 }
 
 /// `vplan classify`

@@ -2,7 +2,7 @@
 
 use super::args::{
     Argv, Check, Classify, Completions, Explain, Global, Help, Init, Man, PlanArgs, Recover, Run,
-    Tour, verdicts,
+    StepOrder, Tour, verdicts,
 };
 use super::command::diff::Diff;
 use super::command::merge::Merge;
@@ -181,6 +181,8 @@ pub enum Command {
     Recover(Recover),
     /// Say why a command failed.
     Classify(Classify),
+    /// Execute one step that another vplan has ordered.
+    Step(StepOrder),
     /// Read a command text as vplan does: environment and arguments.
     Argv(Argv),
     /// Print the JSON Schema of a document of vplan, or list them.

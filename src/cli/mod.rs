@@ -11,6 +11,7 @@ pub mod outputs;
 pub mod overview;
 pub mod page;
 pub mod progress;
+pub mod remote;
 pub mod render;
 pub mod reports;
 pub mod request;
@@ -119,6 +120,7 @@ fn run(mut line: CommandLine, makes_view: bool, terminal: &Terminal) -> Result<u
         Command::Diff(args) => command::diff::run(global, &args, terminal),
         Command::Test(args) => command::test::run(global, &args, terminal),
         Command::Recover(args) => command::recover::run(global, &args, terminal),
+        Command::Step(args) => command::step::run(global, &args, terminal),
         Command::Classify(args) => command::classify::run(global, &args, terminal),
         Command::Argv(args) => command::argv::run(global, &args, terminal),
         Command::Lock(args) => command::lock::run(global, &args, terminal),

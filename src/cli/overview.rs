@@ -37,6 +37,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
             "recover",
             "classify",
             "argv",
+            "step",
         ],
     ),
 ];

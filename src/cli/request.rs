@@ -214,6 +214,7 @@ impl Run {
             },
             reuse: self.reuse.reuse(),
             cache: self.reuse.cache(),
+            remote: self.remote.asked(),
             own_files: own.into_iter().flatten().cloned().collect(),
         })
     }

@@ -150,6 +150,7 @@ impl Session {
                 question: text.as_bytes(),
                 limit: Duration::from_millis(step.timeout_ms),
                 most: crate::check::judge::MAX_ANSWER,
+                stop: None,
             };
             let no_answer = |why: String| {
                 setup(

@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod amend;
 pub mod audit;
+pub mod away;
 pub mod base_contract;
 pub mod baseline;
 pub mod baseline_record;

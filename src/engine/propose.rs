@@ -198,7 +198,7 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
         NoAnswer::NotStarted(_) => "vplan::proposer::not_started",
         NoAnswer::TimedOut => "vplan::proposer::timed_out",
         NoAnswer::TooMuch(_) => "vplan::proposer::too_much",
-        NoAnswer::Failed { .. } => "vplan::proposer::failed",
+        NoAnswer::Failed { .. } | NoAnswer::Stopped => "vplan::proposer::failed",
     };
     let shown = visible(text.as_encoded_bytes());
     let failure = Failure::new(

@@ -168,6 +168,8 @@ pub struct VerifyRequest {
     pub reuse: Use,
     /// The store of passes of other machines.
     pub cache: CacheRequest,
+    /// Where steps are executed that may be elsewhere.
+    pub remote: Option<RemoteRequest>,
     /// Files that the caller writes itself, which are not part of the work.
     pub own_files: Vec<PathBuf>,
 }
@@ -187,6 +189,19 @@ pub struct CacheRequest {
     pub trust: Option<PathBuf>,
     /// The file of the private key that signs own passes, where they are to be kept.
     pub sign: Option<PathBuf>,
+}
+
+/// Where steps are executed that may be elsewhere.
+#[derive(Clone, Debug)]
+pub struct RemoteRequest {
+    /// What carries them there: `folder:DIR`.
+    pub url: String,
+    /// The most of them side by side.
+    pub jobs: usize,
+    /// Whether a step without an answer is executed here.
+    pub fall_back: bool,
+    /// The vplan that executes them; this very program otherwise.
+    pub binary: Option<PathBuf>,
 }
 
 /// What happens where a machine cannot confine a step as it asks for.

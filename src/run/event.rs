@@ -103,6 +103,16 @@ pub enum Action {
         /// decides when it is up.
         limit_ms: u64,
     },
+    /// Have a try of a step executed elsewhere; as [`Action::Spawn`] otherwise. Its limit counts from
+    /// [`Event::Began`].
+    Send {
+        /// The step.
+        step: StepIndex,
+        /// The number of the try, from 1.
+        attempt: u32,
+        /// The effective time limit in milliseconds, at least 1, which is enforced there.
+        limit_ms: u64,
+    },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
     Terminate {
         /// The step.

@@ -3,6 +3,7 @@
 mod batch;
 pub mod carry;
 pub mod earlier;
+pub mod elsewhere;
 pub mod ended;
 pub mod event;
 pub mod expected;

@@ -88,6 +88,9 @@ pub struct StepRecord {
     /// The reason why no earlier pass replaces it although it has `inputs`. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_reused: Option<String>,
+    /// Where it was executed, in a run that may execute steps elsewhere. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
     /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -141,6 +144,35 @@ pub struct ProgramRecord {
     pub size: u64,
 }
 
+/// Where a step was executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// `here`, or what carried it elsewhere: `folder`.
+    pub engine: String,
+    /// The orders that were needed for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orders: Option<u32>,
+    /// The system and the processor there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The reason why it was executed here, or was not executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Place {
+    /// Makes that of a step which is not executed elsewhere.
+    #[must_use]
+    pub fn here(reason: String) -> Self {
+        Self {
+            engine: "here".to_owned(),
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
+}
+
 /// The comparison of a step with an earlier pass on the same inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -184,6 +216,7 @@ impl StepRecord {
             leaked: 0,
             log: None,
             not_reused: None,
+            place: None,
             problems: Vec::new(),
             program: None,
             question: None,

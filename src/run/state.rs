@@ -20,6 +20,7 @@
 //! Events arrive in the order of their times; those of one millisecond, up to
 //! [`Event::InstantComplete`], in any order.
 
+use super::elsewhere::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use crate::base::index::{Dense, Index as _, bug};
@@ -69,6 +70,8 @@ pub struct RunState {
     most: usize,
     /// The steps that may run beside each other, where not all that are ready may.
     beside: Option<Beside>,
+    /// The steps that are executed elsewhere, if any may be.
+    elsewhere: Option<Elsewhere>,
 }
 
 /// The end of a run, without its steps.
@@ -116,8 +119,19 @@ pub(super) struct Running {
     attempt: u32,
     started: u64,
     limit_ms: u64,
+    /// The time beyond the limit that its end may take to become known, in milliseconds.
+    overtime_ms: u64,
     by_budget: bool,
     stop: Stop,
+}
+
+impl Running {
+    /// Returns the last moment at which it is within its limit.
+    fn ends_at(&self) -> u64 {
+        self.started
+            .saturating_add(self.limit_ms)
+            .saturating_add(self.overtime_ms)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +153,8 @@ pub struct Beginning {
     pub judge: bool,
     /// For `jobs auto`: which steps may run beside each other. Without it each runs alone.
     pub beside: Option<SideBySide>,
+    /// The steps that are executed elsewhere, if any may be.
+    pub elsewhere: Option<Elsewhere>,
 }
 
 /// How many steps run side by side, and which, where the plan leaves that to the machine.
@@ -174,6 +190,7 @@ impl RunState {
             now,
             judge,
             beside,
+            elsewhere,
         } = beginning;
         let beside = beside.filter(|_| plan.policy.jobs == Jobs::Auto);
         let processors = beside.as_ref().map_or(1, |beside| beside.processors);
@@ -217,6 +234,7 @@ impl RunState {
             known: None,
             most,
             beside: beside.map(|beside| beside.beside),
+            elsewhere,
             plan,
         };
         for index in state.tracks.indices() {
@@ -428,14 +446,48 @@ impl RunState {
             }
             // A later tier starts when everything before it is done.
             let first_open = plan.steps.get(self.front);
-            if self.busy.len() >= self.most
+            let index = StepIndex::new(position);
+            let is_full = !self.has_room(self.is_sent(index));
+            if is_full && (self.elsewhere.is_none() || !self.has_room(!self.is_sent(index)))
                 || first_open.is_some_and(|first| first.tier != step.tier)
             {
                 break;
             }
-            self.consider(StepIndex::new(position), step, actions);
+            if !is_full {
+                self.consider(index, step, actions);
+            }
             self.pass_over();
         }
+    }
+
+    /// Whether a step is to be executed elsewhere, as far as is known now.
+    #[must_use]
+    pub fn is_sent(&self, index: StepIndex) -> bool {
+        (self.elsewhere.as_ref()).is_some_and(|elsewhere| elsewhere.sent[index])
+    }
+
+    /// Whether a step that is to be executed elsewhere is not left unexecuted. Where nothing is sent any
+    /// more, it is executed here, if that is asked for.
+    fn may_still_be_sent(&mut self, index: StepIndex) -> bool {
+        match &mut self.elsewhere {
+            Some(there) if there.is_given_up() => {
+                there.sent[index] = !there.fall_back;
+                there.fall_back
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether one more step may be executed, here or elsewhere.
+    fn has_room(&self, elsewhere: bool) -> bool {
+        let most = match &self.elsewhere {
+            Some(there) if elsewhere => there.most,
+            _ => self.most,
+        };
+        let busy = self.busy.iter();
+        busy.filter(|index| self.is_sent(**index) == elsewhere)
+            .count()
+            < most
     }
 
     fn pass_over(&mut self) {
@@ -458,6 +510,14 @@ impl RunState {
         if self.barred(index, step).is_some() {
             return self.end(index, actions);
         }
+        if self.is_sent(index) && !self.may_still_be_sent(index) {
+            let why = format!(
+                "it was not sent: {MOST_UNANSWERED} steps in a row had no answer from there"
+            );
+            let outcome = Outcome::new(Status::Errored, Cause::Away, why);
+            self.tracks[index].last = Some(StepRecord::without_evidence(step, outcome));
+            return self.end(index, actions);
+        }
         if self
             .busy
             .iter()
@@ -470,11 +530,14 @@ impl RunState {
     /// Whether a step may run beside one that runs, by what the contract says and by what is known.
     fn may_run_beside(&self, index: StepIndex, busy: StepIndex) -> bool {
         let (step, other) = (self.plan.step(index), self.plan.step(busy));
+        // One that is elsewhere meets the others in what it brings back.
+        let is_apart = |index, step: &Step| {
+            self.is_sent(index) && step.produces.is_empty() && step.report.is_none()
+        };
         kept_apart(step, other).is_none()
-            && self
-                .beside
-                .as_ref()
-                .is_none_or(|beside| beside.may(index, busy))
+            && (is_apart(index, step)
+                || is_apart(busy, other)
+                || (self.beside.as_ref()).is_none_or(|beside| beside.may(index, busy)))
     }
 
     fn spawn(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {
@@ -488,21 +551,34 @@ impl RunState {
             });
         // `barred` let nothing through that has no time left, so this is at least 1.
         let limit_ms = own.min(left).max(1);
+        let is_sent = self.is_sent(index);
         let track = &mut self.tracks[index];
         let attempt = track.last.as_ref().map_or(0, |r| r.tries) + 1;
         let stop = Stop::No;
+        let by_budget = left < own;
         track.phase = Phase::Running(Running {
             attempt,
             started: self.now,
             limit_ms,
-            by_budget: left < own,
+            // Until it has begun there, the budget alone limits it.
+            overtime_ms: if is_sent { left - limit_ms } else { 0 },
+            by_budget,
             stop,
         });
         self.busy.insert(index);
-        actions.push(Action::Spawn {
-            step: index,
-            attempt,
-            limit_ms,
+        let step = index;
+        actions.push(if is_sent {
+            Action::Send {
+                step,
+                attempt,
+                limit_ms,
+            }
+        } else {
+            Action::Spawn {
+                step,
+                attempt,
+                limit_ms,
+            }
         });
     }
 
@@ -514,6 +590,13 @@ impl RunState {
             step.timeout_ms.max(1),
         );
         let now = self.now;
+        let by_budget = left < own;
+        let is_late = self.is_sent(index) && !by_budget;
+        let overtime_ms = if is_late {
+            OVERTIME_MS.min(left - own)
+        } else {
+            0
+        };
         if let Some(running) = self.running_mut(index)
             && running.attempt == attempt
             && running.stop == Stop::No
@@ -521,7 +604,8 @@ impl RunState {
             *running = Running {
                 started: now,
                 limit_ms: own.min(left).max(1),
-                by_budget: left < own,
+                overtime_ms,
+                by_budget,
                 ..*running
             };
         }
@@ -546,10 +630,8 @@ impl RunState {
         self.undecided = true;
         // A step that ended by the moment of the interrupt had ended; one whose time was up before
         // it ended by its limit.
-        let in_time = |moment: u64| {
-            running.started < moment
-                && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
-        };
+        let in_time =
+            |moment: u64| running.started < moment && (at <= moment || running.ends_at() < moment);
         let cancelled = self.cancelled_at(step).filter(|moment| !in_time(*moment));
         let unrecorded = self
             .storage
@@ -573,7 +655,19 @@ impl RunState {
             self.busy.remove(&index);
             return self.end(index, actions);
         }
-        let terms = terms(step, running.limit_ms, running.by_budget);
+        let is_sent = self.elsewhere.as_ref().is_some_and(|e| e.sent[index]);
+        let is_cut = is_sent && evidence.is_unanswered() && at >= self.deadline(step);
+        let by_budget = running.by_budget || is_cut;
+        let evidence = &*as_here(evidence, by_budget);
+        let there = self.elsewhere.as_mut().filter(|_| is_sent);
+        if there.is_some_and(|there| there.ended(index, evidence)) {
+            // It waits for a place here.
+            self.busy.remove(&index);
+            self.tracks[index].phase = Phase::Waiting;
+            return;
+        }
+        let track = &mut self.tracks[index];
+        let terms = terms(step, running.limit_ms, by_budget);
         // What prepares for others has nothing that may be left as it is.
         let known = self.known.as_deref().filter(|_| !step.setup);
         let is_listed = known.is_some_and(|known| known.checks.contains_key(step.check()));
@@ -733,7 +827,7 @@ impl RunState {
                 continue;
             };
             match running.stop {
-                Stop::No if self.now > running.started.saturating_add(running.limit_ms) => {
+                Stop::No if self.now > running.ends_at() => {
                     self.terminate(index, true, actions);
                 }
                 Stop::Asked { kill_after, .. } if self.now > kill_after => {
@@ -757,7 +851,7 @@ impl RunState {
             .iter()
             .filter_map(|i| match self.tracks[*i].phase {
                 Phase::Running(running) => match running.stop {
-                    Stop::No => Some(running.started.saturating_add(running.limit_ms)),
+                    Stop::No => Some(running.ends_at()).filter(|at| *at < u64::MAX),
                     Stop::Asked { kill_after, .. } => Some(kill_after),
                     Stop::Forced => None,
                 },

@@ -14,8 +14,8 @@ use vplan::check::evidence::Evidence;
 use vplan::check::observed::Observed;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
+use vplan::effect::runner::context::Context;
 use vplan::effect::runner::executor::{Driver, Executor as _, Message};
-use vplan::effect::runner::step::Context;
 use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
 

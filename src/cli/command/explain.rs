@@ -2,18 +2,21 @@
 //! it. Runs nothing and writes nothing.
 
 use super::format;
+use crate::away::seat::Why;
 use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
 use crate::cli::args::{Explain, Format, Global};
 use crate::cli::render::style::Colors;
 use crate::cli::terminal::Terminal;
 use crate::engine::Failure;
+use crate::engine::away::places;
 use crate::engine::failure::invalid;
-use crate::plan::Plan;
 use crate::plan::document::write_json;
 use crate::plan::explain::checks::{definitions, definitions_text};
 use crate::plan::explain::outlook::Outlook;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
+use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,7 +27,21 @@ pub(super) struct ExplainDocument<'p> {
     #[serde(flatten)]
     plan: &'p Plan,
     /// What the runs that are recorded, and the passes that are kept, say of its steps.
-    outlook: &'p Outlook,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outlook: Option<&'p Outlook>,
+    /// With `--remote`: where a run with it executes each step, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    places: Option<Vec<StepPlace<'p>>>,
+}
+
+/// Where a step is executed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StepPlace<'p> {
+    /// The reason why it is executed here; absent where it is executed elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The step.
+    step: &'p str,
 }
 
 /// The forms of a whole plan.
@@ -51,6 +68,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     let format = format(global, known)?;
     let engine = global.engine().with_observer(terminal);
     let (session, plan, facts) = engine.planned(&args.request.planned()?)?;
+    let places = (args.remote).then(|| places(&session, &plan)).transpose()?;
     let style = Colors(terminal.color);
     let options = Options {
         style: &style,
@@ -65,12 +83,16 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             story_text(&story, &options)
         }
         (None, Format::Json) => {
-            match engine.outlook(&session, &plan) {
-                Some(outlook) => terminal.print_json(&ExplainDocument {
+            let outlook = engine.outlook(&session, &plan);
+            if outlook.is_some() || places.is_some() {
+                let places = places.map(|places| step_places(&plan, &places));
+                terminal.print_json(&ExplainDocument {
                     plan: &plan,
-                    outlook: &outlook,
-                }),
-                None => terminal.print_json_with(|out| write_json(&plan, out)),
+                    outlook: outlook.as_ref(),
+                    places,
+                });
+            } else {
+                terminal.print_json_with(|out| write_json(&plan, out));
             }
             String::new()
         }
@@ -83,7 +105,11 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
                 outlook: outlook.as_ref(),
                 ..options
             };
-            text::explain_text(&plan, &options)
+            let mut out = text::explain_text(&plan, &options);
+            if let Some(places) = places {
+                out.push_str(&places_text(&plan, &places));
+            }
+            out
         }
     };
     // Graphs and scripts are for programs, which want every byte.
@@ -95,6 +121,28 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
+}
+
+fn step_places<'p>(plan: &'p Plan, places: &[Option<Why>]) -> Vec<StepPlace<'p>> {
+    let steps = plan.steps.iter().zip(places);
+    let place = |(step, why): (&'p Step, &Option<Why>)| StepPlace {
+        reason: why.as_ref().map(ToString::to_string),
+        step: &step.id,
+    };
+    steps.map(place).collect()
+}
+
+fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
+    let mut out = String::from("\nWith --remote:\n");
+    for place in step_places(plan, places) {
+        let step = visible(place.step.as_bytes());
+        let place = match place.reason {
+            None => "elsewhere".to_owned(),
+            Some(why) => format!("here: {why}"),
+        };
+        out.push_str(&format!("  {step}: {place}\n"));
+    }
+    out
 }
 
 /// Prints the definitions of the contract.

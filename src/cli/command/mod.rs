@@ -33,6 +33,7 @@ pub mod schema;
 pub mod stats;
 pub mod status;
 pub mod std;
+pub mod step;
 pub mod test;
 pub mod tour;
 pub mod verify;

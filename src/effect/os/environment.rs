@@ -120,6 +120,52 @@ impl Environment {
         self.make(root, &step.pass_env, &step.env, &step.tool_path)
     }
 
+    /// Returns why what is granted to a step keeps it on this machine, if it does.
+    #[must_use]
+    pub fn kept_here(&self, root: &Root, step: &Step) -> Option<&'static str> {
+        if self.grants.inherit {
+            Some("it inherits variables that it does not name")
+        } else if self.grants.capabilities {
+            Some("it keeps privileges that it has here alone")
+        } else {
+            let is_secret = !self.of_step(root, step).secrets.is_empty();
+            is_secret.then_some("it is granted a secret, which never leaves this machine")
+        }
+    }
+
+    /// Returns the variables that go with a step to another machine: those that it asks for and that
+    /// are let through, but for those that every machine has of its own.
+    #[must_use]
+    pub fn carried(&self, of: &StepEnvironment) -> Vec<(Word, Word)> {
+        let names = of.let_through.iter();
+        let own = names.filter(|name| !self.passed.contains_key(*name));
+        let carried = own.filter_map(|name| Some((name, self.caller.get(name)?)));
+        carried
+            .map(|(name, value)| (Word::new(name.clone()), Word::new(value.clone())))
+            .collect()
+    }
+
+    /// Makes the environment of a step that another machine has sent with these variables: what it asks
+    /// for is theirs, and the rest this machine's own.
+    #[must_use]
+    pub fn of_sent(
+        root: &Root,
+        own: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        step: &Step,
+        carried: &[(Word, Word)],
+    ) -> Self {
+        let lists = Lists::parse(ALLOW_LIST);
+        let asks = |name: &[u8]| {
+            let mut asked = step.pass_env.iter();
+            asked.any(|pattern| matches(pattern.as_bytes(), name)) && !lists.pass.holds(name)
+        };
+        let own = own.into_iter().filter(|(name, _)| !asks(name));
+        let carried = carried
+            .iter()
+            .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()));
+        Self::new(root, own.chain(carried), Grants::default())
+    }
+
     /// Makes a service's environment: the allow-list, then what it sets, then PATH.
     #[must_use]
     pub fn of_service(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {

@@ -166,7 +166,10 @@ pub fn be(program: PathBuf) {
 }
 
 /// Returns the file of this program, even if another one has taken its name since.
-pub(in crate::effect) fn program() -> io::Result<PathBuf> {
+///
+/// # Errors
+/// Errors of the system.
+pub fn program() -> io::Result<PathBuf> {
     const OWN: &str = "/proc/self/exe";
     if let Some(program) = PROGRAM.get() {
         return Ok(program.clone());

@@ -4,6 +4,7 @@
 use crate::base::canon::Digest;
 use crate::check::evidence::{EarlierPass, Evidence};
 use crate::effect::os::process::program::Program;
+use crate::effect::runner::away::CameBack;
 use crate::effect::runner::file_watch::Looked;
 use crate::effect::runner::judge::PreparedQuestion;
 use crate::effect::store::records::UnsyncedRecord;
@@ -113,6 +114,10 @@ pub(in crate::effect) enum WorkerEvent {
     Evaluated(StepIndex, Box<Evidence>),
     /// Its files have been recorded; it can start.
     Looked(StepIndex),
+    /// It has begun elsewhere.
+    BeganElsewhere(StepIndex),
+    /// What came of it elsewhere.
+    CameBack(StepIndex, Box<CameBack>),
     /// An earlier pass replaces it.
     Recalled(StepIndex, Box<EarlierPass>),
     /// The question of a `judge` check is made.

@@ -18,8 +18,9 @@ use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::signals::Signals;
 use crate::effect::runner::background::{BackgroundIo, IoJob, IoResult, WorkerEvent};
+use crate::effect::runner::context::Context;
 use crate::effect::runner::services::{Services, void};
-use crate::effect::runner::step::{Context, Finished, StepExecution, StepIo};
+use crate::effect::runner::step::{Finished, StepExecution, StepIo};
 use crate::effect::store::records::log_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
@@ -510,6 +511,18 @@ impl<'e> Drive<'_, '_, 'e> {
                 (step, Some(recalled))
             }
             WorkerEvent::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
+            WorkerEvent::Looked(step) if execution(&mut self.busy, step).sets_out() => (step, None),
+            WorkerEvent::BeganElsewhere(step) => {
+                let busy = execution(&mut self.busy, step);
+                let attempt = busy.attempt;
+                let at = self.now();
+                self.event(Event::Began { step, attempt, at }, None);
+                (step, None)
+            }
+            WorkerEvent::CameBack(step, came) => {
+                let tried = execution(&mut self.busy, step).come_back(*came);
+                (step, Some(tried))
+            }
             WorkerEvent::Looked(step) => {
                 let refused = self.advance(step, |busy, context, io| busy.start(context, io, None));
                 let attempt = execution(&mut self.busy, step).attempt;
@@ -627,6 +640,11 @@ impl<'e> Drive<'_, '_, 'e> {
                 attempt,
                 limit_ms,
             } => self.spawn(step, attempt, limit_ms)?,
+            Action::Send {
+                step,
+                attempt,
+                limit_ms,
+            } => self.send(step, attempt, limit_ms)?,
             Action::Terminate { step, timed_out } => {
                 if self.waiting.remove(&step) {
                     self.end_at_once(step, stopped_while_waiting(timed_out));
@@ -673,6 +691,21 @@ impl<'e> Drive<'_, '_, 'e> {
         self.services
             .want(planned, self.context, (pool, doorbell, *round));
         self.waiting.insert(step);
+        Ok(())
+    }
+
+    /// Begins a try that is executed elsewhere.
+    fn send(&mut self, step: StepIndex, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
+        let at = self.now();
+        let planned = self.plan.step(step);
+        let name = self
+            .context
+            .logs
+            .map(|_| log_name(&planned.id, attempt, self.driver.round));
+        let busy = StepExecution::new(step, planned, (attempt, limit_ms), at, name);
+        let (plan, scope, outbox) = (self.plan, self.scope, self.driver.outbox.clone());
+        let begun = busy.begin_elsewhere(self.context, plan, scope, &outbox)?;
+        self.busy.insert(step, begun);
         Ok(())
     }
 

@@ -2,7 +2,10 @@
 //! tree around it.
 
 pub mod asserted;
+pub mod away;
 pub mod background;
+pub mod context;
+mod errand;
 pub mod executor;
 pub mod file_watch;
 pub mod fingerprints;
@@ -20,3 +23,4 @@ pub mod session;
 pub mod step;
 pub mod tree;
 pub mod verify;
+pub mod worker;

@@ -42,6 +42,7 @@ pub fn propose(
         question: question.as_bytes(),
         limit,
         most: MAX_ANSWER,
+        stop: None,
     };
     ask::ask(&pool, &what)
 }

@@ -8,16 +8,13 @@
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::os::atomic_file::NEW;
 use crate::effect::os::outside::entries;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::process::sealed_files::SealedFiles;
-use crate::effect::os::process::writable::{copy_in, made};
+use crate::effect::os::process::writable::{copy_in, link_in};
 use crate::effect::runner::readable::ReadRule;
 use crate::plan::Step;
 use crate::reuse::key::all_of;
-use rustix::fs::{AtFlags, renameat, symlinkat, unlinkat};
-use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
@@ -180,75 +177,20 @@ impl Products {
         let system = |error: io::Error| format!("cannot be copied: {error}");
         let target = std::fs::read_link(own).map_err(system)?;
         let target = target.as_os_str().as_bytes();
-        if !leads_to(path, target).is_some_and(|to| self.is_free(&to)) {
+        if !path.leads_to(target).is_some_and(|to| self.is_free(&to)) {
             return Err(format!(
                 "is a link to `{}`, which leads elsewhere than to a file that it could have made",
                 visible(target)
             ));
         }
-        let folder = made(root, &path.folder(), false)?.place;
-        let new = [path.name(), NEW.as_bytes(), b"link"].concat();
-        let begun = match symlinkat(target, &folder, &*new) {
-            // A killed vplan has left it.
-            Err(Errno::EXIST) => unlinkat(&folder, &*new, AtFlags::empty())
-                .and_then(|()| symlinkat(target, &folder, &*new)),
-            begun => begun,
-        };
-        let done = begun.and_then(|()| renameat(&folder, &*new, &folder, path.name()));
-        if done.is_err() {
-            let _ = unlinkat(&folder, &*new, AtFlags::empty());
-        }
-        done.map_err(|error| system(error.into()))
+        link_in(root, path, target)
     }
-}
-
-/// Returns where a link in the repository leads by its text; `None` where that could be outside, or depends
-/// on other links.
-fn leads_to(path: &RepoPath, target: &[u8]) -> Option<RepoPath> {
-    let mut folder = Some(path.folder());
-    let mut below: Vec<&[u8]> = Vec::new();
-    for part in target.split(|byte| *byte == b'/').enumerate() {
-        match part {
-            (0, b"") => return None,
-            (_, b"" | b".") => {}
-            (_, b"..") if !below.is_empty() => return None,
-            (_, b"..") => {
-                let here = folder.filter(|folder| !folder.is_root())?;
-                folder = Some(here.folder());
-            }
-            (_, name) => below.push(name),
-        }
-    }
-    let folder = folder?;
-    if below.is_empty() {
-        return Some(folder);
-    }
-    folder.join(&below.join(&b'/')).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
-
-    #[test]
-    fn links_lead_where_their_text_says_or_nowhere() {
-        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
-        for (target, want) in [
-            ("x", Some("out/deep/x")),
-            ("./x/y", Some("out/deep/x/y")),
-            ("../x", Some("out/x")),
-            ("../../src/a", Some("src/a")),
-            ("../..", Some(".")),
-            ("../../../x", None),
-            ("x/../y", None),
-            ("/etc/passwd", None),
-            ("", None),
-        ] {
-            let found = leads_to(&path("out/deep/link"), target.as_bytes());
-            assert_eq!(found, want.map(path), "{target}");
-        }
-    }
 
     #[test]
     fn products_are_copied_and_nothing_else() {

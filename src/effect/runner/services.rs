@@ -15,7 +15,7 @@ use crate::effect::os::process::doorbell::Doorbell;
 use crate::effect::os::process::pool::Pool;
 use crate::effect::os::process::program::message_of;
 use crate::effect::os::scratch::{self, Scratch};
-use crate::effect::runner::step::Context;
+use crate::effect::runner::context::Context;
 use crate::effect::store::records::{STARTS, service_log_name};
 use crate::plan::{Plan, Step, StepIndex};
 use crate::run::state::GRACE_MS;

@@ -1,6 +1,7 @@
 //! Drives one try of a step from start to end. Steps whose files are compared have a thread for it.
 
 use crate::base::canon::Digest;
+use crate::base::index::bug;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
@@ -8,26 +9,29 @@ use crate::check::confine::{Confined, Guarantee, InputsBasis, SandboxLevel};
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::observed::Observed;
 use crate::check::output::{Expected, guessed, named};
-use crate::check::reading::{Identity, Reading};
 use crate::check::tool::Invocation;
 use crate::effect::os::atomic_file::create;
-use crate::effect::os::environment::Environment;
 use crate::effect::os::process::attempt::{
     Attempt, AttemptProgress, AttemptResult, Buffer, Try, unconfined,
 };
 use crate::effect::os::process::capture::{Live, LogPlace};
 use crate::effect::os::process::mask::Secrets;
 use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::{Program, Root, message_of};
+use crate::effect::os::process::program::{Program, message_of};
+use crate::effect::os::process::stop::{StopLevel, StopRequest};
+use crate::effect::runner::away::CameBack;
 use crate::effect::runner::background::WorkerEvent;
-use crate::effect::runner::file_watch::{Looked, Watch, is_watched};
-use crate::effect::runner::judge::{Judge, PreparedQuestion};
+use crate::effect::runner::context::Context;
+use crate::effect::runner::errand::Errand;
+use crate::effect::runner::file_watch::is_watched;
+use crate::effect::runner::judge::PreparedQuestion;
 use crate::effect::runner::looks::Looks;
-use crate::effect::runner::sandbox::{Sandbox, StepSandbox};
+use crate::effect::runner::sandbox::StepSandbox;
 use crate::effect::runner::sealed::Products;
 use crate::effect::store::records::reads_name;
 use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
+use crate::run::record::{Place, ProgramRecord};
 use crate::run::report::Withheld;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Mode;
@@ -38,66 +42,8 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The parameters that all steps share.
-pub struct Context<'a> {
-    /// The repository.
-    pub root: &'a Root,
-    /// The environment that steps are given.
-    pub environment: &'a Environment,
-    /// The folder for logs, if there is a record.
-    pub logs: Option<BorrowedFd<'a>>,
-    /// The most bytes of a step's output that its log keeps (`--max-output`).
-    pub max_output: u64,
-    /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
-    /// must start no process that leaves its session.
-    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Makes the fingerprints of what a step has found. Called behind each try.
-    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
-    /// Called before each try of a step that is watched; the returned function is called after the
-    /// try.
-    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
-    /// The snapshots of the tree, if any are taken.
-    pub looks: Option<&'a Looks>,
-    /// Results of earlier runs, if they may be used.
-    pub recall: Option<&'a Recall<'a>>,
-    /// The judge that answers the questions of `judge` checks, if there is one.
-    pub judge: Option<&'a Judge<'a>>,
-    /// The standard input of steps, if that is not empty. A judge reads its question there.
-    pub input: Option<&'a [u8]>,
-    /// The interval of ticks while something runs; never without.
-    pub tick: Option<Duration>,
-    /// Whether steps are observed (`--observe`): what each try of one was seen to do is written
-    /// beside its log.
-    pub observe: bool,
-    /// What confines steps that are to be confined.
-    pub sandbox: Option<&'a Sandbox>,
-}
-
-impl<'a> Context<'a> {
-    /// Makes the parameters of steps that are not watched, recalled or judged, and keep no logs.
-    #[must_use]
-    pub fn new(root: &'a Root, environment: &'a Environment) -> Self {
-        Self {
-            root,
-            environment,
-            logs: None,
-            max_output: 0,
-            evaluate: &|_| Evidence::default(),
-            identify: &|_, _| Vec::new(),
-            watch: &|_| Box::new(|_| Looked::default()),
-            looks: None,
-            recall: None,
-            judge: None,
-            input: None,
-            tick: None,
-            observe: false,
-            sandbox: None,
-        }
-    }
-}
-
 /// The end of a try, without its evidence.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Finished {
     /// The time of its start, in milliseconds since the run's start.
     pub started_at: u64,
@@ -108,6 +54,10 @@ pub struct Finished {
     pub log_error: Option<String>,
     /// The program that was started.
     pub program: Option<Program>,
+    /// Where it was executed, if that was to be elsewhere.
+    pub place: Option<Place>,
+    /// The program that was started there.
+    pub program_elsewhere: Option<ProgramRecord>,
     /// Variables that it requested and did not get.
     pub withheld: Vec<Withheld>,
     /// Processes that could not be ended (another user's).
@@ -138,14 +88,25 @@ pub(in crate::effect) struct StepExecution<'e> {
     pub unannounced: Option<u64>,
     /// The digest of the judge's question.
     question: Option<Digest>,
-    stop: StopRequest,
+    stop: Stops,
     /// The secrets that it was given.
     secrets: Secrets,
     withheld: Vec<Withheld>,
     /// What confines it, until its end.
     sandbox: Option<StepSandbox>,
+    /// That it is executed elsewhere.
+    elsewhere: Option<Elsewhere>,
     /// The time by which its supervisor must have obeyed.
     pub overdue: Option<Instant>,
+}
+
+/// A try that is executed elsewhere.
+struct Elsewhere {
+    stop: Arc<StopRequest>,
+    /// Tells its thread that its start was reported.
+    set_out: Option<Sender<()>>,
+    /// What came of it, without the result of the try.
+    came: Option<CameBack>,
 }
 
 /// What the thread that watches files is told when the step has ended.
@@ -169,7 +130,7 @@ enum Stage<'e> {
 
 /// Requests to stop, at any stage.
 #[derive(Default)]
-struct StopRequest {
+struct Stops {
     terminate: bool,
     kill: bool,
     timed_out: bool,
@@ -205,10 +166,11 @@ impl<'e> StepExecution<'e> {
             limit_ms,
             unannounced: Some(limit_ms),
             question: None,
-            stop: StopRequest::default(),
+            stop: Stops::default(),
             secrets: Secrets::default(),
             withheld: Vec::new(),
             sandbox: None,
+            elsewhere: None,
             overdue: None,
         }
     }
@@ -271,6 +233,58 @@ impl<'e> StepExecution<'e> {
             return Ok(self.start(context, io, None));
         }
         Ok(None)
+    }
+
+    /// Starts the thread of a step that is executed elsewhere.
+    pub(in crate::effect) fn begin_elsewhere<'s>(
+        mut self,
+        context: &'e Context<'e>,
+        plan: &'e Plan,
+        scope: &'s Scope<'s, 'e>,
+        outbox: &UnboundedSender<WorkerEvent>,
+    ) -> std::io::Result<Self> {
+        let Some(away) = context.away else {
+            bug("a step is sent, and nothing executes it elsewhere");
+        };
+        let stop = Arc::new(StopRequest::new()?);
+        let errand = Errand {
+            away,
+            index: self.index,
+            limit_ms: self.limit_ms,
+            log: self.log.clone(),
+            stop: Arc::clone(&stop),
+        };
+        let recall = context.recall.filter(|_| self.may_be_recalled(context));
+        let (set_out, wait) = channel();
+        let outbox = outbox.clone();
+        let thread = std::thread::Builder::new().name("step".to_owned());
+        thread.spawn_scoped(scope, move || {
+            errand.run(context, plan, recall, &wait, &outbox);
+        })?;
+        self.elsewhere = Some(Elsewhere {
+            stop,
+            set_out: Some(set_out),
+            came: None,
+        });
+        Ok(self)
+    }
+
+    /// Lets a try that is executed elsewhere set out; `false` for any other.
+    pub(in crate::effect) fn sets_out(&mut self) -> bool {
+        let elsewhere = self.elsewhere.as_mut();
+        let set_out = elsewhere.and_then(|elsewhere| elsewhere.set_out.take());
+        set_out.is_some_and(|set_out| set_out.send(()).is_ok())
+    }
+
+    /// Takes what came of a try that was executed elsewhere.
+    pub(in crate::effect) fn come_back(&mut self, mut came: CameBack) -> AttemptResult {
+        let mut tried = std::mem::take(&mut came.tried);
+        tried.evidence.timed_out |= self.stop.timed_out;
+        self.withheld = std::mem::take(&mut came.withheld);
+        if let Some(elsewhere) = &mut self.elsewhere {
+            elsewhere.came = Some(came);
+        }
+        tried
     }
 
     /// Asks the question of a `judge` check. Returns the check's end if no judge is needed or
@@ -429,16 +443,8 @@ impl<'e> StepExecution<'e> {
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
         self.has_ended(context);
-        let accepted = |exit| {
-            if self.step.exit.is_empty() {
-                exit == 0
-            } else {
-                self.step.exit.contains(&exit)
-            }
-        };
-        let promising = tried.evidence.exit.is_some_and(accepted);
         let again = Again {
-            is_promising: promising,
+            is_promising: self.step.accepts(tried.evidence.exit),
             secrets: self.secrets.clone(),
             products: self.sandbox.as_mut().and_then(|own| own.products.take()),
         };
@@ -487,6 +493,11 @@ impl<'e> StepExecution<'e> {
         let confined = confined.map(|sandbox| sandbox.confined);
         let observed = tried.observed.as_ref().filter(|_| tried.has_started);
         let inputs = inputs_basis(self.step, confined.as_ref(), observed);
+        let came = self.elsewhere.and_then(|elsewhere| elsewhere.came);
+        let (confined, inputs, place, program_elsewhere) = match came {
+            Some(came) => (came.confined, came.inputs, Some(came.place), came.program),
+            None => (confined, inputs, None, None),
+        };
         let unseen = tried
             .observed
             .and_then(|observed| keep_observed(context, self.log.as_deref(), &observed).err());
@@ -507,6 +518,8 @@ impl<'e> StepExecution<'e> {
             withheld: self.withheld,
             confined,
             inputs,
+            place,
+            program_elsewhere,
             survivors: tried.survivors,
         };
         (Box::new(tried.evidence), finished)
@@ -515,13 +528,21 @@ impl<'e> StepExecution<'e> {
     pub(in crate::effect) fn terminate(&mut self, timed_out: bool) {
         self.stop.terminate = true;
         self.stop.timed_out |= timed_out;
+        self.stop_elsewhere(StopLevel::Asked);
         self.running().into_iter().for_each(Attempt::terminate);
     }
 
     pub(in crate::effect) fn kill(&mut self, timed_out: bool) {
         self.stop.kill = true;
         self.stop.timed_out |= timed_out;
+        self.stop_elsewhere(StopLevel::Now);
         self.running().into_iter().for_each(Attempt::kill);
+    }
+
+    fn stop_elsewhere(&self, level: StopLevel) {
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.stop.ask(level);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::base::index::bug;
 use crate::base::jobs::Jobs;
 use crate::base::path::RepoPath;
-use crate::base::word::Word;
+use crate::base::word::{Word, first_of, visible};
 use crate::check::Kind;
 use crate::check::baseline::KnownFindings;
 use crate::check::confine::{Confined, InputsBasis};
@@ -15,14 +15,16 @@ use crate::contract::Contract;
 use crate::effect::os::environment::Environment;
 use crate::effect::os::parallel::processors;
 use crate::effect::os::process::program::{Program, Root};
+use crate::effect::runner::away::Away;
 use crate::effect::runner::background::IoResult;
+use crate::effect::runner::context::Context;
 use crate::effect::runner::executor::{DriveError, Driver, Executor, Message, Played, Running};
 use crate::effect::runner::file_watch::Watch;
 use crate::effect::runner::journal_writer::JournalWriter;
 use crate::effect::runner::judge::Judge;
 use crate::effect::runner::looks::Looks;
 use crate::effect::runner::sandbox::Sandbox;
-use crate::effect::runner::step::{Context, Finished};
+use crate::effect::runner::step::Finished;
 use crate::effect::runner::tree::{self, TreeChanges, blame};
 use crate::effect::store::records::RunRecord;
 use crate::effect::store::reuse::Recall;
@@ -34,10 +36,11 @@ use crate::plan::facts::{Facts, Question};
 use crate::plan::{Note, Plan, Refusal, Rewrite, Step, StepIndex};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
+use crate::run::elsewhere::Elsewhere;
 use crate::run::event::{Action, Event};
 use crate::run::journal::JournalEntry;
 use crate::run::known::known_findings;
-use crate::run::record::{ProgramRecord, StepRecord};
+use crate::run::record::{Place, ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
 use crate::run::state::{Beginning, Ending, RunState, SideBySide};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
@@ -78,6 +81,8 @@ pub struct Run<'a> {
     pub observe: bool,
     /// What confines steps that are to be confined.
     pub sandbox: Option<&'a Sandbox>,
+    /// What executes steps elsewhere, if some may be.
+    pub away: Option<&'a Away<'a>>,
     /// Decides which steps of a plan may run beside each other, for `jobs auto`.
     pub beside: &'a dyn Fn(&Plan) -> Beside,
     /// The snapshots of the tree, if the tree is known.
@@ -175,6 +180,7 @@ pub fn verify(
         tick,
         observe,
         sandbox,
+        away,
         beside,
         tree,
         again,
@@ -224,6 +230,7 @@ pub fn verify(
             tick,
             observe,
             sandbox,
+            away,
         };
         let mut kept = BTreeMap::new();
         loop {
@@ -235,6 +242,7 @@ pub fn verify(
                     processors: processors(),
                     beside: beside(&plan),
                 }),
+                elsewhere: away.map(|away| rounds.seat(away, &plan)),
             };
             let (mut state, actions) = RunState::begin(Arc::clone(&plan), beginning);
             state.know(known.clone());
@@ -289,6 +297,7 @@ pub fn verify(
         ending = Ending::default();
     }
     circumstances.run_id = book.record.id().to_owned();
+    let fallen_back = rounds.fallen_back(&records);
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending {
@@ -324,6 +333,9 @@ pub fn verify(
         .extend(known_findings(&plan, &records, origin));
     let observed = findings(&circumstances.run_id);
     circumstances.caveats.extend(observed.caveats);
+    circumstances.notes.extend(fallen_back);
+    let away = away.into_iter().flat_map(Away::notes);
+    circumstances.notes.extend(away);
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note.into_iter().chain(observed.notes));
     conclude(&mut report);
@@ -458,20 +470,62 @@ struct Rounds {
     confined: BTreeMap<String, Confined>,
     /// How far it is known that steps depend on their `inputs` alone, by step id.
     inputs: BTreeMap<String, InputsBasis>,
+    /// Where steps were executed, by step id, in a run that may execute some elsewhere.
+    places: BTreeMap<String, Place>,
+    /// The programs that were started elsewhere, by step id.
+    elsewhere: BTreeMap<String, ProgramRecord>,
+    /// The steps that were executed here because there was no answer from elsewhere.
+    fallen_back: BTreeSet<String>,
 }
 
 impl Rounds {
+    /// Decides which steps of a plan are executed elsewhere.
+    fn seat(&mut self, away: &Away<'_>, plan: &Plan) -> Elsewhere {
+        let seats = away.seats(plan);
+        let here = plan.steps.iter().zip(&seats);
+        let here = here.filter_map(|(step, why)| Some((step, why.as_ref()?)));
+        let here = here.map(|(step, why)| (step.id.clone(), Place::here(why.to_string())));
+        self.places.extend(here);
+        let sent = seats.iter().map(Option::is_none).collect();
+        Elsewhere::new(sent, away.most, away.fall_back)
+    }
+
+    /// Says which steps were executed here for want of an answer.
+    fn fallen_back(&self, records: &[StepRecord]) -> Option<Note> {
+        let ran = records.iter().filter(|record| record.tries > 0);
+        let ids = ran.map(|record| &record.id);
+        let ids: Vec<&String> = ids.filter(|id| self.fallen_back.contains(*id)).collect();
+        let shown = ids.iter().map(|id| format!("`{}`", visible(id.as_bytes())));
+        let named = first_of(shown, 3);
+        (!ids.is_empty()).then(|| Note {
+            kind: "remote-fallback".to_owned(),
+            message: format!(
+                "{} executed here, as there was no answer from elsewhere: {named}",
+                match ids.len() {
+                    1 => "one step was".to_owned(),
+                    count => format!("{count} steps were"),
+                }
+            ),
+            path: None,
+        })
+    }
+
     fn attach(&self, records: &mut [StepRecord]) {
         for record in records.iter_mut().filter(|r| r.tries > 0) {
             record.log = record
                 .log
                 .take()
                 .or_else(|| self.logs.get(&record.id).cloned());
+            record.place = record
+                .place
+                .take()
+                .or_else(|| self.places.get(&record.id).cloned());
             let started = self
                 .programs
                 .get(&record.id)
                 .and_then(|path| self.resolved.get(path));
-            record.program = record.program.take().or_else(|| started.cloned());
+            let elsewhere = self.elsewhere.get(&record.id);
+            record.program = (record.program.take()).or_else(|| elsewhere.or(started).cloned());
             let confined = self.confined.get(&record.id);
             record.sandbox = record.sandbox.take().or_else(|| confined.cloned());
             record.inputs = record
@@ -606,6 +660,16 @@ impl Table<'_, '_, '_> {
             match finished.inputs {
                 Some(inputs) => self.rounds.inputs.insert(id.clone(), inputs),
                 None => self.rounds.inputs.remove(&id),
+            };
+            if let Some(place) = &finished.place {
+                if place.reason.is_some() && !self.state.is_sent(step) {
+                    self.rounds.fallen_back.insert(id.clone());
+                }
+                self.rounds.places.insert(id.clone(), place.clone());
+            }
+            match &finished.program_elsewhere {
+                Some(program) => self.rounds.elsewhere.insert(id.clone(), program.clone()),
+                None => self.rounds.elsewhere.remove(&id),
             };
             match &log {
                 Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),

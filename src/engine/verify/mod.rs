@@ -3,6 +3,7 @@
 
 mod planned;
 
+use super::away::{away, transport};
 use super::beside::beside;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
@@ -25,6 +26,7 @@ use crate::effect::repo::load::LoadError;
 use crate::effect::repo::load::Site;
 use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use crate::effect::runner::asserted;
+use crate::effect::runner::away::FolderTransport;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::fingerprints::of_step;
@@ -164,6 +166,8 @@ struct Prepared<'k> {
     since: Option<crate::effect::git::object::Oid>,
     /// The store of passes of other machines.
     cache: Option<SharedCache>,
+    /// What carries steps elsewhere.
+    transport: Option<FolderTransport>,
 }
 
 fn prepare<'k>(
@@ -185,6 +189,7 @@ fn prepare<'k>(
     session.git().iter().for_each(|git| git.keep());
     reports_are_untracked(&session, &plan)?;
     let (cache, unshared) = shared_cache(&session, &asked.cache)?;
+    let transport = transport(&session, asked.remote.as_ref())?;
     // Before the snapshot takes what the comparison has seen of the index.
     let tracked = session.git().and_then(|git| git.tracked_record());
     let beginning = Beginning::look(session.git());
@@ -223,6 +228,7 @@ fn prepare<'k>(
         record,
         since,
         cache,
+        transport,
     })
 }
 
@@ -262,6 +268,7 @@ fn execute(
         record,
         since,
         cache,
+        transport,
     } = prepared;
     let place = record.path().to_owned();
     let tree = engine.tree(&session.site, session.contract(), &asked.own_files);
@@ -325,6 +332,12 @@ fn execute(
         true => engine.observed_findings(&session, asked, run),
         false => ObservedFindings::default(),
     };
+    let away = away(
+        &root,
+        &environment,
+        transport.as_ref(),
+        asked.remote.as_ref(),
+    )?;
     let beside = |plan: &Plan| beside(&session, asked.records.as_deref(), plan);
     let run = runner::Run {
         root: &root,
@@ -342,6 +355,7 @@ fn execute(
         tick: caller.tick,
         observe: asked.observe,
         sandbox,
+        away: away.as_ref(),
         beside: &beside,
         tree: beginning.seen(),
         again: &again,

@@ -252,8 +252,7 @@ pub(super) fn unsupported_words(step: &Step) -> Option<String> {
 }
 
 fn unanswered(scene: &Scene<'_>) -> Option<String> {
-    let is_cut = scene.evidence.timed_out;
-    (scene.evidence.is_unanswered() && !is_cut).then(|| "no answer from elsewhere".to_owned())
+    (scene.evidence.is_unanswered()).then(|| "no answer from elsewhere".to_owned())
 }
 
 fn timed_out(scene: &Scene<'_>) -> Option<String> {

@@ -9,6 +9,7 @@ use super::frame::{End, Order, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::pool::{Pool, Received};
 use super::program::{Root, SearchPath, explain, message_of};
+use super::stop::{StopLevel, StopRequest};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,6 +36,8 @@ pub struct Ask<'a> {
     pub limit: Duration,
     /// The most bytes of an answer.
     pub most: usize,
+    /// By which another thread stops it.
+    pub stop: Option<&'a StopRequest>,
 }
 
 /// The reason why there is no answer.
@@ -46,6 +49,9 @@ pub enum NoAnswer {
     /// Its time was up.
     #[error("it did not answer within its time limit and was stopped")]
     TimedOut,
+    /// It was asked to stop.
+    #[error("it was stopped")]
+    Stopped,
     /// It wrote too much.
     #[error("it wrote more than {0} bytes and was stopped")]
     TooMuch(usize),
@@ -110,6 +116,7 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
         stdout: Vec::new(),
         stderr: Vec::new(),
         wrong: None,
+        stopped: StopLevel::Not,
     };
     let answer = talk.listen(what);
     talk.end(pool, answer)
@@ -122,6 +129,8 @@ struct Talk {
     stderr: Vec<u8>,
     /// The reason why it was stopped, if it was.
     wrong: Option<NoAnswer>,
+    /// What it was asked to do by another thread.
+    stopped: StopLevel,
 }
 
 impl Talk {
@@ -140,7 +149,10 @@ impl Talk {
                 deadline = Instant::now() + SUPERVISOR_TIMEOUT;
                 continue;
             }
-            let [over, out, err] = self.wait(left)?;
+            let [over, out, err] = self.wait(left, what.stop)?;
+            if self.obey(what.stop) {
+                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
+            }
             self.read([out, err], &mut buffer);
             if self.wrong.is_none() && self.stdout.len() > what.most {
                 self.stop(NoAnswer::TooMuch(what.most));
@@ -154,7 +166,7 @@ impl Talk {
                 };
                 // Its last output is still in the pipes; no process is left that could write more.
                 while let Some([_, out, err]) = self
-                    .wait(Duration::ZERO)
+                    .wait(Duration::ZERO, None)
                     .filter(|[_, out, err]| *out || *err)
                 {
                     if self.stdout.len() > what.most {
@@ -170,7 +182,7 @@ impl Talk {
         }
     }
 
-    fn wait(&self, time: Duration) -> Option<[bool; 3]> {
+    fn wait(&self, time: Duration, stop: Option<&StopRequest>) -> Option<[bool; 3]> {
         let Launched {
             supervisor,
             stdout,
@@ -186,14 +198,16 @@ impl Talk {
         };
         let [out, err] = self.open;
         // A stream that has ended is replaced by the socket, polled for nothing.
+        let bell = stop.map_or(supervisor.socket.as_fd(), StopRequest::bell);
         let mut fds = [
             PollFd::new(&supervisor.socket, PollFlags::IN),
             PollFd::new(if out { stdout } else { &supervisor.socket }, events(out)),
             PollFd::new(if err { stderr } else { &supervisor.socket }, events(err)),
+            PollFd::from_borrowed_fd(bell, events(stop.is_some())),
         ];
         match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
             Ok(_) => {
-                let [over, out_ready, err_ready] = fds.map(|f| !f.revents().is_empty());
+                let [over, out_ready, err_ready, _] = fds.map(|f| !f.revents().is_empty());
                 // The socket in place of an ended stream reports a supervisor that is gone at any
                 // time; there is nothing to read from it.
                 Some([over, out && out_ready, err && err_ready])
@@ -230,16 +244,33 @@ impl Talk {
         }
     }
 
+    /// Passes on what another thread asks for. Returns whether it is stopped now.
+    fn obey(&mut self, stop: Option<&StopRequest>) -> bool {
+        let Some(stop) = stop.filter(|stop| stop.level() > self.stopped) else {
+            return false;
+        };
+        stop.silence();
+        self.stopped = stop.level();
+        if self.stopped < StopLevel::Now {
+            self.order(Order::Terminate(self.launched.supervisor.number));
+            return false;
+        }
+        if self.wrong.is_none() {
+            self.stop(NoAnswer::Stopped);
+        }
+        true
+    }
+
     fn stop(&mut self, why: NoAnswer) {
+        self.order(Order::Kill(self.launched.supervisor.number));
+        self.wrong = Some(why);
+    }
+
+    fn order(&self, order: Order) {
         let supervisor = &self.launched.supervisor;
         // The program may have stopped it; then it would not read the order.
         let _ = kill_process(supervisor.pid, Signal::CONT);
-        let _ = send_order(
-            supervisor.socket.as_fd(),
-            &Order::Kill(supervisor.number),
-            &[],
-        );
-        self.wrong = Some(why);
+        let _ = send_order(supervisor.socket.as_fd(), &order, &[]);
     }
 
     fn end(self, pool: &Pool, answer: Option<SupervisorAnswer>) -> Result<Vec<u8>, NoAnswer> {

@@ -28,6 +28,7 @@ pub mod program;
 pub mod sealed;
 pub mod sealed_files;
 mod starter;
+pub mod stop;
 pub mod supervise;
 mod sys;
 mod tree;

@@ -4,11 +4,11 @@
 use super::confine::Writable;
 use super::program::Root;
 use crate::base::path::RepoPath;
-use crate::effect::os::atomic_file::{NewFile, REMEMBERED};
+use crate::effect::os::atomic_file::{NEW, NewFile, REMEMBERED};
 use crate::effect::os::files::open_plain;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, fchmod, mkdirat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, mkdirat, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -70,4 +70,28 @@ pub(in crate::effect) fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io
     fchmod(new.file(), Mode::from_raw_mode(mode))?;
     new.rename()?;
     Ok(())
+}
+
+/// Makes a symlink at a place in the repository, in the place of what is there.
+///
+/// # Errors
+/// Errors of the system; a link on the way. For people.
+pub(in crate::effect) fn link_in(
+    root: &Root,
+    path: &RepoPath,
+    target: &[u8],
+) -> Result<(), String> {
+    let folder = made(root, &path.folder(), false)?.place;
+    let new = [path.name(), NEW.as_bytes(), b"link"].concat();
+    let begun = match symlinkat(target, &folder, &*new) {
+        // A killed vplan has left it.
+        Err(Errno::EXIST) => unlinkat(&folder, &*new, AtFlags::empty())
+            .and_then(|()| symlinkat(target, &folder, &*new)),
+        begun => begun,
+    };
+    let done = begun.and_then(|()| renameat(&folder, &*new, &folder, path.name()));
+    if done.is_err() {
+        let _ = unlinkat(&folder, &*new, AtFlags::empty());
+    }
+    done.map_err(|error| format!("cannot be copied: {}", io::Error::from(error)))
 }

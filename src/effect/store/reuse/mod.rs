@@ -356,6 +356,14 @@ impl<'a> Recall<'a> {
         }
     }
 
+    /// Records that a step is executed elsewhere: its pass is that of other tools, and is not kept.
+    pub fn went_away(&self, step: &Step) {
+        let mut state = self.state();
+        // It may leave what it makes here.
+        state.past.ran.insert(step.id.clone());
+        state.open.remove(&step.id);
+    }
+
     /// Records that all processes of a step have ended.
     pub fn step_ended(&self) {
         self.running.fetch_sub(1, Ordering::SeqCst);

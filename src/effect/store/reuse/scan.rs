@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -616,6 +616,26 @@ fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
             since,
         }),
         None => Err(format!("`{path}` is being written to")),
+    }
+}
+
+/// Copies a file's content. Returns its digest and its size in bytes.
+///
+/// # Errors
+/// Errors of the system.
+pub fn copy(mut from: File, to: &mut File) -> io::Result<(Digest, u64)> {
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut size = 0;
+    loop {
+        let count = from.read(&mut buffer)?;
+        let read = buffer.get(..count).unwrap_or_default();
+        if read.is_empty() {
+            return Ok((hasher.finish(), size));
+        }
+        hasher.write_all(read)?;
+        to.write_all(read)?;
+        size += count as u64;
     }
 }
 

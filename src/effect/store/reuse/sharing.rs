@@ -197,6 +197,7 @@ impl<'a> Sharing<'a> {
             question: b"",
             limit: LIMIT,
             most: MOST_WRITTEN,
+            stop: None,
         };
         let state = ask(&self.pool, &asked);
         let state = state

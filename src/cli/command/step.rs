@@ -1,0 +1,32 @@
+//! `vplan step`: executes one step that another vplan has ordered.
+
+use crate::base::vocabulary::Exit;
+use crate::cli::args::{Global, StepOrder};
+use crate::cli::terminal::Terminal;
+use crate::effect::runner::worker::{Unanswered, execute};
+use crate::engine::Failure;
+use crate::run::event::Interrupt;
+
+/// Executes the step of an order, and writes the answer beside it.
+///
+/// # Errors
+/// There is no answer: the order is none, or the step cannot be executed here.
+pub fn run(_: &Global, args: &StepOrder, _: &Terminal) -> Result<u8, Failure> {
+    let failed = |exit, code, why: &Unanswered| Err(Failure::new(exit, code, why.to_string()));
+    match execute(&args.order) {
+        Ok(()) => Ok(Exit::Success.code()),
+        Err(Unanswered::Stopped(signal)) => Ok(exit_of(signal).code()),
+        Err(why @ (Unanswered::NoOrder(_) | Unanswered::Answered(_))) => {
+            failed(Exit::Usage, "vplan::away::order", &why)
+        }
+        Err(why @ Unanswered::Unable(_)) => failed(Exit::Setup, "vplan::away::unable", &why),
+    }
+}
+
+/// The exit code of what a signal has ended.
+fn exit_of(signal: Interrupt) -> Exit {
+    match signal {
+        Interrupt::Int => Exit::Interrupted,
+        Interrupt::Term => Exit::Terminated,
+    }
+}

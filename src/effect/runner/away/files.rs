@@ -1,0 +1,123 @@
+//! The files that go with a step: all that the contract says that it depends on.
+
+use crate::away::answer::LeftFile;
+use crate::away::order::MOST_FILES;
+use crate::base::glob::Selection;
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::effect::os::files::beneath::Beneath;
+use crate::effect::os::process::program::{Root, SearchPath, resolve};
+use crate::effect::os::stat_cache::Stats;
+use crate::effect::store::reuse::scan::{Place, Same, Scan, scan};
+use crate::plan::Step;
+use crate::reuse::key::{Prints, all_of, depends_on};
+use crate::reuse::shared::portable;
+use std::collections::BTreeSet;
+
+/// The reason why the files of a step cannot be sent. For people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// They cannot be read.
+    Unread(String),
+    /// They cannot be expressed elsewhere.
+    Unfit(String),
+}
+
+/// Returns the files that a step depends on, as any machine can have them: what its `inputs`, `requires`
+/// and `unchanged` select, and its program where that is in the repository; without what it makes itself.
+///
+/// # Errors
+/// Why they cannot be sent.
+pub fn given(
+    root: &Root,
+    beneath: &Beneath,
+    step: &Step,
+    search: &SearchPath,
+) -> Result<Prints, Unsent> {
+    let mut wanted = depends_on(step);
+    wanted.extend(step.unchanged.clone());
+    let word = step
+        .argv
+        .iter()
+        .flatten()
+        .next()
+        .map_or(&b""[..], Word::as_bytes);
+    // Where it is not found, the answer says so.
+    if let Ok((program, _)) = resolve(root, search, &step.dir, word)
+        && let Some(glob) = in_repository(root, &program.path)
+    {
+        wanted.push(glob);
+    }
+    let scanned = scanned(root, beneath, &wanted).map_err(Unsent::Unread)?;
+    let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));
+    let files: Prints = scanned
+        .files()
+        .filter(|(path, _)| !is_made(path))
+        .map(|(path, file)| {
+            let mut print = portable(&file.print);
+            if print.link.is_some() {
+                print.content = None;
+            }
+            (path.clone(), print)
+        })
+        .collect();
+    if files.len() > MOST_FILES {
+        let count = files.len();
+        let why = format!("it depends on {count} files, and at most {MOST_FILES} are sent");
+        return Err(Unsent::Unfit(why));
+    }
+    fit(&files).map_err(Unsent::Unfit)?;
+    Ok(files)
+}
+
+/// Checks that all files can be expressed elsewhere.
+fn fit(files: &Prints) -> Result<(), String> {
+    let folders: BTreeSet<RepoPath> = files.keys().flat_map(RepoPath::ancestors).collect();
+    for (path, print) in files {
+        if std::str::from_utf8(path.as_bytes()).is_err() {
+            return Err(format!("the name of `{path}` is not UTF-8"));
+        }
+        let Some(link) = &print.link else { continue };
+        let target = path.leads_to(link.as_bytes());
+        if !target.is_some_and(|to| files.contains_key(&to) || folders.contains(&to)) {
+            return Err(format!("`{path}` is a link to what does not go with it"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files that a step produces, that are there, and that it has not made now.
+pub(super) fn stale(
+    root: &Root,
+    beneath: &Beneath,
+    step: &Step,
+    made: &[LeftFile],
+) -> Vec<RepoPath> {
+    if step.produces.is_empty() {
+        return Vec::new();
+    }
+    let made: BTreeSet<&RepoPath> = made.iter().map(|file| &file.path).collect();
+    let there = scanned(root, beneath, &[all_of(&step.produces)]);
+    let there = there.unwrap_or_default();
+    let paths = there.files().map(|(path, _)| path);
+    paths.filter(|path| !made.contains(path)).cloned().collect()
+}
+
+fn scanned(root: &Root, beneath: &Beneath, wanted: &[Selection]) -> Result<Scan, String> {
+    let place = Place {
+        root: root.path(),
+        beneath,
+        tree: None,
+        same: Same::All,
+    };
+    scan(place, wanted, &mut Stats::default()).map(|scanned| scanned.scan)
+}
+
+/// Returns what selects a file of the repository.
+fn in_repository(root: &Root, file: &std::path::Path) -> Option<Selection> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let below = file.strip_prefix(root.path()).ok()?;
+    let path = RepoPath::parse(below.as_os_str().as_bytes()).ok()?;
+    let glob = crate::base::glob::Glob::literal(&path)?;
+    Some(all_of(&[glob]))
+}

@@ -1,0 +1,73 @@
+//! Steps that are executed elsewhere, from the state machine's side: places of their own, and what becomes
+//! of those without an answer.
+
+use crate::base::index::Dense;
+use crate::check::evidence::Evidence;
+use crate::plan::StepIndex;
+use std::borrow::Cow;
+
+/// The time that an answer may come later than its step's limit, in milliseconds: the limit is enforced
+/// where the step is executed.
+pub const OVERTIME_MS: u64 = 30_000;
+/// So many steps in a row without an answer, and no further one is sent.
+pub const MOST_UNANSWERED: u32 = 3;
+
+/// Which steps are executed elsewhere, and how many at a time.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Whether a step is to be sent.
+    pub sent: Dense<StepIndex, bool>,
+    /// The most of them side by side.
+    pub most: usize,
+    /// Whether those without an answer are executed here.
+    pub fall_back: bool,
+    /// The steps without an answer since the last one that had one.
+    unanswered: u32,
+}
+
+impl Elsewhere {
+    /// Makes the beginning.
+    #[must_use]
+    pub fn new(sent: Dense<StepIndex, bool>, most: usize, fall_back: bool) -> Self {
+        Self {
+            sent,
+            most,
+            fall_back,
+            unanswered: 0,
+        }
+    }
+
+    /// Whether nothing is sent any more.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.unanswered >= MOST_UNANSWERED
+    }
+
+    /// Takes note of a try that was sent and has ended. Returns whether the step is to be executed here.
+    pub(super) fn ended(&mut self, index: StepIndex, evidence: &Evidence) -> bool {
+        if !evidence.is_unanswered() {
+            self.unanswered = 0;
+            return false;
+        }
+        self.unanswered = self.unanswered.saturating_add(1);
+        if self.fall_back {
+            self.sent[index] = false;
+        }
+        self.fall_back
+    }
+}
+
+/// Returns what was seen of a try that was sent, as if it had been made here: one that the budget has ended
+/// has no answer to wait for; of any other, that it was out of time is for the answer to say.
+pub(super) fn as_here(evidence: &Evidence, by_budget: bool) -> Cow<'_, Evidence> {
+    if !evidence.is_unanswered() || !evidence.timed_out {
+        return Cow::Borrowed(evidence);
+    }
+    let mut evidence = evidence.clone();
+    if by_budget {
+        evidence.spawn_error = None;
+    } else {
+        evidence.timed_out = false;
+    }
+    Cow::Owned(evidence)
+}
