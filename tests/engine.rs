@@ -98,6 +98,7 @@ impl Executor for Script {
                     actions.extend(tell(Message::Event(began, None)));
                     ends.push_back((step, attempt));
                 }
+                Some(Action::Send { .. }) => panic!("nothing is executed elsewhere"),
                 Some(Action::Terminate { .. } | Action::Kill { .. } | Action::WakeAt { .. }) => {}
                 None if std::mem::take(&mut is_instant_open) => {
                     let at = self.now;

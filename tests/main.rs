@@ -13,6 +13,7 @@
 
 mod audit;
 mod audit_command;
+mod away;
 mod baseline;
 mod changes;
 mod check;

@@ -11,11 +11,12 @@ use crate::check::outcome::Status;
 use crate::check::{Kind, Severity};
 use crate::plan::request::RequestRecord;
 use crate::plan::{ContractRef, Origin, Plan, Step, StepIndex};
+use crate::run::elsewhere::Elsewhere;
 use crate::run::event::{Action, Event, Interrupt};
 use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
-use crate::run::state::{Ending, RunState};
+use crate::run::state::{Beginning, Ending, GRACE_MS, RunState};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -310,7 +311,25 @@ pub fn play(
     incidents: &Incidents,
     choose: &mut dyn FnMut(usize) -> usize,
 ) -> Result<Played, String> {
-    let (mut state, mut actions) = RunState::new(Arc::new(case.plan.clone()), BTreeMap::new(), 0);
+    play_in_places(case, incidents, None, choose)
+}
+
+/// Plays a case as [`play`] does, with steps that are executed elsewhere: their own limits are enforced
+/// there.
+///
+/// # Errors
+/// As [`play`].
+pub fn play_in_places(
+    case: &Case,
+    incidents: &Incidents,
+    elsewhere: Option<Elsewhere>,
+    choose: &mut dyn FnMut(usize) -> usize,
+) -> Result<Played, String> {
+    let beginning = Beginning {
+        elsewhere,
+        ..Beginning::default()
+    };
+    let (mut state, mut actions) = RunState::begin(Arc::new(case.plan.clone()), beginning);
     let mut now = 0;
     let mut wake: Option<u64>;
     let mut processes: BTreeMap<usize, Process> = BTreeMap::new();
@@ -322,8 +341,14 @@ pub fn play(
         // Only the last request counts: a machine that forgets to repeat it would wait for ever.
         wake = None;
         for action in actions.drain(..) {
+            let is_sent = matches!(action, Action::Send { .. });
             match action {
                 Action::Spawn {
+                    step,
+                    attempt,
+                    limit_ms,
+                }
+                | Action::Send {
                     step,
                     attempt,
                     limit_ms,
@@ -336,7 +361,7 @@ pub fn play(
                         .wrapping_sub(1);
                     let behaviour = *tries.get(nth).ok_or("a try that nobody foresaw")?;
                     let ends = now + behaviour.duration_ms;
-                    let process = Process {
+                    let mut process = Process {
                         attempt,
                         started: now,
                         behaviour,
@@ -345,6 +370,13 @@ pub fn play(
                         signal: "",
                         timed_out: false,
                     };
+                    if is_sent && behaviour.duration_ms > limit_ms {
+                        let out_of_time = now + limit_ms + 1;
+                        process.stop(out_of_time + GRACE_MS + 1, "SIGKILL", true);
+                        if let Some(stop_ms) = behaviour.stop_ms {
+                            process.stop(out_of_time + stop_ms, "SIGTERM", true);
+                        }
+                    }
                     if processes.insert(step, process).is_some() {
                         return Err("a step that runs is started".to_owned());
                     }

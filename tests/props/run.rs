@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vplan::arbitrary::config;
 use vplan::arbitrary::run::{
     Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks,
-    play, side_by_side,
+    play, play_in_places, side_by_side,
 };
 use vplan::base::index::Index as _;
 use vplan::base::jobs::Jobs;
@@ -17,6 +17,7 @@ use vplan::check::{Kind, Severity};
 use vplan::plan::beside::Beside;
 use vplan::plan::beside::known::KnownEffects;
 use vplan::plan::{Coverage, StepIndex};
+use vplan::run::elsewhere::Elsewhere;
 use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
@@ -141,6 +142,22 @@ proptest! {
         }
         prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:?}\n{:?}", one.trace, two.trace);
         prop_assert_eq!(one.ending, two.ending);
+    }
+
+    /// A plan ends alike wherever its steps are executed: here, elsewhere, or some of each.
+    #[test]
+    fn elsewhere_equals_here(
+        mut case in cases(), sent in proptest::collection::vec(any::<bool>(), 24), most in 1..5_usize, picks in picks()
+    ) {
+        case.plan.policy.budget_ms = None;
+        case.plan.policy.jobs = Jobs::ONE;
+        let here = played(&case, &Incidents::default(), &picks);
+        let sent = case.plan.steps.iter().zip(sent).map(|(_, sent)| sent).collect();
+        let elsewhere = Elsewhere::new(sent, most, false);
+        let mixed = play_in_places(&case, &Incidents::default(), Some(elsewhere), &mut chooser(picks))
+            .unwrap_or_else(|why| panic!("{why}"));
+        prop_assert_eq!(&mixed.records, &here.records, "{:?}\n{:?}", mixed.trace, here.trace);
+        prop_assert_eq!(Ending { duration_ms: 0, ..mixed.ending }, Ending { duration_ms: 0, ..here.ending });
     }
 
     /// Without limits on time, not even the order of events that are far apart has a say, nor how many run at once.
@@ -379,7 +396,7 @@ proptest! {
     }
 }
 
-const CAUSES: [Cause; 23] = [
+const CAUSES: [Cause; 24] = [
     Cause::ExitCode,
     Cause::Signal,
     Cause::Assertion,

@@ -181,6 +181,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                         "{running:?} at once"
                     );
                 }
+                Action::Send { .. } => panic!("nothing is executed elsewhere"),
                 Action::Terminate { step, .. } | Action::Kill { step, .. } => {
                     assert!(
                         running.contains_key(&step),
