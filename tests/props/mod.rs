@@ -1,5 +1,6 @@
 //! Laws, tested on generated values; at least 256 cases each.
 mod audit;
+mod away;
 mod baseline;
 mod beside;
 mod compile;
