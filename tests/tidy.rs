@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("recover", &["base", "check", "contract", "plan"]),
     ("run", &["base", "check", "plan"]),
     ("reuse", &["base", "check", "plan", "run"]),
+    ("away", &["base", "check", "plan", "reuse", "run"]),
     ("ledger", &["base", "check", "contract", "run"]),
     ("lock", &["base", "plan"]),
     ("baseline", &["base", "check", "contract", "plan", "run"]),
@@ -31,21 +32,21 @@ const EDGES: &[(&str, &[&str])] = &[
         "effect",
         &[
             "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
-            "reuse", "ledger", "lock", "baseline",
+            "reuse", "away", "ledger", "lock", "baseline",
         ],
     ),
     (
         "engine",
         &[
             "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
-            "reuse", "ledger", "lock", "baseline", "effect",
+            "reuse", "away", "ledger", "lock", "baseline", "effect",
         ],
     ),
     (
         "cli",
         &[
             "base", "lang", "check", "contract", "front", "declared", "plan", "recover", "run",
-            "reuse", "ledger", "lock", "baseline", "emit", "effect", "engine",
+            "reuse", "away", "ledger", "lock", "baseline", "emit", "effect", "engine",
         ],
     ),
 ];

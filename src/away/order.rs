@@ -4,7 +4,6 @@ use crate::base::canon::{Digest, to_canonical};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::plan::Step;
-use crate::plan::canonical::without_annotations_of;
 use crate::reuse::key::{JUDGING, Print, Prints};
 use serde::{Deserialize, Serialize};
 
@@ -86,15 +85,6 @@ impl Order {
             plan,
             variables,
         } = terms;
-        let mut step = without_annotations_of(step);
-        // Who sends the order decides when the step may start, how often, and what its end means.
-        step.after.clear();
-        step.needs.clear();
-        step.prepared_by.clear();
-        step.reasons.clear();
-        step.exclusive = None;
-        step.retries = 0;
-        step.timeout_ms = limit_ms.max(1);
         Self {
             files: files.into_iter().collect(),
             judging: JUDGING,
@@ -102,7 +92,7 @@ impl Order {
             max_output,
             nonce: data_encoding::HEXLOWER.encode(&nonce),
             plan,
-            step,
+            step: step.alone(limit_ms),
             variables,
             version: VERSION,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),

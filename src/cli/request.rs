@@ -1,6 +1,6 @@
 //! Turns the words of a command line into what the engine is asked.
 
-use super::args::{Changes, Deny, ListFormat, Request, Require, Run};
+use super::args::{Changes, Deny, ListFormat, Request, Require, Run, Saved};
 use crate::base::command::{Command, is_env_name};
 use crate::base::word::visible;
 use crate::check::confine::Confinement;
@@ -152,16 +152,12 @@ impl Changes {
     }
 }
 
-impl Run {
-    /// Reads what is to be verified.
-    ///
-    /// # Errors
-    /// Flags that do not fit together, files that cannot be read (exit 2).
-    pub fn verified(&self) -> Result<VerifyRequest, Failure> {
-        let grants = self.grants()?;
+impl Saved {
+    /// Checks that what is about a plan file names one.
+    fn fits(&self) -> Result<(), Failure> {
         // With a flag of the request beside it, clap forgets that it asked for `--plan`.
-        if self.saved.plan.is_none() && (self.saved.allow_drift || self.saved.plan_as_is) {
-            let flag = if self.saved.allow_drift {
+        if self.plan.is_none() && (self.allow_drift || self.plan_as_is) {
+            let flag = if self.allow_drift {
                 "--allow-drift"
             } else {
                 "--plan-as-is"
@@ -171,6 +167,18 @@ impl Run {
                 Failure::usage("vplan::usage::plan", message).help("name it with `--plan FILE`")
             );
         }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Reads what is to be verified.
+    ///
+    /// # Errors
+    /// Flags that do not fit together, files that cannot be read (exit 2).
+    pub fn verified(&self) -> Result<VerifyRequest, Failure> {
+        let grants = self.grants()?;
+        self.saved.fits()?;
         let own = [
             &self.events,
             &self.records,

@@ -493,6 +493,22 @@ impl Step {
         self.writes.is_some()
     }
 
+    /// Returns it as it is executed without its plan: once, within this limit in milliseconds. When it may
+    /// start, why, and what follows from its end is for who has the plan.
+    #[must_use]
+    pub fn alone(&self, limit_ms: u64) -> Self {
+        Self {
+            after: Vec::new(),
+            exclusive: None,
+            needs: Vec::new(),
+            prepared_by: Vec::new(),
+            reasons: Vec::new(),
+            retries: 0,
+            timeout_ms: limit_ms.max(1),
+            ..canonical::without_annotations_of(self)
+        }
+    }
+
     /// Whether an end with an exit code, or with none, may be a pass.
     #[must_use]
     pub fn accepts(&self, exit: Option<i32>) -> bool {

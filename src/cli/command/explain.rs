@@ -84,16 +84,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         }
         (None, Format::Json) => {
             let outlook = engine.outlook(&session, &plan);
-            if outlook.is_some() || places.is_some() {
-                let places = places.map(|places| step_places(&plan, &places));
-                terminal.print_json(&ExplainDocument {
-                    plan: &plan,
-                    outlook: outlook.as_ref(),
-                    places,
-                });
-            } else {
-                terminal.print_json_with(|out| write_json(&plan, out));
-            }
+            json(&plan, outlook.as_ref(), places.as_deref(), terminal);
             String::new()
         }
         (None, Format::Dot) => graph::dot(&plan),
@@ -105,11 +96,8 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
                 outlook: outlook.as_ref(),
                 ..options
             };
-            let mut out = text::explain_text(&plan, &options);
-            if let Some(places) = places {
-                out.push_str(&places_text(&plan, &places));
-            }
-            out
+            let places = places.map(|places| places_text(&plan, &places));
+            text::explain_text(&plan, &options) + &places.unwrap_or_default()
         }
     };
     // Graphs and scripts are for programs, which want every byte.
@@ -121,6 +109,23 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
+}
+
+/// Prints a plan as a document, with what there is to say of it besides.
+fn json(
+    plan: &Plan,
+    outlook: Option<&Outlook>,
+    places: Option<&[Option<Why>]>,
+    terminal: &Terminal,
+) {
+    if outlook.is_none() && places.is_none() {
+        return terminal.print_json_with(|out| write_json(plan, out));
+    }
+    terminal.print_json(&ExplainDocument {
+        plan,
+        outlook,
+        places: places.map(|places| step_places(plan, places)),
+    });
 }
 
 fn step_places<'p>(plan: &'p Plan, places: &[Option<Why>]) -> Vec<StepPlace<'p>> {

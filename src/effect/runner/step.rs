@@ -1,7 +1,6 @@
 //! Drives one try of a step from start to end. Steps whose files are compared have a thread for it.
 
 use crate::base::canon::Digest;
-use crate::base::index::bug;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
@@ -243,9 +242,8 @@ impl<'e> StepExecution<'e> {
         scope: &'s Scope<'s, 'e>,
         outbox: &UnboundedSender<WorkerEvent>,
     ) -> std::io::Result<Self> {
-        let Some(away) = context.away else {
-            bug("a step is sent, and nothing executes it elsewhere");
-        };
+        let nobody = || std::io::Error::other("nothing executes steps elsewhere");
+        let away = context.away.ok_or_else(nobody)?;
         let stop = Arc::new(StopRequest::new()?);
         let errand = Errand {
             away,

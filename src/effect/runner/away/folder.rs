@@ -1,7 +1,7 @@
 //! The transport that copies folders: each try has a folder of its own below one that the operator names,
 //! in which a vplan of its own executes it.
 
-use super::Lost;
+use super::lost::Lost;
 use crate::away::order::{MOST, MOST_BYTES, Order};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;

@@ -5,6 +5,7 @@
 
 pub mod files;
 mod folder;
+mod lost;
 mod outputs;
 
 use crate::away::answer::{NoAnswer, StepAnswer};
@@ -18,13 +19,14 @@ use crate::effect::git::snapshot::Snapshot;
 use crate::effect::os::environment::{Environment, StepEnvironment};
 use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::attempt::AttemptResult;
-use crate::effect::os::process::program::{Root, message_of};
+use crate::effect::os::process::program::Root;
 use crate::effect::os::process::stop::{StopLevel, StopRequest};
 use crate::plan::{Note, Plan, Step};
 use crate::run::record::{Place, ProgramRecord};
 use crate::run::report::Withheld;
 use files::{Unsent, given};
 pub use folder::{ANSWER, FolderTransport, LOG, OUT, WORK};
+use lost::Lost;
 use outputs::take;
 use std::collections::BTreeSet;
 use std::io;
@@ -81,21 +83,6 @@ pub struct CameBack {
     pub program: Option<ProgramRecord>,
     /// Variables that it requested and did not get.
     pub withheld: Vec<Withheld>,
-}
-
-/// The reason why a try has no answer that counts. For people.
-#[derive(Debug)]
-enum Lost {
-    /// Another order may have one.
-    Again(String),
-    /// No other order has one.
-    Never(String),
-}
-
-impl From<io::Error> for Lost {
-    fn from(error: io::Error) -> Self {
-        Lost::Never(message_of(&error))
-    }
 }
 
 impl<'a> Away<'a> {
