@@ -110,7 +110,8 @@ fn step<'r>(report: &'r Value, id: &str) -> &'r Value {
 }
 
 /// What of a report depends on the run, or on where its steps were executed.
-const APART: [&str; 10] = [
+const APART: [&str; 11] = [
+    "differs",
     "durationMs",
     "endedAt",
     "inputs",
