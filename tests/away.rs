@@ -617,3 +617,62 @@ fn explain_says_where_each_step_is_executed() {
     let report = there.report(&[]);
     assert_eq!(report["planDigest"], json["digest"]);
 }
+
+#[test]
+fn a_step_here_rests_on_what_came_back() {
+    let contract = r#"vplan 1
+
+check makes {
+  run sh -c 'mkdir -p gen; cp src/a gen/a'
+  inputs "src/**"
+  produces "gen/**"
+}
+
+check uses {
+  run grep -q ok gen/a
+  inputs "gen/**"
+  needs makes
+  pass-env MY_TOKEN
+}
+"#;
+    let there = There::new(contract);
+    let there = There {
+        project: there.project.env("MY_TOKEN", "swordfish-1"),
+        ..there
+    };
+    let url = format!("folder:{}", there.folder.path().display());
+    let words = [
+        "run",
+        "--all",
+        "--remote",
+        &url,
+        "--grant-env",
+        "MY_TOKEN",
+        "--format",
+        "json",
+    ];
+    let first = there.project.run(&words).json();
+    assert_eq!(step(&first, "uses")["status"], "passed", "{first:#}");
+    assert_eq!(step(&first, "uses")["place"]["engine"], "here");
+    // It was kept with what was there when it ran, not with what was there before.
+    let second = there.project.run(&words).json();
+    assert_eq!(step(&second, "makes")["place"]["engine"], "folder");
+    assert_eq!(step(&second, "uses")["status"], "cached", "{second:#}");
+    there.project.write("gen/a", "other\n");
+    there.project.write("src/a", "no\n");
+    let third = there.project.run(&words).json();
+    assert_eq!(step(&third, "uses")["status"], "failed");
+}
+
+#[test]
+fn a_program_of_the_repository_goes_with_its_step() {
+    let contract = "vplan 1\n\ncheck one {\n  run ./tools/check\n  inputs \"src/**\"\n}\n";
+    let there = There::with(contract, &[]);
+    there
+        .project
+        .script("tools/real", "#!/bin/sh\ngrep -q ok src/a\n");
+    there.project.symlink("tools/check", "real");
+    let report = there.report(&[]);
+    assert_eq!(step(&report, "one")["place"]["engine"], "folder");
+    assert_eq!(report["verdict"], "passed", "{report:#}");
+}

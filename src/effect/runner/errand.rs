@@ -10,7 +10,7 @@ use crate::effect::store::reuse::Recall;
 use crate::effect::store::reuse::scan::Snapshots as _;
 use crate::plan::{Plan, StepIndex};
 use rustix::fs::Mode;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -69,6 +69,7 @@ impl Errand<'_> {
             began: &|| leave(WorkerEvent::BeganElsewhere(index)),
         };
         let came = self.away.execute(&sent);
+        context.recall.into_iter().for_each(Recall::came_back);
         leave(WorkerEvent::CameBack(index, Box::new(came)));
     }
 }
@@ -78,7 +79,9 @@ fn keep_log(context: &Context<'_>, log: Option<&str>, from: &Path) -> io::Result
     let Some((folder, log)) = context.logs.zip(log) else {
         return Ok(());
     };
-    let mut from = open_plain(from)?;
+    // As long as a log here may be, with its marks.
+    let most = context.max_output.saturating_add(64 << 10);
+    let mut from = open_plain(from)?.take(most);
     let mut to = create(folder, log, Mode::from_raw_mode(0o644))?;
     io::copy(&mut from, &mut to)?;
     Ok(())

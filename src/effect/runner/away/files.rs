@@ -43,10 +43,10 @@ pub fn given(
         .next()
         .map_or(&b""[..], Word::as_bytes);
     // Where it is not found, the answer says so.
-    if let Ok((program, _)) = resolve(root, search, &step.dir, word)
-        && let Some(glob) = in_repository(root, &program.path)
-    {
-        wanted.push(glob);
+    if let Ok((program, _)) = resolve(root, search, &step.dir, word) {
+        let real = program.path.canonicalize().ok();
+        let both = [Some(program.path), real].into_iter().flatten();
+        wanted.extend(both.filter_map(|path| in_repository(root, &path)));
     }
     let scanned = scanned(root, beneath, &wanted).map_err(Unsent::Unread)?;
     let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));

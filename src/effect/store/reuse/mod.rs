@@ -364,6 +364,12 @@ impl<'a> Recall<'a> {
         state.open.remove(&step.id);
     }
 
+    /// Records that what a step has left elsewhere was written here: whoever looked at the tree before looks
+    /// again.
+    pub fn came_back(&self) {
+        self.epoch.fetch_add(2, Ordering::SeqCst);
+    }
+
     /// Records that all processes of a step have ended.
     pub fn step_ended(&self) {
         self.running.fetch_sub(1, Ordering::SeqCst);
