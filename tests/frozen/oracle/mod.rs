@@ -9,6 +9,7 @@ pub mod answer;
 pub mod arguments;
 pub mod choices;
 pub mod contract;
+pub mod elsewhere;
 pub mod import;
 pub mod language;
 pub mod output;
@@ -27,6 +28,7 @@ pub type Oracle = fn(&[u8]);
 pub const ALL: &[(&str, Oracle)] = &[
     ("answers", answer::answers),
     ("arguments", arguments::arguments),
+    ("away", elsewhere::away),
     ("changes", output::changes),
     ("classify", recovery::classify),
     ("command", text::command),
@@ -48,6 +50,7 @@ pub const ALL: &[(&str, Oracle)] = &[
     ("recover", recovery::recover),
     ("request", contract::request),
     ("runner", run::runner),
+    ("signed", elsewhere::signed),
     ("state", store::state),
     ("substitute", plan::substitute),
     ("tamper", run::tamper),
