@@ -85,7 +85,7 @@ fn path(text: &str) -> RepoPath {
 }
 
 fn print(choices: &mut Choices<'_>) -> Print {
-    let link = (choices.byte() % 4 == 0).then(|| Word::from("a"));
+    let link = (choices.byte().is_multiple_of(4)).then(|| Word::from("a"));
     Print {
         content: link.is_none().then(|| Digest::of(choices.take(3))),
         link,
@@ -119,7 +119,7 @@ fn answer(order: &Order, choices: &mut Choices<'_>) -> StepAnswer {
         exit: choices.one(&[None, Some(0), Some(1), Some(7)]),
         leaked: u32::from(choices.byte() % 3),
         stdout: Captured::from(choices.take(5)),
-        timed_out: choices.byte() % 2 == 0,
+        timed_out: choices.byte().is_multiple_of(2),
         ..Evidence::default()
     };
     let count = if order.step.accepts(evidence.exit) {
