@@ -45,7 +45,7 @@ pub fn away(bytes: &[u8]) {
         "{text}"
     );
     let other = Order {
-        nonce: "f".repeat(32),
+        nonce: "other".to_owned(),
         ..order.clone()
     };
     assert!(StepAnswer::decode(text.as_bytes(), &other).is_err());
