@@ -4,5 +4,6 @@
 //! it means here. Who carries an order there and an answer back moves files and bytes, and nothing else.
 
 pub mod answer;
+pub mod blame;
 pub mod order;
 pub mod seat;

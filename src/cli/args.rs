@@ -517,6 +517,9 @@ pub struct Run {
     /// Where steps are executed.
     #[command(flatten)]
     pub remote: super::remote::Remote,
+    /// By which servers and this machine know each other.
+    #[command(flatten)]
+    pub tls: super::tls::Tls,
     /// The subject of this round, and its status.
     #[command(flatten)]
     pub round: super::round::Round,

@@ -19,6 +19,7 @@ pub mod reuse;
 pub mod round;
 pub mod screen;
 pub mod terminal;
+pub mod tls;
 
 use crate::base::vocabulary::Exit;
 use crate::effect::os::completing;

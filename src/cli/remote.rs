@@ -1,15 +1,18 @@
 //! The flags of `run` that say where steps are executed.
 
-use crate::engine::request::RemoteRequest;
+use super::args::duration;
+use crate::engine::request::{RemoteRequest, TlsFiles};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Elsewhere")]
 pub struct Remote {
     /// Execute steps elsewhere, where the contract says all that they depend on: `folder:DIR`, in
-    /// folders below DIR. `vplan explain --remote` says which.
+    /// folders below DIR; `grpcs://HOST/INSTANCE`, by a server of the Remote Execution API. `vplan
+    /// explain --remote` says which.
     #[arg(long, value_name = "URL", conflicts_with_all = ["observe", "confirm"])]
     pub remote: Option<String>,
     /// So many of them side by side, besides those here.
@@ -19,6 +22,18 @@ pub struct Remote {
     /// the report says.
     #[arg(long, value_name = "WHAT", default_value = "none", requires = "remote")]
     pub remote_fallback: Fallback,
+    /// How long a step may wait for a machine of a server.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration, requires = "remote")]
+    pub remote_queue: u64,
+    /// What a machine of a server must have (repeatable).
+    #[arg(long, value_name = "NAME=VALUE", value_parser = property, requires = "remote")]
+    pub remote_property: Vec<(String, String)>,
+    /// A file with headers for a server, such as a token: `NAME: VALUE`, a line each.
+    #[arg(long, value_name = "FILE", requires = "remote")]
+    pub remote_header_from: Option<PathBuf>,
+    /// Ask a server on another host by `grpc://`, although everybody on the way can read and change it.
+    #[arg(long, requires = "remote")]
+    pub remote_insecure: bool,
     /// The vplan that executes steps there, of this very version; this program otherwise.
     #[arg(long, value_name = "FILE", requires = "remote")]
     pub remote_binary: Option<PathBuf>,
@@ -34,14 +49,27 @@ pub enum Fallback {
 }
 
 impl Remote {
-    /// Returns where steps are executed, if not all are here.
+    /// Returns where steps are executed, if not all are here. `tls`: by which a server and this machine know
+    /// each other.
     #[must_use]
-    pub fn asked(&self) -> Option<RemoteRequest> {
+    pub fn asked(&self, tls: TlsFiles) -> Option<RemoteRequest> {
         self.remote.clone().map(|url| RemoteRequest {
             url,
+            insecure: self.remote_insecure,
+            headers: self.remote_header_from.clone(),
+            tls,
+            properties: self.remote_property.clone(),
+            queue: Duration::from_millis(self.remote_queue),
             jobs: usize::from(self.remote_jobs),
             fall_back: self.remote_fallback == Fallback::Here,
             binary: self.remote_binary.clone(),
         })
     }
+}
+
+/// Reads a property of a machine.
+fn property(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| "it is written NAME=VALUE".to_owned())
 }

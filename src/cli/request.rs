@@ -221,8 +221,8 @@ impl Run {
                 bytes: self.keep_bytes,
             },
             reuse: self.reuse.reuse(),
-            cache: self.reuse.cache(),
-            remote: self.remote.asked(),
+            cache: self.reuse.cache(self.tls.files()),
+            remote: self.remote.asked(self.tls.files()),
             own_files: own.into_iter().flatten().cloned().collect(),
         })
     }

@@ -1,6 +1,6 @@
 //! The flags of `run` that say whether results of earlier runs are used.
 
-use crate::engine::request::CacheRequest;
+use crate::engine::request::{CacheRequest, TlsFiles};
 use crate::reuse::decide::Use;
 use clap::Args;
 use std::path::PathBuf;
@@ -43,9 +43,9 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Returns what is said of a store of passes.
+    /// Returns what is said of a store of passes. `tls`: by which it and this machine know each other.
     #[must_use]
-    pub fn cache(&self) -> CacheRequest {
+    pub fn cache(&self, tls: TlsFiles) -> CacheRequest {
         CacheRequest {
             url: self.cache.clone(),
             insecure: self.cache_insecure,
@@ -53,6 +53,7 @@ impl Reuse {
             scope: self.cache_scope.clone(),
             trust: self.cache_trust.clone(),
             sign: self.cache_sign.clone(),
+            tls,
         }
     }
 

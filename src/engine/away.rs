@@ -1,5 +1,7 @@
 //! What executes steps elsewhere, as the operator asks for it.
 
+#[cfg(feature = "remote")]
+use super::address::{AddressFlags, remote};
 use super::failure::Failure;
 use super::open::Session;
 use super::request::RemoteRequest;
@@ -10,11 +12,19 @@ use crate::effect::os::environment::{Environment, Grants};
 use crate::effect::os::files::{is_program, may_lead_into};
 use crate::effect::os::own_program::program;
 use crate::effect::os::process::program::Root;
-use crate::effect::runner::away::{Away, FolderTransport};
+use crate::effect::runner::away::{Away, FolderTransport, Transport};
+#[cfg(feature = "remote")]
+use crate::effect::runner::away::{ReapiSettings, ReapiTransport, Unusable};
 use crate::plan::Plan;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "remote")]
+use std::time::Duration;
+
+/// The time before a server that failed is asked again for the first time.
+#[cfg(feature = "remote")]
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The scheme of the transport that copies folders.
 const FOLDER: &str = "folder:";
@@ -26,39 +36,88 @@ const FOLDER: &str = "folder:";
 pub(super) fn transport(
     session: &Session,
     asked: Option<&RemoteRequest>,
-) -> Result<Option<FolderTransport>, Failure> {
+) -> Result<Option<Transport>, Failure> {
     let Some(asked) = asked else {
         return Ok(None);
     };
-    let usage =
-        |message: String, help: &str| Failure::usage("vplan::usage::remote", message).help(help);
+    #[cfg(feature = "remote")]
+    if let Some(server) = server(session, asked)? {
+        return Ok(Some(server));
+    }
     let Some(dir) = asked.url.strip_prefix(FOLDER).filter(|dir| !dir.is_empty()) else {
         let url = visible(asked.url.as_bytes());
-        return Err(usage(
-            format!("`{url}` is nothing that carries steps elsewhere"),
-            "`--remote folder:DIR` executes them in folders below DIR",
-        ));
+        let message = format!("`{url}` is nothing that carries steps elsewhere");
+        return Err(usage(message).help(format!("known here: {KNOWN}")));
     };
     let dir = real(Path::new(OsStr::from_bytes(dir.as_bytes())))?;
     if may_lead_into(&dir, &session.site.root) || may_lead_into(&dir, &session.site.home) {
-        let message = format!(
-            "`{}` lies in the repository",
-            visible(dir.as_os_str().as_bytes())
-        );
-        return Err(usage(message, "name a folder outside of it"));
+        let shown = visible(dir.as_os_str().as_bytes());
+        let message = format!("`{shown}` lies in the repository");
+        return Err(usage(message).help("name a folder outside of it"));
     }
-    let binary = match &asked.binary {
-        Some(binary) => real(binary)?,
-        None => program().map_err(|error| unusable("vplan itself", &error))?,
+    let binary = binary(asked)?;
+    Ok(Some(Transport::Folder(FolderTransport::new(dir, binary))))
+}
+
+/// Opens a server that executes steps, if the address is that of one, and asks it whether it can.
+#[cfg(feature = "remote")]
+fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>, Failure> {
+    let flags = AddressFlags {
+        flag: "--remote",
+        code: "vplan::usage::remote",
+        unreadable: "vplan::away::unusable",
+        insecure: asked.insecure,
+        headers: asked.headers.as_deref(),
+        tls: &asked.tls,
+        root: &session.site.root,
     };
-    if asked.binary.is_some() && !is_program(&binary) {
-        let shown = visible(binary.as_os_str().as_bytes());
-        return Err(usage(
-            format!("`{shown}` cannot be executed"),
-            "`--remote-binary` names a vplan of this version",
-        ));
+    let Some(at) = remote(&asked.url, &flags)?.filter(|at| at.is_grpc) else {
+        return Ok(None);
+    };
+    let server = ReapiTransport::new(ReapiSettings {
+        insecure: asked.insecure && at.origin.starts_with("http:"),
+        at,
+        binary: binary(asked)?,
+        properties: asked.properties.clone(),
+        queue: asked.queue,
+        pause: PAUSE,
+    });
+    let server = server.map_err(|error| unusable("the connection", &error))?;
+    server.check().map_err(|why| {
+        let code = match why {
+            Unusable::Unreachable(_) => "vplan::away::unreachable",
+            Unusable::Refused(_) => "vplan::away::refused",
+            Unusable::Capabilities(_) => "vplan::away::capabilities",
+        };
+        let url = visible(asked.url.as_bytes());
+        let message = format!("`{url}` cannot execute steps: {why}");
+        Failure::new(Exit::Setup, code, message).help("nothing has run")
+    })?;
+    Ok(Some(Transport::Reapi(Box::new(server))))
+}
+
+/// The addresses that are known.
+#[cfg(feature = "remote")]
+const KNOWN: &str = "`folder:DIR` and `grpcs://HOST/INSTANCE`";
+#[cfg(not(feature = "remote"))]
+const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`";
+
+/// Returns the vplan that executes steps.
+fn binary(asked: &RemoteRequest) -> Result<PathBuf, Failure> {
+    let Some(binary) = &asked.binary else {
+        return program().map_err(|error| unusable("vplan itself", &error));
+    };
+    let binary = real(binary)?;
+    if is_program(&binary) {
+        return Ok(binary);
     }
-    Ok(Some(FolderTransport::new(dir, binary)))
+    let shown = visible(binary.as_os_str().as_bytes());
+    Err(usage(format!("`{shown}` cannot be executed"))
+        .help("`--remote-binary` names a vplan of this version"))
+}
+
+fn usage(message: String) -> Failure {
+    Failure::usage("vplan::usage::remote", message)
 }
 
 /// Makes what executes steps elsewhere.
@@ -68,7 +127,7 @@ pub(super) fn transport(
 pub(super) fn away<'a>(
     root: &'a Root,
     environment: &'a Environment,
-    transport: Option<&'a FolderTransport>,
+    transport: Option<&'a Transport>,
     asked: Option<&RemoteRequest>,
 ) -> Result<Option<Away<'a>>, Failure> {
     let both = transport.zip(asked);

@@ -1,6 +1,8 @@
 //! Use cases: opens a repository, plans a change, verifies it, repairs it in rounds. Without a
 //! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
 
+#[cfg(feature = "remote")]
+mod address;
 pub mod agent;
 pub mod amend;
 pub mod audit;

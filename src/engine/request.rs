@@ -189,13 +189,34 @@ pub struct CacheRequest {
     pub trust: Option<PathBuf>,
     /// The file of the private key that signs own passes, where they are to be kept.
     pub sign: Option<PathBuf>,
+    /// By which it and this machine know each other.
+    pub tls: TlsFiles,
+}
+
+/// The files, each PEM, by which a server and this machine know each other.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFiles {
+    /// The authorities that are believed, instead of those of the web.
+    pub authorities: Option<PathBuf>,
+    /// This machine's certificate, and the private key of it.
+    pub own: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where steps are executed that may be elsewhere.
 #[derive(Clone, Debug)]
 pub struct RemoteRequest {
-    /// What carries them there: `folder:DIR`.
+    /// What carries them there: `folder:DIR`, `grpcs://HOST/INSTANCE`.
     pub url: String,
+    /// Whether others on the way to it may read and change what is sent.
+    pub insecure: bool,
+    /// The file of the headers of each request.
+    pub headers: Option<PathBuf>,
+    /// By which it and this machine know each other.
+    pub tls: TlsFiles,
+    /// What its machines must have: names and values.
+    pub properties: Vec<(String, String)>,
+    /// The time that a step may wait for one of them.
+    pub queue: Duration,
     /// The most of them side by side.
     pub jobs: usize,
     /// Whether a step without an answer is executed here.

@@ -1,5 +1,7 @@
 //! Opens the store of passes that the operator names, and reads whom it is believed.
 
+#[cfg(feature = "remote")]
+use super::address::{AddressFlags, remote};
 use super::failure::Failure;
 use super::open::Session;
 use super::request::CacheRequest;
@@ -7,8 +9,6 @@ use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::git::environment;
 use crate::effect::os::files::{may_lead_into, read_plain};
-#[cfg(feature = "remote")]
-use crate::effect::store::shared::RemoteAddress;
 use crate::effect::store::shared::{Address, SharedCache};
 use crate::plan::Note;
 use crate::reuse::signing::{Signer, Trust};
@@ -77,6 +77,7 @@ fn flag_of_a_store(asked: &CacheRequest) -> Option<&'static str> {
         scope,
         trust,
         sign,
+        tls: _,
     } = asked;
     let said = [
         (sign.is_some(), "--cache-write"),
@@ -96,7 +97,7 @@ fn usage(message: String) -> Failure {
 /// Reads the address of a store.
 fn address(root: &Path, url: &str, asked: &CacheRequest, shown: &str) -> Result<Address, Failure> {
     #[cfg(feature = "remote")]
-    if let Some(remote) = remote(url, asked, shown)? {
+    if let Some(remote) = remote(url, &flags(root, asked))? {
         return Ok(Address::Remote(remote));
     }
     #[cfg(not(feature = "remote"))]
@@ -115,102 +116,31 @@ fn address(root: &Path, url: &str, asked: &CacheRequest, shown: &str) -> Result<
     Ok(Address::Folder(folder))
 }
 
-/// Reads the address of a store on another machine; `None` for one of another kind.
-#[cfg(feature = "remote")]
-fn remote(url: &str, asked: &CacheRequest, shown: &str) -> Result<Option<RemoteAddress>, Failure> {
-    let known = [
-        ("http://", "http", false),
-        ("https://", "https", false),
-        ("grpc://", "http", true),
-        ("grpcs://", "https", true),
-    ];
-    let found = known.iter().find_map(|(scheme, below, is_grpc)| {
-        let rest = url.strip_prefix(scheme)?;
-        Some((rest, below, is_grpc))
-    });
-    let Some((rest, below, is_grpc)) = found else {
-        return Ok(None);
-    };
-    let host = authority(rest);
-    if host.contains('@') {
-        return Err(
-            usage("the address of `--cache` holds a name or a password".to_owned())
-                .help("put `Authorization: …` into a file, and name that by `--cache-header-from`"),
-        );
-    }
-    let path = rest.get(host.len()..).unwrap_or_default();
-    if host.is_empty() || path.contains(['?', '#', '\\']) {
-        // What stands behind it may be a secret.
-        let message = "the address of `--cache` is no host, perhaps with a path";
-        return Err(usage(message.to_owned()));
-    }
-    if *below == "http" && !is_this_machine(host) && !asked.insecure {
-        return Err(
-            usage(format!("whoever is on the way to `{shown}` could read it")).help(
-                "use `https://` or `grpcs://`, or say that it is meant with `--cache-insecure`",
-            ),
-        );
-    }
-    let headers = asked.headers.as_deref().map(headers).transpose()?;
-    Ok(Some(RemoteAddress {
-        is_grpc: *is_grpc,
-        origin: format!("{below}://{host}"),
-        path: path.to_owned(),
-        headers: headers.unwrap_or_default(),
-    }))
-}
-
 /// The addresses that are known.
 #[cfg(feature = "remote")]
 const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH` and `grpcs://HOST/INSTANCE`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`, of these";
 
-/// Returns what names the host at the beginning of an address.
-#[cfg(feature = "remote")]
-fn authority(address: &str) -> &str {
-    address
-        .split(['/', '\\', '?', '#'])
-        .next()
-        .unwrap_or_default()
-}
-
-/// Whether a host, perhaps with a port, is this machine.
-#[cfg(feature = "remote")]
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(inner) => inner.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let number = name.parse::<std::net::IpAddr>();
-    name == "localhost" || number.is_ok_and(|number| number.is_loopback())
-}
-
-/// Reads the headers of each request: `NAME: VALUE`, a line each.
-#[cfg(feature = "remote")]
-fn headers(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let text = text(path)?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| {
-            let (name, value) = line.split_once(':')?;
-            let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
-            let (name, value) = (name.trim(), value.trim());
-            let fits = !name.is_empty()
-                && name.bytes().all(is_name)
-                && value.bytes().all(|b| (b' '..=b'~').contains(&b));
-            fits.then(|| (name.to_owned(), value.to_owned()))
-        })
-        .collect::<Option<_>>()
-        // A line may be a secret: it is not shown.
-        .ok_or_else(|| unreadable(path, "a line of it is not `NAME: VALUE`"))
-}
-
 fn note(message: String) -> Note {
     Note {
         kind: "shared".to_owned(),
         message,
         path: None,
+    }
+}
+
+/// What is said of a store besides its address.
+#[cfg(feature = "remote")]
+fn flags<'a>(root: &'a Path, asked: &'a CacheRequest) -> AddressFlags<'a> {
+    AddressFlags {
+        flag: "--cache",
+        code: "vplan::usage::cache",
+        unreadable: "vplan::cache::key_unreadable",
+        insecure: asked.insecure,
+        headers: asked.headers.as_deref(),
+        tls: &asked.tls,
+        root,
     }
 }
 

@@ -148,7 +148,7 @@ pub struct ProgramRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// `here`, or what carried it elsewhere: `folder`.
+    /// `here`, or what carried it elsewhere: `folder`, `reapi`.
     pub engine: String,
     /// The orders that were needed for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +159,9 @@ pub struct Place {
     /// The reason why it was executed here, or was not executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The machine there, as the server names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 impl Place {

@@ -1,6 +1,8 @@
 //! Stores what outlives a run: its record, the ledger, kept passes, imports.
 
 pub mod earlier;
+#[cfg(feature = "remote")]
+pub mod grpc;
 pub mod history;
 pub mod import_cache;
 pub mod ledger;

@@ -26,7 +26,7 @@ use crate::effect::repo::load::LoadError;
 use crate::effect::repo::load::Site;
 use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use crate::effect::runner::asserted;
-use crate::effect::runner::away::FolderTransport;
+use crate::effect::runner::away::Transport;
 use crate::effect::runner::executor::{DriveError, Played};
 use crate::effect::runner::file_watch::watch;
 use crate::effect::runner::fingerprints::of_step;
@@ -167,7 +167,7 @@ struct Prepared<'k> {
     /// The store of passes of other machines.
     cache: Option<SharedCache>,
     /// What carries steps elsewhere.
-    transport: Option<FolderTransport>,
+    transport: Option<Transport>,
 }
 
 fn prepare<'k>(

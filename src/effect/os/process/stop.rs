@@ -3,7 +3,7 @@
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
+use tokio::sync::watch;
 
 /// How soon a program is to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub enum StopLevel {
 /// A request to stop. It only ever gets more urgent.
 #[derive(Debug)]
 pub struct StopRequest {
-    level: AtomicU8,
+    level: watch::Sender<StopLevel>,
     bell: OwnedFd,
 }
 
@@ -31,14 +31,18 @@ impl StopRequest {
     /// Errors of the system.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            level: AtomicU8::new(0),
+            level: watch::Sender::new(StopLevel::Not),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
     /// Asks, and wakes who waits.
     pub fn ask(&self, level: StopLevel) {
-        self.level.fetch_max(level as u8, Ordering::SeqCst);
+        self.level.send_if_modified(|now| {
+            let is_more = level > *now;
+            *now = level.max(*now);
+            is_more
+        });
         // A bell that rings already need not be rung.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
@@ -46,11 +50,17 @@ impl StopRequest {
     /// Returns what is asked for.
     #[must_use]
     pub fn level(&self) -> StopLevel {
-        match self.level.load(Ordering::SeqCst) {
-            0 => StopLevel::Not,
-            1 => StopLevel::Asked,
-            _ => StopLevel::Now,
-        }
+        *self.level.borrow()
+    }
+
+    /// Waits until something is asked for.
+    pub async fn asked(&self) {
+        // The sender is here.
+        let _ = self
+            .level
+            .subscribe()
+            .wait_for(|now| *now != StopLevel::Not)
+            .await;
     }
 
     /// Returns the descriptor that becomes readable when more is asked for, until it is silenced.

@@ -78,6 +78,9 @@ fn fit(files: &Prints) -> Result<(), String> {
             return Err(format!("the name of `{path}` is not UTF-8"));
         }
         let Some(link) = &print.link else { continue };
+        if std::str::from_utf8(link.as_bytes()).is_err() {
+            return Err(format!("`{path}` leads to what is not UTF-8"));
+        }
         let target = path.leads_to(link.as_bytes());
         if !target.is_some_and(|to| files.contains_key(&to) || folders.contains(&to)) {
             return Err(format!("`{path}` is a link to what does not go with it"));

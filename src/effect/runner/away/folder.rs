@@ -1,6 +1,7 @@
 //! The transport that copies folders: each try has a folder of its own below one that the operator names,
 //! in which a vplan of its own executes it.
 
+use super::back::{ANSWER, Back, ORDER, OUT, WORK};
 use super::lost::Lost;
 use crate::away::order::{MOST, MOST_BYTES, Order};
 use crate::base::path::RepoPath;
@@ -23,17 +24,6 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The names in the folder of a try: the files, the order, and what comes back.
-pub const WORK: &str = "work";
-/// See [`WORK`].
-pub const ORDER: &str = "vplan/order.json";
-/// See [`WORK`].
-pub const ANSWER: &str = "answer.json";
-/// See [`WORK`].
-pub const LOG: &str = "log";
-/// See [`WORK`].
-pub const OUT: &str = "out";
-
 /// The folders of tries.
 const TRIES: Kind = Kind {
     prefix: "vplan-step-",
@@ -50,24 +40,6 @@ pub struct FolderTransport {
     dir: PathBuf,
     binary: PathBuf,
     pool: Pool,
-}
-
-/// What came back of a try, as it lies there.
-pub(super) struct Back {
-    folder: Scratch,
-    pub answer: Vec<u8>,
-}
-
-impl Back {
-    /// Returns the folder of what the step left.
-    pub fn out(&self) -> PathBuf {
-        self.folder.path().join(OUT)
-    }
-
-    /// Returns the log.
-    pub fn log(&self) -> PathBuf {
-        self.folder.path().join(LOG)
-    }
 }
 
 impl FolderTransport {
@@ -90,7 +62,7 @@ impl FolderTransport {
         environment: &StepEnvironment,
         stop: &StopRequest,
         began: &dyn Fn(),
-    ) -> Result<Back, Lost> {
+    ) -> Result<Back<'_>, Lost> {
         let folder = Scratch::below(&self.dir, TRIES)?;
         put_in(folder.path(), order, beneath)?;
         began();
@@ -113,7 +85,14 @@ impl FolderTransport {
         ask(&self.pool, &asked).map_err(|why| Lost::Again(said(&why)))?;
         let answer = read_plain(&folder.path().join(ANSWER), MOST);
         let answer = answer.map_err(|error| Lost::Again(format!("it left no answer: {error}")))?;
-        Ok(Back { folder, answer })
+        Ok(Back {
+            answer,
+            folder: folder.path().to_owned(),
+            _held: Box::new(folder),
+            engine: "folder",
+            worker: None,
+            products: None,
+        })
     }
 }
 

@@ -3,10 +3,13 @@
 //! INVARIANT (no answer, no pass): a try counts only by an answer with its nonce and the digest of its
 //! order, and what the step is said to have left is taken only with the content that the answer lists.
 
+mod back;
 pub mod files;
 mod folder;
 mod lost;
 mod outputs;
+#[cfg(feature = "remote")]
+mod reapi;
 
 use crate::away::answer::{NoAnswer, StepAnswer};
 use crate::away::order::{MANY_FILES, Order, Terms};
@@ -24,10 +27,14 @@ use crate::effect::os::process::stop::{StopLevel, StopRequest};
 use crate::plan::{Note, Plan, Step};
 use crate::run::record::{Place, ProgramRecord};
 use crate::run::report::Withheld;
+use back::Back;
+pub use back::{ANSWER, LOG, OUT, WORK};
 use files::{Unsent, given};
-pub use folder::{ANSWER, FolderTransport, LOG, OUT, WORK};
+pub use folder::FolderTransport;
 use lost::Lost;
 use outputs::take;
+#[cfg(feature = "remote")]
+pub use reapi::{ReapiSettings, ReapiTransport, Unusable};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -35,12 +42,48 @@ use std::sync::{Mutex, PoisonError};
 /// The tries with an order of their own before a step counts as unanswered.
 const MOST_ORDERS: u32 = 2;
 
+/// What carries tries elsewhere.
+#[derive(Debug)]
+pub enum Transport {
+    /// Folders, in which a vplan is started.
+    Folder(FolderTransport),
+    /// A server of the Remote Execution API.
+    #[cfg(feature = "remote")]
+    Reapi(Box<ReapiTransport>),
+}
+
+impl Transport {
+    fn carry(
+        &self,
+        order: &Order,
+        beneath: &Beneath,
+        own: &StepEnvironment,
+        stop: &StopRequest,
+        began: &dyn Fn(),
+    ) -> Result<Back<'_>, Lost> {
+        match self {
+            Transport::Folder(folder) => folder.carry(order, beneath, own, stop, began),
+            #[cfg(feature = "remote")]
+            Transport::Reapi(server) => server.carry(order, beneath, stop, began),
+        }
+    }
+
+    /// Says what the operator asked of it that the report's reader is to know.
+    fn remarks(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Transport::Folder(_) => Vec::new(),
+            #[cfg(feature = "remote")]
+            Transport::Reapi(server) => server.remarks(),
+        }
+    }
+}
+
 /// What executes steps elsewhere.
 pub struct Away<'a> {
     root: &'a Root,
     beneath: Beneath,
     environment: &'a Environment,
-    transport: &'a FolderTransport,
+    transport: &'a Transport,
     /// The most steps side by side.
     pub most: usize,
     /// Whether a step without an answer is executed here.
@@ -93,7 +136,7 @@ impl<'a> Away<'a> {
     pub fn new(
         root: &'a Root,
         environment: &'a Environment,
-        transport: &'a FolderTransport,
+        transport: &'a Transport,
         (most, fall_back): (usize, bool),
     ) -> io::Result<Self> {
         Ok(Self {
@@ -103,7 +146,7 @@ impl<'a> Away<'a> {
             transport,
             most,
             fall_back,
-            notes: Mutex::default(),
+            notes: Mutex::new(transport.remarks().into_iter().collect()),
         })
     }
 
@@ -196,7 +239,8 @@ impl<'a> Away<'a> {
             NoAnswer::Version(_) => Lost::Never(wrong.to_string()),
             _ => Lost::Again(wrong.to_string()),
         })?;
-        take(self.root, &back.out(), &answer.products).map_err(Lost::Again)?;
+        let out = back.out(&answer.products, sent.stop)?;
+        take(self.root, &out, &answer.products).map_err(Lost::Again)?;
         if step.accepts(answer.evidence.exit) {
             for path in files::stale(self.root, &self.beneath, step, &answer.products) {
                 let message =
@@ -206,12 +250,22 @@ impl<'a> Away<'a> {
         }
         let log_error = answer.logged.then(|| (sent.keep_log)(&back.log()));
         let log_error = log_error.and_then(Result::err);
-        Ok(came_back(answer, sent, log_error))
+        Ok(came_back(
+            answer,
+            sent,
+            (back.engine, back.worker),
+            log_error,
+        ))
     }
 }
 
 /// Reads an answer as if the try had been made here.
-fn came_back(answer: StepAnswer, sent: &Sent<'_>, log_error: Option<io::Error>) -> CameBack {
+fn came_back(
+    answer: StepAnswer,
+    sent: &Sent<'_>,
+    (engine, worker): (&str, Option<String>),
+    log_error: Option<io::Error>,
+) -> CameBack {
     let StepAnswer {
         changed,
         confined,
@@ -240,10 +294,11 @@ fn came_back(answer: StepAnswer, sent: &Sent<'_>, log_error: Option<io::Error>) 
         confined,
         inputs,
         place: Place {
-            engine: "folder".to_owned(),
+            engine: engine.to_owned(),
             orders: None,
             platform: Some(visible(platform.as_bytes())),
             reason: None,
+            worker,
         },
         program,
         withheld: Vec::new(),

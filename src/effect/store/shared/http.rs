@@ -3,9 +3,11 @@
 use super::kind::Kind;
 use super::limit::{CONNECT, LOOK_UP, time_of};
 use crate::base::canon::Digest;
+use crate::effect::store::grpc::RemoteAddress;
 use std::io;
 use ureq::Agent;
 use ureq::http::StatusCode;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, TlsConfig, parse_pem};
 
 /// The store, and how it is asked.
 #[derive(Debug)]
@@ -17,21 +19,51 @@ pub(super) struct Http {
     headers: Vec<(String, String)>,
 }
 
+/// Reads all certificates of a file.
+fn certificates(pem: &[u8]) -> io::Result<Vec<Certificate<'static>>> {
+    let items = parse_pem(pem).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+        Ok(_) => None,
+        Err(error) => Some(Err(failed(error))),
+    });
+    items.collect()
+}
+
 impl Http {
-    /// Asks a store at an address. `headers`: those of each request.
-    pub(super) fn new(address: &str, headers: Vec<(String, String)>) -> Self {
+    /// Makes one, which is not asked yet.
+    ///
+    /// # Errors
+    /// A certificate or a key is none.
+    pub(super) fn new(at: RemoteAddress) -> io::Result<Self> {
+        let RemoteAddress {
+            origin,
+            path,
+            headers,
+            tls,
+            ..
+        } = at;
+        let mut known = TlsConfig::builder();
+        if let Some(pem) = &tls.authorities {
+            known = known.root_certs(certificates(pem)?.into());
+        }
+        if let Some((certificate, key)) = &tls.own {
+            let key = PrivateKey::from_pem(key).map_err(failed)?;
+            let own = ClientCert::new_with_certs(&certificates(certificate)?, key);
+            known = known.client_cert(Some(own));
+        }
         // A redirect may lead to another host, which nobody has named.
         let config = Agent::config_builder()
             .timeout_connect(Some(CONNECT))
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
+            .tls_config(known.build())
             .build();
-        Self {
+        Ok(Self {
             agent: config.new_agent(),
-            address: address.trim_end_matches('/').to_owned(),
+            address: (origin + &path).trim_end_matches('/').to_owned(),
             headers,
-        }
+        })
     }
 
     pub(super) fn get(&self, kind: Kind, key: &Digest, most: u64) -> io::Result<Option<Vec<u8>>> {

@@ -9,12 +9,12 @@ mod http;
 mod kind;
 #[cfg(feature = "remote")]
 mod limit;
-#[cfg(feature = "remote")]
-mod messages;
 
 use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::effect::os::process::program::message_of;
+#[cfg(feature = "remote")]
+use crate::effect::store::grpc::RemoteAddress;
 use crate::reuse::shared::{MOST, SharedPass};
 use crate::reuse::signing::{Signer, Trust};
 use folder::Folder;
@@ -65,20 +65,6 @@ pub struct FoundPass {
     pub signed_by: String,
 }
 
-/// Where a store on another machine is.
-#[cfg(feature = "remote")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemoteAddress {
-    /// Whether it speaks the Remote Execution API, or plain HTTP.
-    pub is_grpc: bool,
-    /// `http` or `https`, and the host.
-    pub origin: String,
-    /// The path at it; what the Remote Execution API calls an instance.
-    pub path: String,
-    /// Headers of each request: names and values.
-    pub headers: Vec<(String, String)>,
-}
-
 /// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -104,14 +90,9 @@ impl SharedCache {
             backend: match at {
                 Address::Folder(path) => Backend::Folder(Folder::open(&path)?),
                 #[cfg(feature = "remote")]
-                Address::Remote(at) if at.is_grpc => {
-                    let path = at.path.trim_matches('/');
-                    Backend::Grpc(grpc::Grpc::new(&at.origin, path, &at.headers)?)
-                }
+                Address::Remote(at) if at.is_grpc => Backend::Grpc(grpc::Grpc::new(&at)?),
                 #[cfg(feature = "remote")]
-                Address::Remote(at) => {
-                    Backend::Http(http::Http::new(&(at.origin + &at.path), at.headers))
-                }
+                Address::Remote(at) => Backend::Http(http::Http::new(at)?),
             },
             scope,
             trust,

@@ -1,0 +1,80 @@
+//! What the failure of a server that executes steps means: a table, total.
+
+/// What is done about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The same execution is waited for, or asked for again: the connection failed, or the server is busy.
+    Resume,
+    /// What it needs is uploaded again, then it is asked for again: something was lost there.
+    Upload,
+    /// Another order is sent: this try has no end that counts.
+    Order,
+    /// Nothing: no order has another end.
+    Never,
+}
+
+/// The numbers of statuses (google/rpc/code.proto).
+pub mod code {
+    /// It ended.
+    pub const OK: i32 = 0;
+    /// Somebody cancelled it.
+    pub const CANCELLED: i32 = 1;
+    /// Also what a client says of a server that is gone.
+    pub const UNKNOWN: i32 = 2;
+    /// What was asked for cannot be.
+    pub const INVALID_ARGUMENT: i32 = 3;
+    /// Its time was up.
+    pub const DEADLINE_EXCEEDED: i32 = 4;
+    /// Something is not there.
+    pub const NOT_FOUND: i32 = 5;
+    /// Who asks may not.
+    pub const PERMISSION_DENIED: i32 = 7;
+    /// There is too much to do.
+    pub const RESOURCE_EXHAUSTED: i32 = 8;
+    /// Something that it needs is not there.
+    pub const FAILED_PRECONDITION: i32 = 9;
+    /// It was given up.
+    pub const ABORTED: i32 = 10;
+    /// It cannot do that.
+    pub const UNIMPLEMENTED: i32 = 12;
+    /// It failed.
+    pub const INTERNAL: i32 = 13;
+    /// It is not there.
+    pub const UNAVAILABLE: i32 = 14;
+    /// Who asks is not known.
+    pub const UNAUTHENTICATED: i32 = 16;
+}
+
+/// Returns what is done about a status. `OK` is the status of an end without an answer.
+#[must_use]
+pub fn after(status: i32) -> Next {
+    match status {
+        code::UNAVAILABLE | code::RESOURCE_EXHAUSTED | code::ABORTED | code::UNKNOWN => {
+            Next::Resume
+        }
+        // Servers say each of these of contents that they have lost.
+        code::FAILED_PRECONDITION | code::NOT_FOUND | code::INTERNAL => Next::Upload,
+        code::INVALID_ARGUMENT
+        | code::PERMISSION_DENIED
+        | code::UNIMPLEMENTED
+        | code::UNAUTHENTICATED => Next::Never,
+        // Among them DEADLINE_EXCEEDED and CANCELLED: whatever ended it was not this vplan.
+        _ => Next::Order,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_an_answer() {
+        let all = |next| (-2..20).filter(move |status| after(*status) == next);
+        assert_eq!(all(Next::Resume).collect::<Vec<_>>(), [2, 8, 10, 14]);
+        assert_eq!(all(Next::Upload).collect::<Vec<_>>(), [5, 9, 13]);
+        assert_eq!(all(Next::Never).collect::<Vec<_>>(), [3, 7, 12, 16]);
+        assert_eq!(after(code::OK), Next::Order);
+        assert_eq!(after(code::DEADLINE_EXCEEDED), Next::Order);
+        assert_eq!(after(code::CANCELLED), Next::Order);
+    }
+}

@@ -1,0 +1,160 @@
+//! Addresses of servers on other machines.
+
+use super::failure::Failure;
+use super::request::TlsFiles;
+use crate::base::vocabulary::Exit;
+use crate::base::word::visible;
+use crate::effect::os::files::{may_lead_into, read_plain};
+use crate::effect::store::grpc::{RemoteAddress, Tls};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The largest file of headers, of certificates or of a key, in bytes.
+const MOST: u64 = 1 << 20;
+/// How a block of PEM begins.
+const BEGIN: &[u8] = b"-----BEGIN ";
+
+/// What is said of a server besides its address, and the words of messages about it.
+pub(super) struct AddressFlags<'a> {
+    /// The flag that names the address; those beside it begin with it.
+    pub flag: &'static str,
+    /// The code of a wrong use.
+    pub code: &'static str,
+    /// The code of a file that cannot be used.
+    pub unreadable: &'static str,
+    /// Whether others on the way may read what is sent.
+    pub insecure: bool,
+    /// The file of the headers of each request.
+    pub headers: Option<&'a Path>,
+    /// The files by which both ends know each other.
+    pub tls: &'a TlsFiles,
+    /// The repository's root: who changes it does not say which server is believed.
+    pub root: &'a Path,
+}
+
+/// Reads an address; `None` for one of another kind.
+///
+/// # Errors
+/// It is no address, holds a secret, or whoever is on the way could read what is sent.
+pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAddress>, Failure> {
+    let flag = of.flag;
+    let usage = |message: String| Failure::usage(of.code, message);
+    let known = [
+        ("http://", "http", false),
+        ("https://", "https", false),
+        ("grpc://", "http", true),
+        ("grpcs://", "https", true),
+    ];
+    let found = known.iter().find_map(|(scheme, below, is_grpc)| {
+        let rest = url.strip_prefix(scheme)?;
+        Some((rest, below, is_grpc))
+    });
+    let Some((rest, below, is_grpc)) = found else {
+        return Ok(None);
+    };
+    let host = authority(rest);
+    if host.contains('@') {
+        return Err(usage(format!(
+            "the address of `{flag}` holds a name or a password"
+        ))
+        .help(format!(
+            "put `Authorization: …` into a file, and name that by `{flag}-header-from`"
+        )));
+    }
+    let path = rest.get(host.len()..).unwrap_or_default();
+    if host.is_empty() || path.contains(['?', '#', '\\']) {
+        // What stands behind it may be a secret.
+        let message = format!("the address of `{flag}` is no host, perhaps with a path");
+        return Err(usage(message));
+    }
+    if *below == "http" && !is_this_machine(host) && !of.insecure {
+        return Err(usage(format!(
+            "whoever is on the way to `{}` could read it",
+            visible(url.as_bytes())
+        ))
+        .help(format!(
+            "use `https://` or `grpcs://`, or say that it is meant with `{flag}-insecure`"
+        )));
+    }
+    let headers = of.headers.map(|path| headers(path, of)).transpose()?;
+    Ok(Some(RemoteAddress {
+        is_grpc: *is_grpc,
+        origin: format!("{below}://{host}"),
+        path: path.to_owned(),
+        headers: headers.unwrap_or_default(),
+        tls: tls(of)?,
+    }))
+}
+
+/// Reads by which both ends know each other.
+fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
+    let read = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if may_lead_into(&path, of.root) {
+            let shown = visible(path.as_os_str().as_bytes());
+            let message = format!("`{shown}`, by which a server is known, is in the repository");
+            return Err(Failure::usage(of.code, message).help(
+                "whoever changes the repository could name another server: keep it elsewhere",
+            ));
+        }
+        let bytes = read_plain(&path, MOST);
+        let bytes = bytes.map_err(|error| unreadable(&path, of, &error.to_string()))?;
+        let is_pem = bytes.windows(BEGIN.len()).any(|window| window == BEGIN);
+        is_pem
+            .then_some(bytes)
+            .ok_or_else(|| unreadable(&path, of, "it is no PEM"))
+    };
+    let TlsFiles { authorities, own } = of.tls;
+    let own = own
+        .as_ref()
+        .map(|(certificate, key)| Ok::<_, Failure>((read(certificate)?, read(key)?)));
+    Ok(Tls {
+        authorities: authorities.as_deref().map(read).transpose()?,
+        own: own.transpose()?,
+    })
+}
+
+fn unreadable(path: &Path, of: &AddressFlags<'_>, why: &str) -> Failure {
+    let shown = visible(path.as_os_str().as_bytes());
+    let message = format!("`{shown}` cannot be used: {why}");
+    Failure::new(Exit::Setup, of.unreadable, message)
+}
+
+/// Returns what names the host at the beginning of an address.
+fn authority(address: &str) -> &str {
+    address
+        .split(['/', '\\', '?', '#'])
+        .next()
+        .unwrap_or_default()
+}
+
+/// Whether a host, perhaps with a port, is this machine.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(inner) => inner.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let number = name.parse::<std::net::IpAddr>();
+    name == "localhost" || number.is_ok_and(|number| number.is_loopback())
+}
+
+/// Reads the headers of each request: `NAME: VALUE`, a line each.
+fn headers(path: &Path, of: &AddressFlags<'_>) -> Result<Vec<(String, String)>, Failure> {
+    let unreadable = |why: &str| unreadable(path, of, why);
+    let bytes = read_plain(path, MOST).map_err(|error| unreadable(&error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text"))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+            let (name, value) = (name.trim(), value.trim());
+            let fits = !name.is_empty()
+                && name.bytes().all(is_name)
+                && value.bytes().all(|b| (b' '..=b'~').contains(&b));
+            fits.then(|| (name.to_owned(), value.to_owned()))
+        })
+        .collect::<Option<_>>()
+        // A line may be a secret: it is not shown.
+        .ok_or_else(|| unreadable("a line of it is not `NAME: VALUE`"))
+}
