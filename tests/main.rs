@@ -14,6 +14,10 @@
 mod audit;
 mod audit_command;
 mod away;
+#[cfg(feature = "remote")]
+mod away_faults;
+#[cfg(feature = "remote")]
+mod away_server;
 mod baseline;
 mod changes;
 mod check;

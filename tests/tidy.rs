@@ -92,6 +92,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("quick_xml", &["check/output/"]),
     ("memchr", &["check/output/", "effect/git/"]),
     ("proptest", &["arbitrary"]),
+    ("tonic", &["effect/store/", "effect/runner/away/reapi/"]),
+    ("tonic_prost", &["effect/store/grpc/"]),
+    ("prost", &["effect/store/", "effect/runner/away/reapi/"]),
+    ("ureq", &["effect/store/shared/"]),
 ];
 
 fn source_files() -> Vec<(String, String)> {

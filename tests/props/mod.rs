@@ -1,6 +1,8 @@
 //! Laws, tested on generated values; at least 256 cases each.
 mod audit;
 mod away;
+#[cfg(feature = "remote")]
+mod away_faults;
 mod baseline;
 mod beside;
 mod compile;

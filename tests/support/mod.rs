@@ -9,6 +9,10 @@
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
 pub mod process;
+#[cfg(feature = "remote")]
+pub mod reapi;
+#[cfg(feature = "remote")]
+pub mod there;
 pub mod tree;
 
 use process::Bounded as _;
