@@ -284,6 +284,48 @@ const EXAMPLES: &[Example] = &[
         labels: &[("a", "shares its pass")],
     },
     Example {
+        text: "machine linux {\n  property \"OS\" \"linux\"\n}\ncheck a {\n  run true\n  inputs \"src/**\"\n  on linus\n}\ncheck b {\n  run true\n  on linux\n  inputs \"b\"\n}\n",
+        code: "contract::unknown_machine",
+        message: "unknown machine `linus`",
+        help: Some("replace `linus` by `linux`"),
+        labels: &[("on linus", "did you mean `linux`?")],
+    },
+    Example {
+        text: "machine linux {\n  property \"OS\" \"linux\"\n}\ncheck a {\n  run true\n  on linux\n}\n",
+        code: "contract::on_without_inputs",
+        message: "what must be on that machine is not said",
+        help: Some("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+        labels: &[("on linux", "the check has no `inputs`")],
+    },
+    Example {
+        text: "machine here {\n  property \"OS\" \"linux\"\n}\ncheck a {\n  run true\n  on here\n}\n",
+        code: "contract::machine_here",
+        message: "`here` is the machine of vplan itself",
+        help: Some("give it another name; `on here` needs no block"),
+        labels: &[("here", "this name is taken")],
+    },
+    Example {
+        text: "machine linux {\n  property \"p0\" \"\"\n  property \"p1\" \"\"\n  property \"p2\" \"\"\n  property \"p3\" \"\"\n  property \"p4\" \"\"\n  property \"p5\" \"\"\n  property \"p6\" \"\"\n  property \"p7\" \"\"\n  property \"p8\" \"\"\n  property \"p9\" \"\"\n  property \"p10\" \"\"\n  property \"p11\" \"\"\n  property \"p12\" \"\"\n  property \"p13\" \"\"\n  property \"p14\" \"\"\n  property \"p15\" \"\"\n  property \"p16\" \"\"\n  property \"p17\" \"\"\n  property \"p18\" \"\"\n  property \"p19\" \"\"\n  property \"p20\" \"\"\n  property \"p21\" \"\"\n  property \"p22\" \"\"\n  property \"p23\" \"\"\n  property \"p24\" \"\"\n  property \"p25\" \"\"\n  property \"p26\" \"\"\n  property \"p27\" \"\"\n  property \"p28\" \"\"\n  property \"p29\" \"\"\n  property \"p30\" \"\"\n  property \"p31\" \"\"\n  property \"p32\" \"\"\n}\ncheck a {\n  run true\n  inputs \"a\"\n  on linux\n}\n",
+        code: "contract::machine_size",
+        message: "the machine has 33 properties, 32 are the most",
+        help: None,
+        labels: &[("property \"p32\" \"\"", "the first one too many")],
+    },
+    Example {
+        text: "machine linux {\n}\ncheck a {\n  run true\n  inputs \"a\"\n  on linux\n}\n",
+        code: "contract::empty_machine",
+        message: "the machine is like any other",
+        help: Some("write what the server knows it by: `property \"OSFamily\" \"linux\"`"),
+        labels: &[("linux", "without a property")],
+    },
+    Example {
+        text: "machine linux {\n  property \"OS\" \"linux\"\n}\ncheck a: true\n",
+        code: "contract::unused_machine",
+        message: "the machine `linux` is never used",
+        help: Some("write `on linux` into a check, or remove the block"),
+        labels: &[("linux", "no check says `on` and its name")],
+    },
+    Example {
         text: "defaults tests {\n  timeout 5m\n}\ncheck a: true\n",
         code: "lang::unknown_word",
         message: "unknown word `tests`",
@@ -1503,6 +1545,29 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "machine a {\n  property \"OS\" \"x\"\n  property \"OS\" \"y\"\n}\nmachine a {\n  property \"OS\" \"x\"\n}\ncheck a {\n  run x\n  inputs \"x\"\n  on a\n}\n",
+        &[
+            ("contract::duplicate_line", "property \"OS\" \"y\""),
+            ("contract::duplicate_name", "a"),
+        ],
+    ),
+    (
+        "machine a {\n  property \"OS\"\n}\ncheck a {\n  run x\n  on a\n}\n",
+        &[("lang::missing_argument", "property")],
+    ),
+    (
+        "machine 7 {\n  property \"OS\" \"x\"\n}\ncheck a {\n  run x\n  on a\n}\n",
+        &[("lang::bad_name", "7")],
+    ),
+    (
+        "check a {\n  run x\n  on a\n}\ncheck b {\n  run x\n  on here there\n}\n",
+        &[("lang::unexpected_argument", "there")],
+    ),
+    (
+        "check a {\n  file \"x\" {\n    exists\n  }\n  on here\n}\n",
+        &[("contract::foreign_setting", "on here")],
+    ),
+    (
         "format go-build {\n  finding error '{message}'\n}\ncheck a: true\n",
         &[("contract::format_built_in", "go-build")],
     ),
@@ -1691,7 +1756,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "recover {\n  on\n}\ncheck a: true\n",
-        &[("lang::unknown_statement", "on")],
+        &[("lang::misplaced_statement", "on")],
     ),
     (
         "gate {\n  on-exhausted alow\n}\ncheck a: true\n",

@@ -227,6 +227,16 @@ const BAD: &[Bad] = &[
     ),
     (
         &[
+            (MAIN, "import \"l\"\n"),
+            (
+                "contracts/l",
+                "machine m {\n  property \"OS\" \"x\"\n}\ncheck a {\n  run x\n  inputs \"x\"\n  on m\n}\n",
+            ),
+        ],
+        &[("contract::machine_imported", "m")],
+    ),
+    (
+        &[
             (MAIN, "import \"l\" at \"\"\n"),
             ("contracts/l", "check a: true\n"),
         ],

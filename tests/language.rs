@@ -318,6 +318,7 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
                 "sandbox" => "sandbox guard".to_owned(),
                 "network" => "network off".to_owned(),
                 "reads" => "reads \"/x\"\n  sandbox files\n  inputs \"x\"".to_owned(),
+                "on" => "on here".to_owned(),
                 "shared" => "sandbox files\n  inputs \"x\"\n  shared".to_owned(),
                 _ => example(usage),
             };

@@ -61,6 +61,7 @@ mod laws;
 mod lock;
 mod looks;
 mod r#loop;
+mod machines;
 mod modes;
 mod outlook;
 mod outputs;

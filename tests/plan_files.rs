@@ -717,6 +717,24 @@ fn forged_plans() {
             |p| p["steps"][0]["path"] = json!("x"),
             "only a `file` check",
         ),
+        (
+            "on",
+            |p| {
+                p["steps"][0]["on"] = json!({"machine": {"name": "here", "properties": {"a": "b"}}})
+            },
+            "its machine is none",
+        ),
+        (
+            "on",
+            |p| p["steps"][0]["on"] = json!({"machine": {"name": "linux", "properties": {}}}),
+            "its machine is none",
+        ),
+        (
+            "on",
+            |p| p["steps"][0]["on"] = json!({"machine": {"name": "linux"}}),
+            "properties",
+        ),
+        ("on", |p| p["steps"][0]["on"] = json!("there"), "there"),
     ];
     for (what, forge, says) in forge {
         let mut forged = good.clone();

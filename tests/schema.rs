@@ -212,9 +212,15 @@ fn undescribed(schema: &Value, at: &str, out: &mut Vec<String>) {
                     out.push(format!("{at}.{name}"));
                 }
             }
-            object
-                .iter()
-                .for_each(|(key, value)| undescribed(value, &format!("{at}.{key}"), out));
+            for (key, value) in object {
+                let at = format!("{at}.{key}");
+                // A property may be called as a word of schemas is.
+                match value.as_object().filter(|_| key == "properties") {
+                    Some(properties) => (properties.iter())
+                        .for_each(|(name, value)| undescribed(value, &format!("{at}.{name}"), out)),
+                    None => undescribed(value, &at, out),
+                }
+            }
         }
         Value::Array(list) => list.iter().for_each(|value| undescribed(value, at, out)),
         _ => {}

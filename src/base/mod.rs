@@ -13,6 +13,7 @@ pub mod hole;
 pub mod index;
 pub mod inert;
 pub mod jobs;
+pub mod machine;
 pub mod markup;
 pub mod matching;
 pub mod name;

@@ -6,6 +6,7 @@
 
 use super::command::Command;
 use super::glob::{Glob, Selection};
+use super::machine::On;
 use super::service::Service;
 use super::vocabulary::FormatName;
 use std::collections::BTreeMap;
@@ -232,6 +233,8 @@ pub enum Value {
     Command(Command),
     /// Services, as they are defined.
     Services(Vec<Service>),
+    /// Here, or a machine as it is defined.
+    On(On),
 }
 
 /// The values of a check's settings that differ from the usual ones.
@@ -365,6 +368,9 @@ table! {
         weaker: Weaker::Undecided("a pass of another machine may stand for it"), decides: false,
         explained: Explained::Phrase("its pass is shared")
     }
+    On "on" "on NAME", Takes::Name, Commands {
+        in_defaults: true, weaker: Weaker::Undecided("it may be executed on another machine"), decides: false
+    }
     Setup "setup" "setup", Takes::Flag, All {
         weaker: higher("its pass is no evidence any more", "")
     }
@@ -420,7 +426,7 @@ macro_rules! rows {
 /// The order in which differences are reported; a row that is not here follows.
 const COMPARED: &[Row] = rows! {
     Severity Optional Setup Exit SkipExit MaxErrors MaxWarnings MinTests Timeout Retries Report Format
-    Unchanged Inputs Sandbox Network Writes Reads Shared Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
+    Unchanged Inputs Sandbox Network Writes Reads Shared On Dir Env PassEnv ToolPath Context Produces Cleans Requires Tags Always With Exclusive Fix Describe
 };
 
 /// The order in an explanation; a row that is not here follows.

@@ -29,6 +29,8 @@ pub(super) struct Checker<'d> {
     pub(super) services: Services,
     /// The formats that the contract defines, by name.
     pub(super) formats: BTreeMap<String, KnownFormat>,
+    /// The machines that the contract defines, by name.
+    pub(super) machines: BTreeMap<String, KnownMachine>,
     pub(super) sink: &'d mut Diagnostics,
 }
 
@@ -64,6 +66,17 @@ pub(super) struct KnownFormat {
     pub(super) place: Place,
     /// What it says; `None` for one with an error.
     pub(super) definition: Option<Arc<FormatDefinition>>,
+    /// Whether something names it.
+    pub(super) is_used: bool,
+}
+
+/// A machine that the contract defines.
+#[derive(Debug)]
+pub(super) struct KnownMachine {
+    /// Where its name is.
+    pub(super) place: Place,
+    /// The values of its properties, by name.
+    pub(super) properties: BTreeMap<String, String>,
     /// Whether something names it.
     pub(super) is_used: bool,
 }

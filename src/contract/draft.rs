@@ -90,6 +90,8 @@ pub struct Draft {
     pub formats: Vec<Format>,
     /// `toolchain` statements: names and commands.
     pub toolchains: Vec<(At<String>, At<Command>)>,
+    /// `machine` blocks.
+    pub machines: Vec<Machine>,
     /// `judge-with` statements.
     pub judge_with: Vec<At<Command>>,
     /// `expect` blocks.
@@ -581,6 +583,17 @@ pub struct Format {
     pub name: At<String>,
     /// Its lines, in file order.
     pub lines: Vec<At<FormatLine>>,
+    /// Whether a line could not be read.
+    pub is_broken: bool,
+}
+
+/// `machine NAME { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The name.
+    pub name: At<String>,
+    /// The names and values of its `property` lines, in file order; repetitions have not been looked for.
+    pub properties: Vec<At<(String, String)>>,
     /// Whether a line could not be read.
     pub is_broken: bool,
 }

@@ -91,6 +91,10 @@ codes! {
     SHARED_WITHOUT_SANDBOX = "shared_without_sandbox";
     /// `shared` where no `toolchain` says which programs are there.
     SHARED_WITHOUT_TOOLCHAIN = "shared_without_toolchain";
+    /// `on` and a name that no `machine` block has.
+    UNKNOWN_MACHINE = "unknown_machine";
+    /// `on` a machine where nothing says what must be there.
+    ON_WITHOUT_INPUTS = "on_without_inputs";
     /// A check that may read what it declares, and declares nothing.
     SANDBOX_WITHOUT_INPUTS = "sandbox_without_inputs";
     /// One exit code is both accepted and a reason to skip.
@@ -145,6 +149,16 @@ codes! {
     FORMAT_SIZE = "format_size";
     /// A `format` that no check uses.
     FORMAT_UNUSED = "format_unused";
+
+    // Machines.
+    /// A `machine` with the name of the one that vplan runs on.
+    MACHINE_HERE = "machine_here";
+    /// A `machine` without a property.
+    EMPTY_MACHINE = "empty_machine";
+    /// More properties than a machine may have.
+    MACHINE_SIZE = "machine_size";
+    /// A `machine` that no check names.
+    UNUSED_MACHINE = "unused_machine";
 
     // The base.
     /// A `base` that names no branch.

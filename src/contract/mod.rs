@@ -9,6 +9,7 @@ pub mod error;
 pub mod expect;
 mod format;
 pub mod import;
+mod machine;
 mod order;
 mod policy;
 pub mod resolve;

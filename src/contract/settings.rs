@@ -513,6 +513,10 @@ impl Checker<'_> {
                 let value = services.map(|services| (row, Value::Services(services)));
                 into.settings.extend(value);
             }
+            (Written::Text(name), Row::On) => {
+                let on = self.on(name, place);
+                into.settings.extend(on.map(|on| (row, Value::On(on))));
+            }
             (Written::Texts(paths), Row::Reads) => {
                 let mut all = outside(&into.settings);
                 all.extend(paths.iter().filter_map(|path| self.path_to_read(path)));

@@ -2,7 +2,7 @@
 //!
 //! This file walks the draft; what its parts mean is decided beside it: `resolve` (names),
 //! `selection` (globs), `settings` and `body` (checks), `order` (`needs`, `sequence`, tiers),
-//! `policy` (everything about the whole contract).
+//! `machine` (`on`), `policy` (everything about the whole contract).
 
 use super::caps::Caps;
 use super::checker::{Checker, Resolved, Services};
@@ -88,6 +88,7 @@ pub fn validate_within(
         paths: Resolved::default(),
         services: Services::default(),
         formats: BTreeMap::new(),
+        machines: BTreeMap::new(),
         sink: &mut own,
     };
     let contract = checker.contract();
@@ -112,6 +113,7 @@ impl Checker<'_> {
         self.resolve_paths();
         self.read_services();
         self.read_formats();
+        self.read_machines();
         let conditions = self.conditions();
         let draft = self.draft;
         let all = std::iter::once((&draft.defaults, &draft.verb_defaults))
@@ -168,6 +170,7 @@ impl Checker<'_> {
         self.report_unused_paths();
         self.report_unused_services();
         self.report_unused_formats();
+        self.report_unused_machines();
         self.report_shared_without_toolchain(&contract);
         // Whatever is missing above was reported, and then this value is not used.
         (!self.sink.has_errors()).then_some(contract)
@@ -566,6 +569,7 @@ impl Checker<'_> {
                 made.format_definition = self.definition_for(&made, check);
                 self.report_reads(&made, check);
                 self.report_shared(&made, check);
+                self.report_on(&made, check);
                 Some(Check {
                     named,
                     inclusion: check.inclusion,

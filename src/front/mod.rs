@@ -13,6 +13,7 @@ pub mod verify_contract_json;
 pub mod vplan;
 mod vplan_change;
 mod vplan_format;
+mod vplan_machine;
 mod vplan_service;
 pub mod vplan_test;
 mod vplan_value;

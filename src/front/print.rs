@@ -136,6 +136,14 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
             format!("toolchain {}: {}", name.value, command.value.to_text())
         }),
     );
+    for machine in &draft.machines {
+        let property = |line: &At<(String, String)>| {
+            let (name, value) = &line.value;
+            format!("property {} {}", quote(name), quote(value))
+        };
+        let lines = sorted(machine.properties.iter().map(property), Context::Machine);
+        out.always_block(&format!("machine {}", machine.name.value), &lines);
+    }
     out.section(
         draft
             .judge_with

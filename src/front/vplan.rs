@@ -248,6 +248,7 @@ impl Lowering<'_> {
             }
             Keyword::Defaults => self.defaults(node),
             Keyword::FormatBlock => self.format(node),
+            Keyword::Machine => self.machine(node),
             Keyword::Limits | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
                 for line in node.body.iter().flat_map(|b| &b.nodes) {
                     self.policy(line);

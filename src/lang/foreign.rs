@@ -267,7 +267,7 @@ pub const FOREIGN: &[Foreign] = &[
         No("a check has the rights of whoever starts vplan"),
     ),
     row(
-        "on push pullrequest schedule cron workflowdispatch workflowcall stages stage hooktype defaultstages branches branchesignore tagsignore events ref refs",
+        "push pullrequest schedule cron workflowdispatch workflowcall stages stage hooktype defaultstages branches branchesignore tagsignore events ref refs",
         TRIGGER,
     ),
     row("pathsignore", NOT_FILES),

@@ -58,6 +58,7 @@ pub fn is_sorted_block(context: Context) -> bool {
             | Context::Defaults
             | Context::Limits
             | Context::Gate
+            | Context::Machine
     )
 }
 

@@ -37,6 +37,8 @@ pub enum Context {
     Gate,
     /// A `format` block.
     Format,
+    /// A `machine` block.
+    Machine,
     /// An `expect` block.
     Expect,
     /// A block that is not read, because its head is unknown.
@@ -63,6 +65,7 @@ impl Context {
             Context::Recover => "in a `recover` block",
             Context::Gate => "in a `gate` block",
             Context::Format => "in a `format` block",
+            Context::Machine => "in a `machine` block",
             Context::Expect => "in an `expect` block",
             Context::Unknown => "in this block",
         }
@@ -206,6 +209,7 @@ const SCOPE: &[Context] = &[Context::Scope];
 const RECOVER: &[Context] = &[Context::Recover];
 const GATE: &[Context] = &[Context::Gate];
 const FORMAT: &[Context] = &[Context::Format];
+const MACHINE: &[Context] = &[Context::Machine];
 const EXPECT: &[Context] = &[Context::Expect];
 
 const COMMAND: &[Slot] = &[Slot::Command];
@@ -297,6 +301,7 @@ statements! {
     FormatBlock "format" in TOP, takes NAME, opens Some(Context::Format), "format NAME {";
     Toolchain "toolchain" in TOP, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens None,
         "toolchain NAME: COMMAND";
+    Machine "machine" in TOP, takes NAME, opens Some(Context::Machine), "machine NAME {";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
     Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
@@ -349,6 +354,9 @@ statements! {
     Errors "errors" in FORMAT, takes SEVERITIES, opens None, "errors WORD …";
     Warnings "warnings" in FORMAT, takes SEVERITIES, opens None, "warnings WORD …";
     Notes "notes" in FORMAT, takes SEVERITIES, opens None, "notes WORD …";
+
+    Property "property" in MACHINE, takes &[Slot::One(Item::Str), Slot::One(Item::Str)], opens None,
+        "property \"NAME\" \"VALUE\"";
 
     ExpectRole "role" in EXPECT, takes NAME, opens None, "role NAME";
     Changed "changed" in EXPECT, takes STRS, opens None, "changed \"PATH\" …";

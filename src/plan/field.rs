@@ -3,6 +3,7 @@
 use super::Step;
 use crate::base::glob::{Glob, Selection};
 use crate::base::index::bug;
+use crate::base::machine::On;
 use crate::base::service::Service;
 use crate::base::setting::{Row, Setting, Value};
 use crate::base::vocabulary::{FormatName, Open};
@@ -84,6 +85,8 @@ fields! {
         |paths| if paths.is_empty() { FieldValue::Nothing } else { FieldValue::Outside(paths) };
     Vec<Service>: Value::Services(services) => services,
         |services| if services.is_empty() { FieldValue::Nothing } else { FieldValue::Services(services) };
+    Option<On>: Value::On(on) => Some(on),
+        |on| on.as_ref().map_or(FieldValue::Nothing, |on| FieldValue::Text(on.word()));
     Option<Selection>: Value::Selection(selection) => Some(selection),
         |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
 }

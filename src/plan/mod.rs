@@ -43,6 +43,7 @@ use crate::base::command::{Env, ToolchainCommand, Unsupported};
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::{Index as _, at, bug, numbered};
 use crate::base::jobs::Jobs;
+use crate::base::machine::{Machine, On};
 use crate::base::path::RepoPath;
 use crate::base::service::Service;
 use crate::base::setting::Row;
@@ -359,6 +360,9 @@ pub struct Step {
     /// `network`: which networks it may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkUse,
+    /// `on`: where it is executed, when steps are executed elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<On>,
     /// Recovery may drop it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
@@ -476,7 +480,7 @@ macro_rules! fields_of_settings {
 fields_of_settings! {
     Always always, Cleans cleans, Context context, Describe describe,
     Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
-    MaxWarnings max_warnings, MinTests min_tests, Network network, Optional optional, Produces produces,
+    MaxWarnings max_warnings, MinTests min_tests, Network network, On on, Optional optional, Produces produces,
     Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity, Shared shared,
     Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
     ;
@@ -580,6 +584,12 @@ impl Step {
             (self.sandbox, self.network) = (stronger.level, stronger.network);
             self.sandbox_from = Some(SandboxFrom::Operator);
         }
+    }
+
+    /// Returns the machine that a server is asked for to execute it, if it names one.
+    #[must_use]
+    pub fn machine(&self) -> Option<&Machine> {
+        self.on.as_ref().and_then(On::machine)
     }
 
     /// Whether its pass verifies something: it is blocking and no `setup`.

@@ -11,6 +11,7 @@ use super::{Plan, Step};
 use crate::base::command::{is_env_name, to_text};
 use crate::base::hole::service_holes;
 use crate::base::jobs::Jobs;
+use crate::base::machine::{MOST_PROPERTIES, On};
 use crate::base::path::RepoPath;
 use crate::base::setting::Row;
 use crate::base::unit::MAX_INTEGER;
@@ -222,6 +223,16 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     }
     if let Err(why) = services_are_sound(step) {
         return Err(("with", why));
+    }
+    if step.on.is_some() && !step.starts_command() {
+        return wrong("on", "only a command is executed on a machine");
+    }
+    if let Some(machine) = step.machine()
+        && (!is_id(&machine.name)
+            || machine.name == On::HERE
+            || !(1..=MOST_PROPERTIES).contains(&machine.properties.len()))
+    {
+        return wrong("on", "its machine is none that a contract can name");
     }
     if step.kind != Kind::File && !(step.path.is_none() && step.assertions.is_empty()) {
         return wrong("path", "only a `file` check asserts something about a path");

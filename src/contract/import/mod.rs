@@ -43,8 +43,10 @@ pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
 /// A file that is imported says which toolchains decide.
 pub const TOOLCHAIN_IMPORTED: Code = Code("vplan::contract::toolchain_imported");
+/// A file that is imported says which machines there are.
+pub const MACHINE_IMPORTED: Code = Code("vplan::contract::machine_imported");
 /// All codes of this room.
-pub const CODES: [Code; 14] = [
+pub const CODES: [Code; 15] = [
     allowed::IMPORT_NOT_ALLOWED,
     changes::CHANGE_UNKNOWN,
     changes::CHANGE_TWICE,
@@ -59,6 +61,7 @@ pub const CODES: [Code; 14] = [
     BASE_IMPORTED,
     LINKED_IMPORTED,
     TOOLCHAIN_IMPORTED,
+    MACHINE_IMPORTED,
 ];
 
 /// The limits of imports. No contract and no operator raises these.
@@ -100,29 +103,41 @@ pub fn expand(
 ) -> Option<Draft> {
     cut_cycles(&mut files, sources, sink);
     for draft in files.iter().skip(1).map(|f| &f.draft) {
-        for base in &draft.bases {
-            let help = "which branch changes are made for is said by the contract itself, not by what it imports";
-            let error =
-                Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
-            sink.push(error.label(base.place, "said here").help(help));
-        }
-        if let Some((first, _)) = draft.toolchains.first() {
-            let help =
-                "which toolchains decide is said by the contract itself, not by what it imports";
-            let error = Diagnostic::error(
+        let base = draft.bases.first().map(|base| base.place);
+        let toolchain = draft.toolchains.first().map(|(name, _)| name.place);
+        let machine = draft.machines.first().map(|machine| machine.name.place);
+        let linked = draft.linked.first().map(|path| path.place);
+        for (code, word, what, place) in [
+            (
+                BASE_IMPORTED,
+                "base",
+                "which branch changes are made for",
+                base,
+            ),
+            (
                 TOOLCHAIN_IMPORTED,
-                "`toolchain` stands in a file that is imported",
-            );
-            sink.push(error.label(first.place, "said here").help(help));
-        }
-        if let Some(first) = draft.linked.first() {
-            let help =
-                "which folders are there is said by the contract itself, not by what it imports";
-            let error = Diagnostic::error(
-                LINKED_IMPORTED,
-                "`linked` stands in a file that is imported",
-            );
-            sink.push(error.label(first.place, "said here").help(help));
+                "toolchain",
+                "which toolchains decide",
+                toolchain,
+            ),
+            (
+                MACHINE_IMPORTED,
+                "machine",
+                "which machines there are",
+                machine,
+            ),
+            (LINKED_IMPORTED, "linked", "which folders are there", linked),
+        ] {
+            if let Some(place) = place {
+                let message = format!("`{word}` stands in a file that is imported");
+                sink.push(
+                    Diagnostic::error(code, message)
+                        .label(place, "said here")
+                        .help(format!(
+                            "{what} is said by the contract itself, not by what it imports"
+                        )),
+                );
+            }
         }
     }
     let mut walk = Walk {

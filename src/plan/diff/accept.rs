@@ -266,6 +266,7 @@ fn value(value: &Value) -> String {
         Value::Selection(selection) => json(selection),
         Value::Command(command) => command.to_text(),
         Value::Services(services) => json(services),
+        Value::On(on) => json(on),
     }
 }
 

@@ -496,6 +496,14 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
             let one = |s: &Service| format!("{} ({})", s.name, shown(&s.command));
             services.iter().map(one).collect::<Vec<_>>().join(", ")
         }
+        (Some(Value::On(on)), _) => {
+            let properties = on.machine().into_iter().flat_map(|m| &m.properties);
+            let one = |(name, value)| shown(format!("{name}={value}"));
+            let properties: Vec<String> = properties.map(one).collect();
+            let properties =
+                (!properties.is_empty()).then(|| format!(" ({})", properties.join(", ")));
+            on.word().to_owned() + &properties.unwrap_or_default()
+        }
         (None, Unset::AtMost(n)) => format!("unset ({n})"),
         (None | Some(Value::Flag), _) => "none".to_owned(),
     }

@@ -1,0 +1,145 @@
+//! Validates `machine` blocks, and what checks say of them: `on`.
+
+use super::Check;
+use super::checker::{Checker, KnownMachine};
+use super::draft::{self, At};
+use super::error::{
+    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS,
+    UNKNOWN_MACHINE, UNUSED_MACHINE,
+};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::machine::{MOST_PROPERTIES, Machine, On};
+use crate::base::setting::{Row, Value};
+use crate::base::span::Place;
+use crate::base::word::visible;
+use std::collections::BTreeMap;
+
+impl Checker<'_> {
+    /// Reads all `machine` blocks.
+    pub(super) fn read_machines(&mut self) {
+        for machine in &self.draft.machines {
+            let At { value: name, place } = &machine.name;
+            if name == On::HERE {
+                let error =
+                    Diagnostic::error(MACHINE_HERE, "`here` is the machine of vplan itself")
+                        .label(*place, "this name is taken")
+                        .help("give it another name; `on here` needs no block");
+                self.sink.push(error);
+                continue;
+            }
+            if let Some(first) = self.machines.get(name) {
+                let message = format!("the machine `{name}` is defined twice");
+                let error = Diagnostic::error(DUPLICATE_NAME, message)
+                    .label(*place, "defined again here")
+                    .label(first.place, "first defined here")
+                    .help("give one of them another name");
+                self.sink.push(error);
+                continue;
+            }
+            let known = KnownMachine {
+                place: *place,
+                properties: self.properties(machine),
+                is_used: false,
+            };
+            self.machines.insert(name.clone(), known);
+        }
+    }
+
+    /// Reads the lines of a block.
+    fn properties(&mut self, machine: &draft::Machine) -> BTreeMap<String, String> {
+        let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut properties = BTreeMap::new();
+        for At { value, place } in &machine.properties {
+            let (name, value) = value;
+            if let Some(first) = seen.insert(name, *place) {
+                let message = format!("the property \"{}\" stands twice", visible(name.as_bytes()));
+                let error = Diagnostic::error(DUPLICATE_LINE, message)
+                    .label(*place, "again here")
+                    .label(first, "first here")
+                    .help("keep one of them");
+                self.sink.push(error);
+            }
+            properties.insert(name.clone(), value.clone());
+        }
+        if let Some(line) = machine.properties.get(MOST_PROPERTIES) {
+            let count = machine.properties.len();
+            let message =
+                format!("the machine has {count} properties, {MOST_PROPERTIES} are the most");
+            let error = Diagnostic::error(MACHINE_SIZE, message)
+                .label(line.place, "the first one too many");
+            self.sink.push(error);
+        }
+        if machine.properties.is_empty() && !machine.is_broken {
+            let error = Diagnostic::error(EMPTY_MACHINE, "the machine is like any other")
+                .label(machine.name.place, "without a property")
+                .help("write what the server knows it by: `property \"OSFamily\" \"linux\"`");
+            self.sink.push(error);
+        }
+        properties
+    }
+
+    /// Reads the word behind `on`. `None` after an error.
+    pub(super) fn on(&mut self, name: &str, place: Place) -> Option<On> {
+        if name == On::HERE {
+            return Some(On::Here);
+        }
+        if let Some(known) = self.machines.get_mut(name) {
+            known.is_used = true;
+            let (name, properties) = (name.to_owned(), known.properties.clone());
+            return Some(On::Machine(Machine { name, properties }));
+        }
+        if self.incomplete || self.names.is_absent(name) {
+            return None;
+        }
+        let known = self.machines.keys().map(String::as_str).chain([On::HERE]);
+        let named = At::new(name, place);
+        let error = (self.names).unknown(UNKNOWN_MACHINE, "machine", named, known);
+        let error = match error.help {
+            Some(_) => error,
+            None => error.help(format!(
+                "a block `machine {} {{` makes it known",
+                visible(name.as_bytes())
+            )),
+        };
+        self.sink.push(error);
+        None
+    }
+
+    /// A check that is to be executed on another machine, where not all that it depends on is known.
+    pub(super) fn report_on(&mut self, made: &Check, check: &draft::Check) {
+        let own = check.settings.iter().rfind(|one| one.value.row == Row::On);
+        let on = made.settings.get(&Row::On);
+        if let (Some(own), Some(Value::On(On::Machine(_)))) = (own, on)
+            && !self.incomplete
+            && !made.has(Row::Inputs)
+        {
+            self.sink.push(
+                Diagnostic::error(
+                    ON_WITHOUT_INPUTS,
+                    "what must be on that machine is not said",
+                )
+                .label(own.place, "the check has no `inputs`")
+                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+            );
+        }
+    }
+
+    /// Warns of machines that nothing is executed on.
+    pub(super) fn report_unused_machines(&mut self) {
+        // A contract without checks says so itself.
+        if self.names.defined.is_empty() || self.incomplete {
+            return;
+        }
+        for (name, known) in &self.machines {
+            if !known.is_used {
+                let message = format!("the machine `{name}` is never used");
+                let warning = Diagnostic::warning(UNUSED_MACHINE, message)
+                    .label(known.place, "no check says `on` and its name")
+                    .help(format!(
+                        "write `on {name}` into a check, or remove the block"
+                    ));
+                self.sink.push(warning);
+            }
+        }
+    }
+}
