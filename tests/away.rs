@@ -619,6 +619,43 @@ fn explain_says_where_each_step_is_executed() {
 }
 
 #[test]
+fn what_says_on_here_stays() {
+    let contract = r#"vplan 1
+machine linux {
+  property "OSFamily" "linux"
+}
+
+check goes {
+  run grep -q ok src/a
+  inputs "src/**"
+  on linux
+}
+
+check stays {
+  run grep -q ok src/a
+  inputs "src/**"
+  on here
+}
+"#;
+    let there = There::new(contract);
+    let text = there.project.run(&["explain", "--all", "--remote"]).out();
+    let (plan, places) = text.split_once("With --remote:\n").unwrap();
+    assert_eq!(
+        places.trim_end(),
+        "  goes: elsewhere\n  stays: here: it says `on here`"
+    );
+    for said in ["on linux", "on here"] {
+        assert!(plan.contains(said), "{plan}");
+    }
+    let report = there.report(&[]);
+    assert_eq!(step(&report, "goes")["place"]["engine"], "folder");
+    let place = &step(&report, "stays")["place"];
+    assert_eq!(place["engine"], "here");
+    assert_eq!(place["reason"], "it says `on here`");
+    assert_eq!(report["verdict"], "passed", "{report:#}");
+}
+
+#[test]
 fn a_step_here_rests_on_what_came_back() {
     let contract = r#"vplan 1
 

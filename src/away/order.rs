@@ -164,12 +164,17 @@ mod tests {
     use super::*;
     use crate::arbitrary::run::step;
     use crate::base::glob::Glob;
+    use crate::base::machine::{Machine, On};
 
     fn order() -> Order {
         let mut step = step("a");
         step.needs = vec!["b".to_owned()];
         step.retries = 3;
         step.describe = Some("words".to_owned());
+        step.on = Some(On::Machine(Machine {
+            name: "linux".to_owned(),
+            properties: [("OSFamily".to_owned(), "linux".to_owned())].into(),
+        }));
         let terms = Terms {
             files: Prints::new(),
             limit_ms: 0,
@@ -187,6 +192,7 @@ mod tests {
         assert_eq!(Order::decode(order.encode().as_bytes()), Ok(order.clone()));
         assert_eq!((order.step.retries, order.limit_ms), (0, 1));
         assert!(order.step.needs.is_empty() && order.step.describe.is_none());
+        assert_eq!(order.step.machine().unwrap().name, "linux");
         assert_eq!(order.digest(), Digest::of(order.encode().as_bytes()));
     }
 

@@ -1,6 +1,7 @@
 //! Which steps may be executed elsewhere: a function of the plan and of what the operator granted, not of
 //! what happened, so that two runs of a plan send the same steps.
 
+use crate::base::machine::On;
 use crate::base::word::visible;
 use crate::plan::{Plan, Step, StepIndex};
 use crate::reuse::decide::{self, eligible, makes_only_inputs};
@@ -9,6 +10,9 @@ use crate::reuse::key::Order;
 /// The reason why a step is executed here. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
+    /// The contract says so.
+    #[error("it says `on here`")]
+    Here,
     /// The contract does not say all that it depends on, or it is run for its effect here.
     #[error("{0}")]
     Tied(decide::Why),
@@ -36,6 +40,9 @@ fn seat(
     granted: &dyn Fn(&Step) -> Option<&'static str>,
 ) -> Result<(), Why> {
     let step = plan.step(index);
+    if step.on == Some(On::Here) {
+        return Err(Why::Here);
+    }
     eligible(step).map_err(Why::Tied)?;
     if let Some(why) = granted(step) {
         return Err(Why::Granted(why));
@@ -54,6 +61,7 @@ mod tests {
     use super::*;
     use crate::arbitrary::run::{plan, step};
     use crate::base::glob::Glob;
+    use crate::base::machine::Machine;
     use crate::reuse::key::all_of;
 
     fn globs(list: &[&str]) -> Vec<Glob> {
@@ -78,7 +86,21 @@ mod tests {
         granted.pass_env = vec!["TOKEN".to_owned()];
         let mut always = with_inputs("always", &["src/**"]);
         always.always = true;
-        let plan = plan(vec![made, uses, blind, step("plain"), granted, always]);
+        let mut here = with_inputs("here", &["src/**"]);
+        here.on = Some(On::Here);
+        let mut there = with_inputs("there", &["src/**"]);
+        there.on = Some(On::Machine(Machine::default()));
+        let steps = vec![
+            made,
+            uses,
+            blind,
+            step("plain"),
+            granted,
+            always,
+            here,
+            there,
+        ];
+        let plan = plan(steps);
         let secret = |step: &Step| (!step.pass_env.is_empty()).then_some("it is granted a secret");
         let seats = seats(&plan, &secret);
         let said: Vec<String> = seats
@@ -94,6 +116,8 @@ mod tests {
                 "it has no `inputs`",
                 "it is granted a secret",
                 "an `always` step is there to run",
+                "it says `on here`",
+                "",
             ]
         );
     }
