@@ -443,6 +443,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
             "sandbox guard",
             "sandbox files",
             "shared",
+            "on here",
             "network on",
             "network off",
             "network loopback",
@@ -458,6 +459,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("tags", name().prop_map(Piece::Bare)),
         list("needs", name().prop_map(Piece::Bare)),
         list("with", name().prop_map(Piece::Bare)),
+        name().prop_map(|name| vec![bare("on"), bare(name)]),
         Just(vec![bare("env"), bare("PORT={db.port}")]),
         list(
             "reads",
@@ -641,6 +643,10 @@ fn top() -> impl Strategy<Value = Line> {
             vec!["confirmations 2", "retries 1", "propagate off"]
         )),
         Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
+        Just((
+            "machine linux",
+            vec!["property \"OS\" \"linux\"", "property 'a b' \"\\n\""]
+        )),
         Just((
             "defaults test",
             vec!["timeout 3s", "tags a b", "sandbox files"]

@@ -7,6 +7,7 @@ use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason, 
 use crate::base::glob::{Glob, Item, ItemContent, Selection};
 use crate::base::index::Index as _;
 use crate::base::jobs::Jobs;
+use crate::base::machine::{Machine, On};
 use crate::base::path::RepoPath;
 use crate::base::service::{Ready, ReadyCommand, Service};
 use crate::base::setting::{Row, Value};
@@ -248,19 +249,33 @@ fn service() -> Service {
     }
 }
 
-/// Levels, networks and what may be read outside; most checks are not confined.
-const CONFINED: [(&str, &str, &[&str]); 10] = [
-    ("none", "on", &[]),
-    ("none", "on", &[]),
-    ("none", "on", &[]),
-    ("guard", "on", &[]),
-    ("none", "off", &[]),
-    ("none", "loopback", &[]),
-    ("guard", "off", &[]),
-    ("files", "on", &[]),
-    ("files", "off", &["~/.cargo/registry", "/opt/tool"]),
-    ("files", "loopback", &["/opt/tool"]),
+/// Levels, networks, what may be read outside, and `on`; most checks say nothing of these.
+const CONFINED: [(&str, &str, &[&str], &str); 10] = [
+    ("none", "on", &[], ""),
+    ("none", "on", &[], ""),
+    ("none", "on", &[], "here"),
+    ("guard", "on", &[], ""),
+    ("none", "off", &[], ""),
+    ("none", "loopback", &[], ""),
+    ("guard", "off", &[], ""),
+    ("files", "on", &[], "linux"),
+    ("files", "off", &["~/.cargo/registry", "/opt/tool"], ""),
+    ("files", "loopback", &["/opt/tool"], "here"),
 ];
+
+/// Where a generated check is executed; nothing is said by an empty word.
+fn on(word: &str) -> Option<On> {
+    let properties = [("OSFamily", "linux"), ("a b", "\u{e9}\"")];
+    let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    match word {
+        "" => None,
+        On::HERE => Some(On::Here),
+        name => Some(On::Machine(Machine {
+            name: name.to_owned(),
+            properties: properties.into(),
+        })),
+    }
+}
 
 /// What a generated check whose reads are held to may read of the repository.
 fn read_by_default() -> Selection {
@@ -289,7 +304,7 @@ fn check() -> impl Strategy<Value = Check> {
     (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
             let (cleans, produces, requires, tags, dir, (flags, beside, confined)) = settings;
-            let (level, network, reads) = confined;
+            let (level, network, reads, place) = confined;
             let is_held = level == "files";
             let [setup, always, optional, warning] = flags;
             let named = named || !matches!(body, Body::Command(_));
@@ -344,6 +359,9 @@ fn check() -> impl Strategy<Value = Check> {
                 if is_set {
                     check.set(row, value);
                 }
+            }
+            if let Some(on) = on(place).filter(|_| starts) {
+                check.set(Row::On, Value::On(on));
             }
             check
         },
