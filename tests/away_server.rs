@@ -55,7 +55,12 @@ fn shown(ran: &Ran) -> String {
 #[test]
 fn a_server_executes_steps() {
     let server = Server::real();
-    let there = There::with(CONTRACT, &[]);
+    // The operator has the last word.
+    let machine =
+        "machine m {\n  property \"cores\" \"8\"\n  property \"OSFamily\" \"x\"\n}\n\ncheck makes";
+    let contract = CONTRACT.replace("check makes", machine);
+    let contract = contract.replace("inputs", "on m\n  inputs");
+    let there = There::with(&contract, &[]);
     let ran = run(
         &there,
         &server.url,
@@ -70,7 +75,8 @@ fn a_server_executes_steps() {
         assert_eq!(place["worker"], "fake\\u{1b}[2J-1");
     }
     assert_eq!(there.project.read("out/text"), "ok\n");
-    let expected = [("OSFamily".to_owned(), "linux".to_owned())];
+    let expected = [("OSFamily", "linux"), ("cores", "8")];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(server.properties(), expected);
     let notes = report["notes"].as_array().unwrap();
     let note = notes.iter().find(|note| note["kind"] == "remote-property");

@@ -24,6 +24,7 @@ use crate::effect::store::grpc::messages::{
     ServerCapabilities,
 };
 use crate::effect::store::grpc::{Connection, RemoteAddress, digest_of};
+use crate::plan::Step;
 use prost::Message;
 use root::{Entry, Tree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,8 +211,8 @@ impl ReapiTransport {
         let sizes = sizes(order, beneath)?;
         let binary = self.binary()?;
         let tree = tree(order, &sizes, binary.clone(), digest_of(text.as_bytes()));
-        let command = self.command().encode_to_vec();
-        let platform = self.platform();
+        let platform = self.platform(&order.step);
+        let command = command(platform.clone()).encode_to_vec();
         let limit = Duration::from_millis(order.limit_ms) + OVERTIME;
         let action = Action {
             command_digest: Some(digest_of(&command)),
@@ -551,20 +552,15 @@ impl ReapiTransport {
         })
     }
 
-    fn command(&self) -> Command {
-        Command {
-            arguments: ["vplan/vplan", "step", ORDER].map(str::to_owned).to_vec(),
-            environment_variables: vec![Pair {
-                name: "PATH".to_owned(),
-                value: PATH.to_owned(),
-            }],
-            platform: self.platform(),
-            output_paths: [ANSWER, LOG, OUT].map(str::to_owned).to_vec(),
-        }
-    }
-
-    fn platform(&self) -> Option<Platform> {
-        let properties = self.settings.properties.iter();
+    /// Returns what a machine must have: what the contract says, and what the operator does, who has the last word.
+    fn platform(&self, step: &Step) -> Option<Platform> {
+        let mut properties = step.machine().map_or_else(BTreeMap::new, |machine| {
+            let properties = machine.properties.iter();
+            properties.collect::<BTreeMap<_, _>>()
+        });
+        let own = self.settings.properties.iter();
+        properties.extend(own.map(|(name, value)| (name, value)));
+        let properties = properties.into_iter();
         let properties: Vec<Pair> = properties
             .map(|(name, value)| Pair {
                 name: name.clone(),
@@ -611,6 +607,19 @@ impl Fetch for ReapiTransport {
         // Whoever uses them next need not send them again.
         self.are_there(digests);
         Ok(())
+    }
+}
+
+/// Returns what an action starts.
+fn command(platform: Option<Platform>) -> Command {
+    Command {
+        arguments: ["vplan/vplan", "step", ORDER].map(str::to_owned).to_vec(),
+        environment_variables: vec![Pair {
+            name: "PATH".to_owned(),
+            value: PATH.to_owned(),
+        }],
+        platform,
+        output_paths: [ANSWER, LOG, OUT].map(str::to_owned).to_vec(),
     }
 }
 
