@@ -18,6 +18,7 @@ mod away;
 mod away_faults;
 #[cfg(feature = "remote")]
 mod away_server;
+mod away_servers;
 mod baseline;
 mod changes;
 mod check;

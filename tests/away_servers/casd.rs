@@ -1,0 +1,178 @@
+//! A server that stores contents and executes actions: buildbox-casd, in folders of its own.
+
+use crate::support::process::{eventually, usual_signals};
+use crate::support::tree::have;
+use rustix::process::{Pid, Signal, kill_process};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// What a sandbox of buildbox has of this machine.
+pub const SEEN: [&str; 4] = [
+    "/usr:/usr",
+    "/usr/bin:/bin",
+    "/usr/lib:/lib",
+    "/usr/lib64:/lib64",
+];
+
+/// Where a program of PATH is.
+pub fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let mut all = std::env::split_paths(&path).map(|folder| folder.join(name));
+    all.find(|file| file.is_file())
+        .unwrap()
+        .canonicalize()
+        .unwrap()
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Whether somebody listens on a port.
+pub fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+/// All processes below one: their ids and their words.
+pub fn below(parent: u32) -> Vec<(Pid, String)> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let parents: Vec<(u32, u32)> = all
+        .filter_map(|entry| {
+            let id = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let (_, rest) = stat.rsplit_once(')')?;
+            Some((id, rest.split_ascii_whitespace().nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let (mut found, mut known) = (Vec::new(), vec![parent]);
+    while let Some(parent) = known.pop() {
+        for (id, _) in parents.iter().filter(|(_, of)| *of == parent) {
+            known.push(*id);
+            let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            found.push((Pid::from_raw(i32::try_from(*id).unwrap()).unwrap(), words));
+        }
+    }
+    found
+}
+
+/// A process that a test has started. It ends with this, and with it what it has started.
+pub struct Started(pub Child);
+
+impl Started {
+    /// Starts it, with its words in a file.
+    pub fn new(command: &mut Command, log: &Path) -> Self {
+        usual_signals();
+        let log = std::fs::File::create(log).unwrap();
+        let command = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap());
+        Self(command.stderr(log).spawn().unwrap())
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
+    /// The processes below it.
+    pub fn below(&self) -> Vec<(Pid, String)> {
+        below(self.0.id())
+    }
+
+    /// Ends it and all below it at once, as a machine does that loses its power.
+    pub fn kill(&mut self) {
+        if self.has_ended() {
+            return;
+        }
+        // Stopped, it starts no more of them.
+        let own = Pid::from_child(&self.0);
+        let _ = kill_process(own, Signal::STOP);
+        let all = self.below();
+        let _ = self.0.kill();
+        for (process, _) in all {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The server.
+pub struct Casd {
+    pub process: Started,
+    pub port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Casd {
+    /// Starts one that executes, where there is all that it needs.
+    pub fn start() -> Option<Self> {
+        Self::with(true)
+    }
+
+    /// Starts one that stores and executes nothing.
+    pub fn that_stores() -> Option<Self> {
+        Self::with(false)
+    }
+
+    fn with(executes: bool) -> Option<Self> {
+        if !have(&["buildbox-casd", "buildbox-run", "bwrap", "strip"]) {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        loop {
+            let port = free_port();
+            let mut command = Command::new("buildbox-casd");
+            command.arg(format!("--bind=127.0.0.1:{port}"));
+            if executes {
+                let run = program("buildbox-run");
+                command.arg(format!("--buildbox-run={}", run.display()));
+                command.args(SEEN.map(|path| format!("--runner-arg=--ro-bind-mount={path}")));
+                command.arg("--jobs=4");
+            }
+            command.arg(folder.path().join("store"));
+            let mut process = Started::new(&mut command, &folder.path().join("said"));
+            eventually("it listens, or its port was taken", || {
+                listens(port) || process.has_ended()
+            });
+            if !process.has_ended() {
+                return Some(Self {
+                    process,
+                    port,
+                    folder,
+                });
+            }
+        }
+    }
+
+    /// Its address.
+    pub fn address(&self) -> String {
+        format!("grpc://127.0.0.1:{}", self.port)
+    }
+
+    /// Whether it executes something that has these words.
+    pub fn runs(&self, words: &str) -> bool {
+        let all = self.process.below();
+        all.iter().any(|(_, its)| its.contains(words))
+    }
+
+    /// Where its contents lie.
+    pub fn contents(&self) -> PathBuf {
+        self.folder.path().join("store/cas/objects")
+    }
+
+    /// Where it keeps a content.
+    pub fn content(&self, bytes: &[u8]) -> PathBuf {
+        let hash = vplan::base::canon::Digest::of(bytes).hex();
+        self.contents().join(&hash[..2]).join(&hash[2..])
+    }
+}
