@@ -192,7 +192,7 @@ impl Server {
 
 /// What happens to the bytes that a server sends.
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+pub enum Fault {
     /// The connection ends after so many.
     Cut(usize),
     /// Nothing comes any more after so many, and nothing ends.
@@ -202,7 +202,7 @@ enum Fault {
 }
 
 /// Passes on what is sent to and from a port of this machine, with a fault on each connection. Returns its own port.
-fn faulty(port: u16, fault: Fault) -> u16 {
+pub fn faulty(port: u16, fault: Fault) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -131,20 +131,7 @@ impl Casd {
         let folder = tempfile::tempdir().unwrap();
         loop {
             let port = free_port();
-            let mut command = Command::new("buildbox-casd");
-            command.arg(format!("--bind=127.0.0.1:{port}"));
-            if executes {
-                let run = program("buildbox-run");
-                command.arg(format!("--buildbox-run={}", run.display()));
-                command.args(SEEN.map(|path| format!("--runner-arg=--ro-bind-mount={path}")));
-                command.arg("--jobs=4");
-            }
-            command.arg(folder.path().join("store"));
-            let mut process = Started::new(&mut command, &folder.path().join("said"));
-            eventually("it listens, or its port was taken", || {
-                listens(port) || process.has_ended()
-            });
-            if !process.has_ended() {
+            if let Some(process) = begin(port, folder.path(), executes) {
                 return Some(Self {
                     process,
                     port,
@@ -152,6 +139,19 @@ impl Casd {
                 });
             }
         }
+    }
+
+    /// Ends it with all that it executes, and starts it with what it has stored.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        let again = || begin(self.port, self.folder.path(), true);
+        // The port is free once its connections are forgotten.
+        let mut process = None;
+        eventually("it is there again", || {
+            process = again();
+            process.is_some()
+        });
+        self.process = process.unwrap();
     }
 
     /// Its address.
@@ -175,4 +175,22 @@ impl Casd {
         let hash = vplan::base::canon::Digest::of(bytes).hex();
         self.contents().join(&hash[..2]).join(&hash[2..])
     }
+}
+
+/// Starts one at a port; `None` where that is taken.
+fn begin(port: u16, folder: &Path, executes: bool) -> Option<Started> {
+    let mut command = Command::new("buildbox-casd");
+    command.arg(format!("--bind=127.0.0.1:{port}"));
+    if executes {
+        let run = program("buildbox-run");
+        command.arg(format!("--buildbox-run={}", run.display()));
+        command.args(SEEN.map(|path| format!("--runner-arg=--ro-bind-mount={path}")));
+        command.arg("--jobs=4");
+    }
+    command.arg(folder.join("store"));
+    let mut process = Started::new(&mut command, &folder.join("said"));
+    eventually("it listens, or its port was taken", || {
+        listens(port) || process.has_ended()
+    });
+    (!process.has_ended()).then_some(process)
 }

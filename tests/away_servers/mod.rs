@@ -2,8 +2,10 @@
 
 mod casd;
 mod grid;
+mod wire;
 
 use crate::away::{There, comparable};
+use crate::shared_servers::{Fault, faulty};
 use crate::support::process::Bounded as _;
 use crate::support::{Ran, eventually};
 use casd::{Casd, free_port};
@@ -12,6 +14,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use wire::Wire;
 
 /// The vplan that executes steps: this one without what only a debugger reads.
 fn binary() -> &'static str {
@@ -71,6 +74,10 @@ const SLEEP: &str = "test -e /vplan/order.json || exit 0\nsleep 43211 &\nsleep 4
 fn sleeping(limit: &str) -> There {
     There::with(&SLEEPS.replace("LIMIT", limit), &[("slow.sh", SLEEP)])
 }
+
+/// A check that takes its time wherever it is executed.
+const DOZES: &str =
+    "vplan 1\n\ncheck dozes {\n  run sh -c 'echo dozed; sleep 4.3211'\n  inputs \"src/**\"\n}\n";
 
 /// Whether a step of [`SLEEPS`] runs there.
 fn sleeps(server: &Casd) -> bool {
@@ -424,6 +431,74 @@ fn what_cannot_execute_steps_is_said_before_anything_runs() {
             let ran = there.project.run(&words(address, &more));
             ran.exits(5).warns(code);
             assert!(!there.project.exists("ran"));
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_fails_in_the_middle_changes_nothing() {
+    let Some(server) = Casd::start() else { return };
+    let wire = Wire::to(server.port);
+    let there = There::with(DOZES, &[]);
+    let child = begin(&there, &wire.address());
+    eventually("it runs there", || server.runs("sleep 4.3211"));
+    wire.cut();
+    let report: Value = serde_json::from_slice(&child.finished().stdout).unwrap();
+    assert_eq!(report["verdict"], "passed", "{report:#}");
+    // The same execution was waited for.
+    assert_eq!(step(&report, "dozes")["place"]["orders"], 1);
+}
+
+#[test]
+fn a_server_that_comes_back_executes_again() {
+    let Some(mut server) = Casd::start() else {
+        return;
+    };
+    let there = There::with(DOZES, &[]);
+    let child = begin(&there, &server.address());
+    eventually("it runs there", || server.runs("sleep 4.3211"));
+    server.restart();
+    let report: Value = serde_json::from_slice(&child.finished().stdout).unwrap();
+    assert_eq!(report["verdict"], "passed", "{report:#}");
+    assert_eq!(step(&report, "dozes")["place"]["engine"], "reapi");
+}
+
+#[test]
+fn a_run_can_be_stopped_whatever_the_network_does() {
+    let Some(server) = Casd::start() else { return };
+    let there = sleeping("1h");
+    for early in [true, false] {
+        let wire = Wire::to(server.port);
+        let mut child = begin(&there, &wire.address());
+        drop(child.stdout.take());
+        if early {
+            eventually("something is sent", || wire.passed() > 1 << 20);
+        } else {
+            eventually("it sleeps there", || sleeps(&server));
+        }
+        wire.die();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.ended().code(), Some(130));
+    }
+}
+
+#[test]
+fn a_network_that_fails_makes_no_pass() {
+    let Some(server) = Casd::start() else { return };
+    let there = There::with(
+        "vplan 1\n\ncheck fails {\n  run sh -c 'exit 3'\n  inputs \"src/**\"\n}\n",
+        &[],
+    );
+    for at in [9, 200, 2000] {
+        for fault in [Fault::Cut(at), Fault::Flip(at)] {
+            let address = format!("grpc://127.0.0.1:{}", faulty(server.port, fault));
+            let ran = run(&there, &address, &[]);
+            assert!(
+                [Some(5), Some(40)].contains(&ran.exit),
+                "{fault:?}: {}{}",
+                ran.out(),
+                ran.err()
+            );
         }
     }
 }
