@@ -66,6 +66,7 @@ impl Started {
     /// Starts it, with its words in a file.
     pub fn new(command: &mut Command, log: &Path) -> Self {
         usual_signals();
+        command.env("TMPDIR", log.parent().unwrap());
         let log = std::fs::File::create(log).unwrap();
         let command = command
             .stdin(Stdio::null())
@@ -116,22 +117,23 @@ pub struct Casd {
 impl Casd {
     /// Starts one that executes, where there is all that it needs.
     pub fn start() -> Option<Self> {
-        Self::with(true)
+        Self::with(4)
     }
 
     /// Starts one that stores and executes nothing.
     pub fn that_stores() -> Option<Self> {
-        Self::with(false)
+        Self::with(0)
     }
 
-    fn with(executes: bool) -> Option<Self> {
+    /// Starts one that executes so many actions side by side.
+    pub fn with(places: u32) -> Option<Self> {
         if !have(&["buildbox-casd", "buildbox-run", "bwrap", "strip"]) {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         loop {
             let port = free_port();
-            if let Some(process) = begin(port, folder.path(), executes) {
+            if let Some(process) = begin(port, folder.path(), places) {
                 return Some(Self {
                     process,
                     port,
@@ -144,7 +146,7 @@ impl Casd {
     /// Ends it with all that it executes, and starts it with what it has stored.
     pub fn restart(&mut self) {
         self.process.kill();
-        let again = || begin(self.port, self.folder.path(), true);
+        let again = || begin(self.port, self.folder.path(), 4);
         // The port is free once its connections are forgotten.
         let mut process = None;
         eventually("it is there again", || {
@@ -178,14 +180,14 @@ impl Casd {
 }
 
 /// Starts one at a port; `None` where that is taken.
-fn begin(port: u16, folder: &Path, executes: bool) -> Option<Started> {
+fn begin(port: u16, folder: &Path, places: u32) -> Option<Started> {
     let mut command = Command::new("buildbox-casd");
     command.arg(format!("--bind=127.0.0.1:{port}"));
-    if executes {
+    if places > 0 {
         let run = program("buildbox-run");
         command.arg(format!("--buildbox-run={}", run.display()));
         command.args(SEEN.map(|path| format!("--runner-arg=--ro-bind-mount={path}")));
-        command.arg("--jobs=4");
+        command.arg(format!("--jobs={places}"));
     }
     command.arg(folder.join("store"));
     let mut process = Started::new(&mut command, &folder.join("said"));

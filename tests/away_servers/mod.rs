@@ -490,15 +490,51 @@ fn a_network_that_fails_makes_no_pass() {
         &[],
     );
     for at in [9, 200, 2000] {
-        for fault in [Fault::Cut(at), Fault::Flip(at)] {
-            let address = format!("grpc://127.0.0.1:{}", faulty(server.port, fault));
-            let ran = run(&there, &address, &[]);
-            assert!(
-                [Some(5), Some(40)].contains(&ran.exit),
-                "{fault:?}: {}{}",
-                ran.out(),
-                ran.err()
-            );
-        }
+        let address = format!("grpc://127.0.0.1:{}", faulty(server.port, Fault::Cut(at)));
+        let ran = run(&there, &address, &[]);
+        // It says that it failed, or nothing that counts.
+        let ends = [Some(5), Some(40)];
+        assert!(ends.contains(&ran.exit), "{at}: {}{}", ran.out(), ran.err());
     }
+}
+
+#[test]
+#[ignore = "takes minutes: `.ci/long servers` runs it"]
+fn a_step_that_waits_for_a_place_has_all_its_time_still() {
+    let Some(server) = Casd::with(1) else { return };
+    let first = There::with(&DOZES.replace("4.3211", "60.4321"), &[]);
+    let child = begin(&first, &server.address());
+    eventually("it runs there", || server.runs("sleep 60.4321"));
+    // Longer than after its limit nobody would wait for it any more.
+    let limited = DOZES
+        .replace("; sleep 4.3211", "")
+        .replace("inputs", "timeout 5s\n  inputs");
+    let second = There::with(&limited, &[]);
+    let report = run(&second, &server.address(), &[]).json();
+    assert_eq!(report["verdict"], "passed", "{report:#}");
+    assert_eq!(step(&report, "dozes")["place"]["orders"], 1);
+    assert_eq!(child.finished().status.code(), Some(0));
+}
+
+#[test]
+#[ignore = "takes minutes: `.ci/long servers` runs it"]
+fn whoever_freezes_there_is_ended_by_the_server() {
+    let Some(server) = Casd::start() else { return };
+    // All but the first process there, which no signal from within reaches, and itself.
+    let freeze = [("slow.sh", "kill -STOP -1\nexec sleep 43211\n")];
+    let there = There::with(&SLEEPS.replace("LIMIT", "1s"), &freeze);
+    let ran = run(&there, &server.address(), &[]);
+    ran.exits(5);
+    assert_eq!(statuses(&ran.json()), "slow:errored");
+    eventually("nothing is left there", || {
+        server.process.below().is_empty()
+    });
+    let mut child = begin(&there, &server.address());
+    drop(child.stdout.take());
+    eventually("it sleeps there", || sleeps(&server));
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    assert_eq!(child.ended().code(), None);
+    eventually("nothing is left there", || {
+        server.process.below().is_empty()
+    });
 }

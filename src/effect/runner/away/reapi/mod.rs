@@ -409,7 +409,7 @@ impl ReapiTransport {
             tokio::pin!(asked);
             let queued = tokio::time::sleep(self.settings.queue);
             tokio::pin!(queued);
-            let mut has_begun = false;
+            let (mut has_begun, mut is_silent) = (false, false);
             let opened = async {
                 match operation.clone() {
                     Some(name) => self.connection.listen(WAIT, OperationName { name }).await,
@@ -440,6 +440,12 @@ impl ReapiTransport {
                         return Ok(Ended::Stopped);
                     }
                     () = &mut queued, if !has_begun => {
+                        // It may have waited for a machine until now, or have begun at once.
+                        if is_silent {
+                            has_begun = true;
+                            began();
+                            continue;
+                        }
                         self.cancel(operation.as_deref()).await;
                         return Ok(Ended::NoWorker);
                     }
@@ -453,8 +459,10 @@ impl ReapiTransport {
                 if !told.name.is_empty() {
                     *operation = Some(told.name);
                 }
-                let stage = told.metadata.as_ref().map(stage_of);
-                if !has_begun && stage.is_none_or(|stage| !(1..=QUEUED).contains(&stage)) {
+                let stage = told.metadata.as_ref().map_or(0, stage_of);
+                // Some servers never say how far it is: then its time counts once that to wait is up.
+                is_silent = stage == 0;
+                if !has_begun && (told.done || stage > QUEUED) {
                     has_begun = true;
                     began();
                 }
