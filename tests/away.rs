@@ -6,6 +6,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 
 /// A check that makes a file, one that uses it, and one that stays.
 const CONTRACT: &str = r#"vplan 1
@@ -29,11 +31,28 @@ check stays {
 
 const MAKE: &str = "mkdir -p out/bin; cp src/a out/text; cp src/a out/bin/tool; chmod 700 out/bin/tool; ln -s text out/link; echo made\n";
 
-/// A project, and a folder for tries.
+/// The vplan that executes steps: this one without what only a debugger reads.
+pub fn small_vplan() -> &'static str {
+    static BINARY: OnceLock<String> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let own = folder.join(format!("vplan-away-{}", std::process::id()));
+        let mut strip = Command::new("strip");
+        strip.arg("-o").arg(&own).arg(env!("CARGO_BIN_EXE_vplan"));
+        assert!(strip.status().unwrap().success());
+        // Whoever else makes it meanwhile makes the same.
+        let binary = folder.join("vplan-away");
+        std::fs::rename(own, &binary).unwrap();
+        binary.to_str().unwrap().to_owned()
+    })
+}
+
+/// A project, and where its steps are executed: in a folder for tries, if nothing else is said.
 pub struct There {
     /// The project.
     pub project: Project,
     folder: tempfile::TempDir,
+    server: Option<String>,
 }
 
 impl There {
@@ -52,12 +71,28 @@ impl There {
         ];
         let project = Project::git_with(&[&files[..], more].concat());
         let folder = tempfile::tempdir().unwrap();
-        Self { project, folder }
+        Self {
+            project,
+            folder,
+            server: None,
+        }
+    }
+
+    /// Has a server execute its steps.
+    pub fn by(self, server: &str) -> Self {
+        Self {
+            server: Some(server.to_owned()),
+            ..self
+        }
     }
 
     fn words(&self, more: &[&str]) -> Vec<String> {
-        let url = format!("folder:{}", self.folder.path().display());
-        let words = ["run", "--all", "--no-cache", "--remote", &url];
+        let folder = format!("folder:{}", self.folder.path().display());
+        let url = self.server.as_ref().unwrap_or(&folder);
+        let mut words = vec!["run", "--all", "--no-cache", "--remote", url];
+        if self.server.is_some() {
+            words.extend(["--remote-binary", small_vplan()]);
+        }
         let words = words.iter().chain(more);
         words.map(|word| (*word).to_owned()).collect()
     }

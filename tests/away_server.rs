@@ -1,13 +1,10 @@
 //! A run whose steps a server of the Remote Execution API executes, in this process: what it is told, and what the
 //! report says.
 
-use crate::away::There;
+use crate::away::{There, small_vplan};
 use crate::support::Ran;
 use crate::support::reapi::{Fault, Server};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 const CONTRACT: &str = r#"vplan 1
@@ -26,25 +23,9 @@ check uses {
 }
 "#;
 
-/// The vplan that executes steps: this one without what only a debugger reads.
-pub fn binary() -> &'static str {
-    static BINARY: OnceLock<String> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let own = folder.join(format!("vplan-away-{}", std::process::id()));
-        let mut strip = Command::new("strip");
-        strip.arg("-o").arg(&own).arg(env!("CARGO_BIN_EXE_vplan"));
-        assert!(strip.status().unwrap().success());
-        // Whoever else makes it meanwhile makes the same.
-        let binary = folder.join("vplan-away");
-        std::fs::rename(own, &binary).unwrap();
-        binary.to_str().unwrap().to_owned()
-    })
-}
-
 fn run(there: &There, url: &str, more: &[&str]) -> Ran {
     let words = ["run", "--all", "--no-cache", "--format", "json", "--remote"];
-    let server = [url, "--remote-binary", binary()];
+    let server = [url, "--remote-binary", small_vplan()];
     there.project.run(&[&words[..], &server, more].concat())
 }
 

@@ -18,6 +18,7 @@ mod away;
 mod away_faults;
 #[cfg(feature = "remote")]
 mod away_server;
+#[cfg(feature = "remote")]
 mod away_servers;
 mod baseline;
 mod changes;

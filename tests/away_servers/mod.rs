@@ -1,41 +1,23 @@
 //! Steps that real servers of the Remote Execution API execute: buildbox-casd here, BuildGrid in `grid.rs`.
 
-mod casd;
+pub mod casd;
 mod grid;
 mod wire;
 
-use crate::away::{There, comparable};
+use crate::away::{There, comparable, small_vplan};
 use crate::shared_servers::{Fault, faulty};
 use crate::support::process::Bounded as _;
 use crate::support::{Ran, eventually};
 use casd::{Casd, free_port};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Stdio};
 use wire::Wire;
-
-/// The vplan that executes steps: this one without what only a debugger reads.
-fn binary() -> &'static str {
-    static BINARY: OnceLock<String> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let own = folder.join(format!("vplan-away-{}", std::process::id()));
-        let mut strip = Command::new("strip");
-        strip.arg("-o").arg(&own).arg(env!("CARGO_BIN_EXE_vplan"));
-        assert!(strip.status().unwrap().success());
-        // Whoever else makes it meanwhile makes the same.
-        let binary = folder.join("vplan-away");
-        std::fs::rename(own, &binary).unwrap();
-        binary.to_str().unwrap().to_owned()
-    })
-}
 
 /// Returns the words of a run that has a server execute steps.
 fn words<'w>(address: &'w str, more: &[&'w str]) -> Vec<&'w str> {
     let words = ["run", "--all", "--no-cache", "--keep-going"];
-    let server = ["--remote", address, "--remote-binary", binary()];
+    let server = ["--remote", address, "--remote-binary", small_vplan()];
     [&words[..], &server, more].concat()
 }
 

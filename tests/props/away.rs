@@ -1,7 +1,11 @@
 //! A report is the same wherever the steps of its plan are executed: generated contracts, with real steps,
-//! here and elsewhere.
+//! here and elsewhere: in folders, by a server in this process, and by buildbox-casd.
 
 use crate::away::{There, comparable};
+#[cfg(feature = "remote")]
+use crate::away_servers::casd::Casd;
+#[cfg(feature = "remote")]
+use crate::support::reapi::Server;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner, contextualize_config};
 use vplan::arbitrary::config;
@@ -127,9 +131,53 @@ impl Check {
     }
 }
 
+/// Where steps are executed that go.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Folders,
+    /// A server in this process.
+    Server,
+    /// A real one, where it is on this machine.
+    Casd,
+}
+
+/// The servers, started when a plan needs one.
+#[derive(Default)]
+struct Servers {
+    #[cfg(feature = "remote")]
+    own: std::cell::OnceCell<Server>,
+    #[cfg(feature = "remote")]
+    casd: std::cell::OnceCell<Option<Casd>>,
+}
+
+impl Servers {
+    #[cfg(feature = "remote")]
+    fn at(&self, there: There, place: Place) -> There {
+        match place {
+            Place::Folders => there,
+            Place::Server => there.by(&self.own.get_or_init(Server::real).url),
+            Place::Casd => match self.casd.get_or_init(Casd::start) {
+                Some(casd) => there.by(&casd.address()),
+                None => there,
+            },
+        }
+    }
+
+    #[cfg(not(feature = "remote"))]
+    fn at(&self, there: There, _: Place) -> There {
+        there
+    }
+}
+
 /// Plans whose steps are executed here, elsewhere, or some of each.
-fn plans() -> impl Strategy<Value = (Vec<Check>, bool, u8, [bool; 3])> {
+fn plans() -> impl Strategy<Value = (Place, Vec<Check>, bool, u8, [bool; 3])> {
     (
+        prop_oneof![
+            11 => Just(Place::Folders),
+            7 => Just(Place::Server),
+            // A tenth of them.
+            2 => Just(Place::Casd),
+        ],
         prop::collection::vec(check(), 1..5),
         any::<bool>(),
         1..4_u8,
@@ -148,7 +196,12 @@ fn a_report_is_the_same_wherever() {
         max_shrink_iters: 16,
         ..asked
     });
-    let law = |(checks, keep_going, jobs, ok): (Vec<Check>, bool, u8, [bool; 3])| {
+    let servers = Servers::default();
+    let law = |(place, mut checks, keep_going, jobs, ok): (_, Vec<Check>, bool, u8, [bool; 3])| {
+        if matches!(place, Place::Casd) {
+            // Its own sandbox lets no step confine itself further.
+            checks.iter_mut().for_each(|check| check.sandbox = "none");
+        }
         let checks = checks.iter().enumerate().map(|(n, check)| check.text(n));
         let contract = format!("vplan 1\n\n{}", checks.collect::<Vec<_>>().join("\n"));
         let text = |ok: bool| if ok { "ok\n" } else { "no\n" };
@@ -158,7 +211,7 @@ fn a_report_is_the_same_wherever() {
             ("src/2", text(ok[2])),
             ("tap.sh", TAP),
         ];
-        let there = There::with(&contract, &files);
+        let there = servers.at(There::with(&contract, &files), place);
         let jobs = jobs.to_string();
         let going: &[&str] = if keep_going { &["--keep-going"] } else { &[] };
         let elsewhere = there.report(&[going, &["--remote-jobs", &jobs]].concat());
