@@ -484,7 +484,8 @@ fn a_network_that_fails_makes_no_pass() {
 #[ignore = "takes minutes: `.ci/long servers` runs it"]
 fn a_step_that_waits_for_a_place_has_all_its_time_still() {
     let Some(server) = Casd::with(1) else { return };
-    let first = There::with(&DOZES.replace("4.3211", "60.4321"), &[]);
+    let long = DOZES.replace("4.3211", "60.4321");
+    let first = There::with(&long.replace("inputs", "timeout 1h\n  inputs"), &[]);
     let child = begin(&first, &server.address());
     eventually("it runs there", || server.runs("sleep 60.4321"));
     // Longer than after its limit nobody would wait for it any more.
