@@ -1,4 +1,4 @@
-//! BuildGrid: a server whose actions are executed by others, `bot.py`, each in a sandbox of buildbox.
+//! BuildGrid: a server whose actions others execute, `bot.py`, each in a sandbox of buildbox.
 
 use super::casd::{SEEN, Started, free_port, listens, program};
 use super::{CONTRACT, begin, run, sleeping, statuses, step};
