@@ -1,4 +1,4 @@
-//! Steps that real servers of the Remote Execution API execute: buildbox-casd, BuildGrid (`grid.rs`).
+//! Steps that real servers of the Remote Execution API execute: buildbox-casd and BuildGrid.
 
 pub mod casd;
 mod grid;
