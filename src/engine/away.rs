@@ -4,6 +4,7 @@
 use super::address::{AddressFlags, remote};
 use super::failure::Failure;
 use super::open::Session;
+use super::place::Engine;
 use super::request::RemoteRequest;
 use crate::away::seat::{Why, seats};
 use crate::base::vocabulary::Exit;
@@ -15,6 +16,7 @@ use crate::effect::os::process::program::Root;
 use crate::effect::runner::away::{Away, FolderTransport, Transport};
 #[cfg(feature = "remote")]
 use crate::effect::runner::away::{ReapiSettings, ReapiTransport, Unusable};
+use crate::effect::store::reuse::results::Results;
 use crate::plan::Plan;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -125,6 +127,7 @@ fn usage(message: String) -> Failure {
 /// # Errors
 /// The repository cannot be opened.
 pub(super) fn away<'a>(
+    (engine, session): (&Engine<'_>, &Session),
     root: &'a Root,
     environment: &'a Environment,
     transport: Option<&'a Transport>,
@@ -132,11 +135,15 @@ pub(super) fn away<'a>(
 ) -> Result<Option<Away<'a>>, Failure> {
     let both = transport.zip(asked);
     let made = both.map(|(transport, asked)| {
+        let state = engine.kept_state(&session.site).ok().flatten();
+        let results = state.and_then(|state| Results::find(&state));
+        let stats = results.map(|results| results.stats());
         Away::new(
             root,
             environment,
             transport,
             (asked.jobs.max(1), asked.fall_back),
+            stats.unwrap_or_default(),
         )
     });
     made.transpose()

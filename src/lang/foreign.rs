@@ -155,7 +155,9 @@ const ELSE: Advice = Around(
 );
 const INSTALLS: Advice =
     No("a check installs nothing: write a check with `setup` that runs the installer");
-const MACHINE: Advice = No("checks run on the machine on which vplan is started");
+const MACHINE: Advice = No(
+    "a check is executed where vplan is started; `on NAME` says which machine a server is asked for (`run --remote`)",
+);
 const SECRET: Advice = Write("let it through from the environment: `pass-env NAME`");
 const MATRIX: Advice = Around(
     "put the checks into a block: `each NAME in VALUE … {`; in it `{NAME}` stands for the value",

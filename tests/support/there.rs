@@ -14,6 +14,7 @@ use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::os::process::stop::StopRequest;
+use vplan::effect::os::stat_cache::Stats;
 use vplan::effect::runner::away::{Away, CameBack, ReapiSettings, ReapiTransport, Sent, Transport};
 use vplan::effect::store::grpc::{RemoteAddress, Tls};
 use vplan::plan::Step;
@@ -77,7 +78,13 @@ impl Site {
 
     /// Executes a step there.
     pub fn execute(&self, step: &Step, stop: &StopRequest) -> CameBack {
-        let away = Away::new(&self.root, &self.environment, &self.transport, (1, false));
+        let away = Away::new(
+            &self.root,
+            &self.environment,
+            &self.transport,
+            (1, false),
+            Stats::default(),
+        );
         let plan = Digest::of(b"plan");
         away.unwrap().execute(&Sent {
             step,
@@ -89,6 +96,18 @@ impl Site {
             keep_log: &|_| Ok(()),
             began: &|| {},
         })
+    }
+
+    /// Makes so many files that a step is sent with.
+    pub fn fill(&self, count: usize) {
+        for number in 0..count {
+            let path = self
+                .dir
+                .path()
+                .join(format!("src/{}/{number}", number % 100));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{number}\n")).unwrap();
+        }
     }
 
     /// What the step left in the tree.

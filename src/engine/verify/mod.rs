@@ -333,6 +333,7 @@ fn execute(
         false => ObservedFindings::default(),
     };
     let away = away(
+        (engine, &session),
         &root,
         &environment,
         transport.as_ref(),

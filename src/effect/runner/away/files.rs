@@ -25,6 +25,7 @@ pub enum Unsent {
 
 /// Returns the files that a step depends on, as any machine can have them: what its `inputs`, `requires`
 /// and `unchanged` select, and its program where that is in the repository; without what it makes itself.
+/// `stats`: the digests that are known.
 ///
 /// # Errors
 /// Why they cannot be sent.
@@ -33,6 +34,7 @@ pub fn given(
     beneath: &Beneath,
     step: &Step,
     search: &SearchPath,
+    stats: &mut Stats,
 ) -> Result<Prints, Unsent> {
     let mut wanted = depends_on(step);
     wanted.extend(step.unchanged.clone());
@@ -48,7 +50,7 @@ pub fn given(
         let both = [Some(program.path), real].into_iter().flatten();
         wanted.extend(both.filter_map(|path| in_repository(root, &path)));
     }
-    let scanned = scanned(root, beneath, &wanted).map_err(Unsent::Unread)?;
+    let scanned = scanned(root, beneath, &wanted, stats).map_err(Unsent::Unread)?;
     let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));
     let files: Prints = scanned
         .files()
@@ -100,20 +102,30 @@ pub(super) fn stale(
         return Vec::new();
     }
     let made: BTreeSet<&RepoPath> = made.iter().map(|file| &file.path).collect();
-    let there = scanned(root, beneath, &[all_of(&step.produces)]);
+    let there = scanned(
+        root,
+        beneath,
+        &[all_of(&step.produces)],
+        &mut Stats::default(),
+    );
     let there = there.unwrap_or_default();
     let paths = there.files().map(|(path, _)| path);
     paths.filter(|path| !made.contains(path)).cloned().collect()
 }
 
-fn scanned(root: &Root, beneath: &Beneath, wanted: &[Selection]) -> Result<Scan, String> {
+fn scanned(
+    root: &Root,
+    beneath: &Beneath,
+    wanted: &[Selection],
+    stats: &mut Stats,
+) -> Result<Scan, String> {
     let place = Place {
         root: root.path(),
         beneath,
         tree: None,
         same: Same::All,
     };
-    scan(place, wanted, &mut Stats::default()).map(|scanned| scanned.scan)
+    scan(place, wanted, stats).map(|scanned| scanned.scan)
 }
 
 /// Returns what selects a file of the repository.

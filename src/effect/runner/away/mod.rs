@@ -24,6 +24,7 @@ use crate::effect::os::files::beneath::Beneath;
 use crate::effect::os::process::attempt::AttemptResult;
 use crate::effect::os::process::program::Root;
 use crate::effect::os::process::stop::{StopLevel, StopRequest};
+use crate::effect::os::stat_cache::Stats;
 use crate::plan::{Note, Plan, Step};
 use crate::run::record::{Place, ProgramRecord};
 use crate::run::report::Withheld;
@@ -89,6 +90,8 @@ pub struct Away<'a> {
     /// Whether a step without an answer is executed here.
     pub fall_back: bool,
     notes: Mutex<BTreeSet<(&'static str, String)>>,
+    /// The digests of files that are known.
+    stats: Mutex<Stats>,
 }
 
 /// The parameters of one try.
@@ -129,7 +132,7 @@ pub struct CameBack {
 }
 
 impl<'a> Away<'a> {
-    /// Makes it for one run.
+    /// Makes it for one run. `stats`: the digests of files that are known.
     ///
     /// # Errors
     /// The repository's root cannot be opened.
@@ -138,6 +141,7 @@ impl<'a> Away<'a> {
         environment: &'a Environment,
         transport: &'a Transport,
         (most, fall_back): (usize, bool),
+        stats: Stats,
     ) -> io::Result<Self> {
         Ok(Self {
             root,
@@ -147,6 +151,7 @@ impl<'a> Away<'a> {
             most,
             fall_back,
             notes: Mutex::new(transport.remarks().into_iter().collect()),
+            stats: Mutex::new(stats),
         })
     }
 
@@ -209,7 +214,11 @@ impl<'a> Away<'a> {
     fn try_once(&self, sent: &Sent<'_>, environment: &StepEnvironment) -> Result<CameBack, Lost> {
         let step = sent.step;
         let id = visible(step.id.as_bytes());
-        let given = given(self.root, &self.beneath, step, &environment.search);
+        let given = {
+            let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
+            let search = &environment.search;
+            given(self.root, &self.beneath, step, search, &mut stats)
+        };
         let files = given.map_err(|unsent| match unsent {
             Unsent::Unfit(why) | Unsent::Unread(why) => Lost::Never(why),
         })?;

@@ -31,6 +31,8 @@ const BATCH: usize = 3 << 20;
 const PART: usize = 1 << 20;
 /// The most digests that are asked for in one message.
 const DIGESTS: usize = 10_000;
+/// The time in which a message is answered, or the next part of a content comes.
+const ANSWER: Duration = Duration::from_secs(60);
 /// The time between signs of life of a connection.
 const ALIVE: Duration = Duration::from_secs(20);
 
@@ -178,7 +180,7 @@ impl Connection {
         let path = PathAndQuery::from_static(path);
         let (mut client, codec) = (self.client().await?, ProstCodec::<Q, A>::default());
         let answer = client.unary(self.request(message), path, codec);
-        Ok(answer.await?.into_inner())
+        Ok(in_time(ANSWER, answer).await?.into_inner())
     }
 
     /// Asks what is answered in parts.
@@ -211,7 +213,7 @@ impl Connection {
         let mut parts: Streaming<ReadResponse> = self.listen(READ, request).await?;
         let mut bytes = Vec::new();
         let most = usize::try_from(size_bytes).unwrap_or(usize::MAX);
-        while let Some(part) = parts.message().await? {
+        while let Some(part) = in_time(ANSWER, parts.message()).await? {
             bytes.extend(part.data);
             if bytes.len() > most {
                 return Err(Status::not_found("a content of another size"));
@@ -374,7 +376,9 @@ impl Connection {
         let path = PathAndQuery::from_static(WRITE);
         let mut client = self.client().await?;
         let request = self.request(tokio_stream::iter(parts));
-        let answer = client.client_streaming(request, path, codec).await?;
+        // As long as for as many messages.
+        let limit = ANSWER * u32::try_from(bytes.len().div_ceil(BATCH)).unwrap_or(u32::MAX);
+        let answer = in_time(limit, client.client_streaming(request, path, codec)).await?;
         if answer.into_inner().committed_size == size_bytes {
             Ok(())
         } else {
@@ -389,6 +393,15 @@ impl Connection {
             format!("{}/{name}", self.instance)
         }
     }
+}
+
+/// Waits so long for an answer, and takes a server that gives none for one that is gone.
+async fn in_time<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let answer = tokio::time::timeout(limit, answer).await;
+    answer.unwrap_or_else(|_| Err(Status::unavailable("it does not answer")))
 }
 
 /// Returns what names a content.

@@ -1,0 +1,130 @@
+//! What does it cost to have a step executed by a server? Without a server's own work: a server in this process
+//! makes its answers up, so that what is left is vplan's. With `-- PROGRAM URL`: whole runs by a real server.
+//!
+//! `cargo bench --bench away [-- PROGRAM URL]`
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "a benchmark may stop"
+)]
+#![allow(dead_code, reason = "tests use the rest of what is shared with them")]
+
+mod paired;
+#[cfg(feature = "remote")]
+#[path = "../support/reapi.rs"]
+mod reapi;
+#[cfg(feature = "remote")]
+#[path = "../support/there.rs"]
+mod there;
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` only wants to know whether it runs.
+    let is_whole = arguments.iter().any(|a| a == "--bench");
+    let named: Vec<&String> = arguments.iter().filter(|a| !a.starts_with("--")).collect();
+    match named[..] {
+        [program, url] => real(program, url, if is_whole { 9 } else { 1 }),
+        _ => own(is_whole),
+    }
+}
+
+/// Sends steps with many files to a server that answers at once.
+#[cfg(feature = "remote")]
+fn own(is_whole: bool) {
+    use vplan::effect::os::process::stop::StopRequest;
+    let counts: &[usize] = if is_whole {
+        &[1, 10_000, 100_000]
+    } else {
+        &[1, 10]
+    };
+    for count in counts {
+        let server = reapi::Server::made_up(there::truthful);
+        let site = there::Site::new(&server, |_| {});
+        site.fill(*count);
+        let stop = StopRequest::new().unwrap();
+        let before = peak();
+        let mut sent = || {
+            let began = Instant::now();
+            let came = site.execute(&there::ends(1), &stop);
+            assert_eq!(came.tried.evidence.exit, Some(1));
+            began.elapsed()
+        };
+        let first = sent();
+        let mut next: Vec<Duration> = (0..9).map(|_| sent()).collect();
+        next.sort();
+        println!(
+            "{count} files: first {:.1} ms, then {:.1} ms a try (median of 9); peak {} MiB, before {before}",
+            first.as_secs_f64() * 1e3,
+            next[4].as_secs_f64() * 1e3,
+            peak(),
+        );
+    }
+}
+
+#[cfg(not(feature = "remote"))]
+fn own(_: bool) {
+    println!("built without `remote`");
+}
+
+/// The most memory that this process had, in MiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let words = line.unwrap().split_whitespace().next();
+    words.unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// Runs plans here and by a server.
+fn real(program: &str, url: &str, rounds: usize) {
+    let dir = tempfile::Builder::new()
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap();
+    for (steps, command, jobs) in [
+        (1, "true", 1),
+        (100, "true", 1),
+        (100, "sleep 0.05", 4),
+        (1_000, "sleep 0.05", 4),
+    ] {
+        let root = dir.path().join(format!("{steps}-{jobs}-{}", command.len()));
+        let mut contract = String::from("vplan 1\n");
+        for i in 0..steps {
+            let _ = writeln!(
+                contract,
+                "check s{i} {{\n  run {command}\n  inputs \"src/**\"\n}}"
+            );
+        }
+        paired::repository(&root, &["src/a"], &contract);
+        let places = jobs.to_string();
+        let vplan = |more: &[&str]| {
+            let mut command = Command::new(program);
+            command.current_dir(&root);
+            command.args([
+                "run",
+                "--all",
+                "--no-cache",
+                "--quiet",
+                "--progress",
+                "none",
+            ]);
+            command.args(more);
+            command.env("XDG_STATE_HOME", dir.path().join("state"));
+            command
+        };
+        let away = || vplan(&["--remote", url, "--remote-jobs", &places]);
+        assert!(away().status().unwrap().success());
+        let rounds = if steps > 100 { 1 } else { rounds };
+        let compared = paired::compare(rounds, away, || vplan(&["--jobs", &places]));
+        println!(
+            "{steps} x `{command}`, {jobs} side by side: {:.1} ms by the server, {:.1} ms here",
+            compared.ours.as_secs_f64() * 1e3,
+            compared.floor.as_secs_f64() * 1e3,
+        );
+    }
+}
