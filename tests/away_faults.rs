@@ -179,7 +179,8 @@ fn each_fault_has_its_end() {
 #[test]
 fn each_status_has_its_end() {
     let server = Server::made_up(truthful);
-    let ways: [(fn(i32) -> Fault, &str); 3] = [
+    type WithStatus = fn(i32) -> Fault;
+    let ways: [(WithStatus, &str); 3] = [
         (Fault::Refused, "refused"),
         (Fault::Error, "error"),
         (Fault::Ended, "ended"),

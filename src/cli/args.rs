@@ -1,6 +1,7 @@
 //! The arguments that commands share.
 
 use super::terminal::When;
+use super::value::duration;
 use crate::base::canon::Digest;
 use crate::base::jobs::Jobs;
 use crate::base::vocabulary::Exit;
@@ -837,9 +838,4 @@ pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
             .map(Jobs::Number)
             .ok_or_else(|| format!("expected a number from 1 to {}, or `auto`", Jobs::MOST)),
     }
-}
-
-pub(super) fn duration(text: &str) -> Result<u64, String> {
-    crate::base::unit::parse_duration(text)
-        .map_err(|_| "expected a duration such as `10m`".to_owned())
 }

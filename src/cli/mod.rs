@@ -20,6 +20,7 @@ pub mod round;
 pub mod screen;
 pub mod terminal;
 pub mod tls;
+pub mod value;
 
 use crate::base::vocabulary::Exit;
 use crate::effect::os::completing;

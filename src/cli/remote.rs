@@ -1,6 +1,6 @@
 //! The flags of `run` that say where steps are executed.
 
-use super::args::duration;
+use super::value::duration;
 use crate::engine::request::{RemoteRequest, TlsFiles};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -156,7 +156,7 @@ const ELSE: Advice = Around(
 const INSTALLS: Advice =
     No("a check installs nothing: write a check with `setup` that runs the installer");
 const MACHINE: Advice = No(
-    "a check is executed where vplan is started; `on NAME` says which machine a server is asked for (`run --remote`)",
+    "checks run on the machine on which vplan is started, or on one that `on NAME` asks a server for (`run --remote`)",
 );
 const SECRET: Advice = Write("let it through from the environment: `pass-env NAME`");
 const MATRIX: Advice = Around(

@@ -1,6 +1,6 @@
 //! A server that stores contents and executes actions: buildbox-casd, in folders of its own.
 
-use crate::support::process::{eventually, usual_signals};
+use crate::support::process::{Bounded as _, eventually, usual_signals};
 use crate::support::tree::have;
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::{TcpListener, TcpStream};
@@ -97,7 +97,7 @@ impl Started {
         for (process, _) in all {
             let _ = kill_process(process, Signal::KILL);
         }
-        self.0.wait().unwrap();
+        self.0.ended();
     }
 }
 

@@ -7,7 +7,6 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    clippy::panic,
     reason = "a benchmark may stop"
 )]
 #![allow(dead_code, reason = "tests use the rest of what is shared with them")]
@@ -50,7 +49,7 @@ fn own(is_whole: bool) {
         site.fill(*count);
         let stop = StopRequest::new().unwrap();
         let before = peak();
-        let mut sent = || {
+        let sent = || {
             let began = Instant::now();
             let came = site.execute(&there::ends(1), &stop);
             assert_eq!(came.tried.evidence.exit, Some(1));

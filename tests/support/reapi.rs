@@ -394,7 +394,6 @@ impl State {
             }),
             low_api_version: Some(version.clone()),
             high_api_version: Some(version),
-            ..ServerCapabilities::default()
         })
     }
 
@@ -429,7 +428,7 @@ impl State {
         let responses = asked.requests.into_iter().map(|blob| {
             // As servers that validate: an upload with another digest is refused.
             assert_eq!(blob.digest, Some(digest_of(&blob.data)));
-            let status = self.keep(blob.data).err().map(|status| Ended {
+            let status = self.keep(blob.data).err().map(|status| RpcStatus {
                 code: status.code().into(),
                 message: status.message().to_owned(),
             });
@@ -470,13 +469,13 @@ impl State {
                 Ok(data) => (data, None),
                 Err(status) => (
                     Vec::new(),
-                    Some(Ended {
+                    Some(RpcStatus {
                         code: status.code().into(),
                         message: status.message().to_owned(),
                     }),
                 ),
             };
-            Kept {
+            ReadBlob {
                 digest: Some(digest),
                 data,
                 status,
@@ -564,7 +563,7 @@ impl State {
         }
         let failed = |code, message: &str| ExecuteResponse {
             result: Some(ActionResult::default()),
-            status: Some(Ended {
+            status: Some(RpcStatus {
                 code,
                 message: message.to_owned(),
             }),
@@ -594,7 +593,7 @@ impl State {
         *self.earlier.lock().unwrap() = result.clone();
         ExecuteResponse {
             result: Some(result),
-            status: Some(Ended::default()),
+            status: Some(RpcStatus::default()),
         }
     }
 
@@ -788,7 +787,7 @@ fn told(
                 return;
             }
             Some(Fault::Error(code)) => {
-                last.error = Some(Ended {
+                last.error = Some(RpcStatus {
                     code,
                     message: "error".to_owned(),
                 });

@@ -3,10 +3,11 @@
 
 use super::format;
 use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global, Request, duration};
+use crate::cli::args::{Format, Global, Request};
 use crate::cli::render::style::Colors;
 use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
+use crate::cli::value::duration;
 use crate::engine::Failure;
 use crate::engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
 use crate::plan::diff::{ContractDiff, text::contracts};

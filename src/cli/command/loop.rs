@@ -10,10 +10,11 @@ use super::run::{print, streams, write};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::check::confine::SandboxLevel;
-use crate::cli::args::{Format, Global, Run, duration, feedback_size, level_of};
+use crate::cli::args::{Format, Global, Run, feedback_size, level_of};
 use crate::cli::progress::View;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::terminal::Terminal;
+use crate::cli::value::duration;
 use crate::effect::runner::fixer::fix;
 use crate::engine::propose::{command, words as words_of};
 use crate::engine::repair_loop::{

@@ -157,7 +157,7 @@ pub struct Operation {
     #[prost(bool, tag = "3")]
     pub done: bool,
     #[prost(message, optional, tag = "4")]
-    pub error: Option<Ended>,
+    pub error: Option<RpcStatus>,
     #[prost(message, optional, tag = "5")]
     pub response: Option<Any>,
 }
@@ -183,7 +183,7 @@ pub struct ExecuteResponse {
     #[prost(message, optional, tag = "1")]
     pub result: Option<ActionResult>,
     #[prost(message, optional, tag = "3")]
-    pub status: Option<Ended>,
+    pub status: Option<RpcStatus>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -277,12 +277,12 @@ pub struct Updated {
     #[prost(message, optional, tag = "1")]
     pub digest: Option<Digest>,
     #[prost(message, optional, tag = "2")]
-    pub status: Option<Ended>,
+    pub status: Option<RpcStatus>,
 }
 
 /// How something ended: 0, or the number of an error.
 #[derive(Clone, PartialEq, Message)]
-pub struct Ended {
+pub struct RpcStatus {
     #[prost(int32, tag = "1")]
     pub code: i32,
     #[prost(string, tag = "2")]
@@ -300,18 +300,18 @@ pub struct BatchReadBlobsRequest {
 #[derive(Clone, PartialEq, Message)]
 pub struct BatchReadBlobsResponse {
     #[prost(message, repeated, tag = "1")]
-    pub responses: Vec<Kept>,
+    pub responses: Vec<ReadBlob>,
 }
 
 /// A content that was asked for.
 #[derive(Clone, PartialEq, Message)]
-pub struct Kept {
+pub struct ReadBlob {
     #[prost(message, optional, tag = "1")]
     pub digest: Option<Digest>,
     #[prost(bytes = "vec", tag = "2")]
     pub data: Vec<u8>,
     #[prost(message, optional, tag = "3")]
-    pub status: Option<Ended>,
+    pub status: Option<RpcStatus>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -26,7 +26,7 @@ use crate::effect::store::grpc::messages::{
 use crate::effect::store::grpc::{Connection, RemoteAddress, digest_of};
 use crate::plan::Step;
 use prost::Message;
-use root::{Entry, Tree};
+use root::{Tree, TreeEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io;
@@ -114,7 +114,7 @@ struct Input<'c> {
 }
 
 /// How an execution ended.
-enum Ended {
+enum ExecutionEnd {
     Done(Box<ExecuteResponse>),
     Failed(Status),
     Stopped,
@@ -265,22 +265,24 @@ impl ReapiTransport {
             }
             let ended = self.watch(&mut operation, &input.action, stop, began)?;
             let status = match ended {
-                Ended::Done(response) => match response.status.as_ref().map_or(0, |s| s.code) {
-                    code::OK => return Ok(response),
-                    number => {
-                        let message = response.status.map(|s| s.message).unwrap_or_default();
-                        operation = None;
-                        Status::new(number.into(), message)
+                ExecutionEnd::Done(response) => {
+                    match response.status.as_ref().map_or(0, |s| s.code) {
+                        code::OK => return Ok(response),
+                        number => {
+                            let message = response.status.map(|s| s.message).unwrap_or_default();
+                            operation = None;
+                            Status::new(number.into(), message)
+                        }
                     }
-                },
-                Ended::Stopped => return Err(Lost::Never("it was stopped".to_owned())),
-                Ended::NoWorker => {
+                }
+                ExecutionEnd::Stopped => return Err(Lost::Never("it was stopped".to_owned())),
+                ExecutionEnd::NoWorker => {
                     let time = u64::try_from(self.settings.queue.as_millis()).unwrap_or(u64::MAX);
                     let time = show_duration(time);
                     let why = format!("no machine there took it within {time}");
                     return Err(Lost::Never(why));
                 }
-                Ended::Failed(status) => status,
+                ExecutionEnd::Failed(status) => status,
             };
             let number = i32::from(status.code());
             match after(number) {
@@ -399,7 +401,7 @@ impl ReapiTransport {
         action: &Digest,
         stop: &StopRequest,
         began: &dyn Fn(),
-    ) -> Result<Ended, Lost> {
+    ) -> Result<ExecutionEnd, Lost> {
         self.connection.block_on(async {
             let asked = stop.asked();
             tokio::pin!(asked);
@@ -421,11 +423,11 @@ impl ReapiTransport {
             };
             let mut stream = tokio::select! {
                 biased;
-                () = &mut asked => return Ok(Ended::Stopped),
-                () = &mut queued => return Ok(Ended::NoWorker),
+                () = &mut asked => return Ok(ExecutionEnd::Stopped),
+                () = &mut queued => return Ok(ExecutionEnd::NoWorker),
                 opened = opened => match opened {
                     Ok(stream) => stream,
-                    Err(status) => return Ok(Ended::Failed(status)),
+                    Err(status) => return Ok(ExecutionEnd::Failed(status)),
                 },
             };
             loop {
@@ -433,7 +435,7 @@ impl ReapiTransport {
                     biased;
                     () = &mut asked => {
                         self.cancel(operation.as_deref()).await;
-                        return Ok(Ended::Stopped);
+                        return Ok(ExecutionEnd::Stopped);
                     }
                     () = &mut queued, if !has_begun => {
                         // It may have waited for a machine until now, or have begun at once.
@@ -443,14 +445,16 @@ impl ReapiTransport {
                             continue;
                         }
                         self.cancel(operation.as_deref()).await;
-                        return Ok(Ended::NoWorker);
+                        return Ok(ExecutionEnd::NoWorker);
                     }
                     next = stream.message() => next,
                 };
                 let told = match next {
                     Ok(Some(told)) => told,
-                    Ok(None) => return Ok(Ended::Failed(Status::unavailable("it said no more"))),
-                    Err(status) => return Ok(Ended::Failed(status)),
+                    Ok(None) => {
+                        return Ok(ExecutionEnd::Failed(Status::unavailable("it said no more")));
+                    }
+                    Err(status) => return Ok(ExecutionEnd::Failed(status)),
                 };
                 if !told.name.is_empty() {
                     *operation = Some(told.name);
@@ -466,13 +470,15 @@ impl ReapiTransport {
                     return Ok(match (told.error, told.response) {
                         (Some(error), _) => {
                             *operation = None;
-                            Ended::Failed(Status::new(error.code.into(), error.message))
+                            ExecutionEnd::Failed(Status::new(error.code.into(), error.message))
                         }
                         (None, response) => {
                             let bytes = response.map(|any| any.value).unwrap_or_default();
                             match ExecuteResponse::decode(bytes.as_slice()) {
-                                Ok(response) => Ended::Done(Box::new(response)),
-                                Err(error) => Ended::Failed(Status::cancelled(error.to_string())),
+                                Ok(response) => ExecutionEnd::Done(Box::new(response)),
+                                Err(error) => {
+                                    ExecutionEnd::Failed(Status::cancelled(error.to_string()))
+                                }
                             }
                         }
                     });
@@ -657,9 +663,9 @@ fn tree(order: &Order, sizes: &BTreeMap<&RepoPath, Digest>, binary: Digest, text
     let files = order.files.iter().filter_map(|(path, print)| {
         let entry = match &print.link {
             Some(target) => {
-                Entry::Link(String::from_utf8_lossy(Word::as_bytes(target)).into_owned())
+                TreeEntry::Link(String::from_utf8_lossy(Word::as_bytes(target)).into_owned())
             }
-            None => Entry::File {
+            None => TreeEntry::File {
                 digest: sizes.get(path)?.clone(),
                 is_executable: print.mode & 0o100 != 0,
             },
@@ -671,7 +677,7 @@ fn tree(order: &Order, sizes: &BTreeMap<&RepoPath, Digest>, binary: Digest, text
         let path = RepoPath::parse(path.as_bytes()).ok()?;
         Some((
             path,
-            Entry::File {
+            TreeEntry::File {
                 digest,
                 is_executable,
             },

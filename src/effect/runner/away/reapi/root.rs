@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A file of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum TreeEntry {
     /// With this content.
     File { digest: Digest, is_executable: bool },
     /// That leads there.
@@ -29,13 +29,13 @@ pub(super) struct Tree {
 #[derive(Default)]
 struct Folder {
     folders: BTreeMap<Vec<u8>, Folder>,
-    entries: BTreeMap<Vec<u8>, Entry>,
+    entries: BTreeMap<Vec<u8>, TreeEntry>,
 }
 
 impl Tree {
     /// Makes the tree of these files, and of folders that are there even if nothing is in them.
     pub fn of(
-        files: impl IntoIterator<Item = (RepoPath, Entry)>,
+        files: impl IntoIterator<Item = (RepoPath, TreeEntry)>,
         empty: impl IntoIterator<Item = RepoPath>,
     ) -> Self {
         let mut root = Folder::default();
@@ -63,7 +63,7 @@ impl Tree {
         for (name, entry) in folder.entries {
             let name = text(name);
             match entry {
-                Entry::File {
+                TreeEntry::File {
                     digest,
                     is_executable,
                 } => message.files.push(FileNode {
@@ -71,7 +71,7 @@ impl Tree {
                     digest: Some(digest),
                     is_executable,
                 }),
-                Entry::Link(target) => message.symlinks.push(SymlinkNode { name, target }),
+                TreeEntry::Link(target) => message.symlinks.push(SymlinkNode { name, target }),
             }
         }
         let bytes = message.encode_to_vec();
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn equal_files_have_equal_trees_whatever_their_order() {
         let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
-        let file = |text: &str| Entry::File {
+        let file = |text: &str| TreeEntry::File {
             digest: digest_of(text.as_bytes()),
             is_executable: false,
         };
@@ -106,7 +106,7 @@ mod tests {
             (path("work/a"), file("1")),
             (path("work/b/c"), file("2")),
             (path("work/d/c"), file("2")),
-            (path("work/l"), Entry::Link("a".to_owned())),
+            (path("work/l"), TreeEntry::Link("a".to_owned())),
         ];
         let tree = Tree::of(files.clone(), [path("work/empty")]);
         let turned = Tree::of(files.into_iter().rev(), [path("work/empty")]);
