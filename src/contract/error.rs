@@ -1,6 +1,15 @@
 //! The codes of messages about a contract whose syntax is right.
 
-use crate::base::diagnostic::Code;
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::span::Place;
+
+/// Says that a name is given a second time, and where it was given first.
+pub(super) fn defined_twice(what: &str, place: Place, first: Place) -> Diagnostic {
+    Diagnostic::error(DUPLICATE_NAME, format!("{what} is defined twice"))
+        .label(place, "defined again here")
+        .label(first, "first defined here")
+        .help("give one of them another name")
+}
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {

@@ -4,8 +4,8 @@ use super::Check;
 use super::checker::{Checker, KnownFormat};
 use super::draft::{self, At, FormatLine};
 use super::error::{
-    DUPLICATE_NAME, FORMAT_ANY, FORMAT_BUILT_IN, FORMAT_HOLE, FORMAT_LACKS, FORMAT_LEVEL,
-    FORMAT_SIZE, FORMAT_TOUCH, FORMAT_TWICE, FORMAT_UNUSED, UNKNOWN_WORD,
+    FORMAT_ANY, FORMAT_BUILT_IN, FORMAT_HOLE, FORMAT_LACKS, FORMAT_LEVEL, FORMAT_SIZE,
+    FORMAT_TOUCH, FORMAT_TWICE, FORMAT_UNUSED, UNKNOWN_WORD, defined_twice,
 };
 use super::settings::quoted_list;
 use crate::base::diagnostic::Diagnostic;
@@ -36,12 +36,8 @@ impl Checker<'_> {
                 continue;
             }
             if let Some(first) = self.formats.get(name) {
-                let message = format!("the format `{name}` is defined twice");
-                let error = Diagnostic::error(DUPLICATE_NAME, message)
-                    .label(*place, "defined again here")
-                    .label(first.place, "first defined here")
-                    .help("give one of them another name");
-                self.sink.push(error);
+                let what = format!("the format `{name}`");
+                self.sink.push(defined_twice(&what, *place, first.place));
                 continue;
             }
             let definition = self.format(format).map(Arc::new);

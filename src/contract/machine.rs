@@ -4,8 +4,8 @@ use super::Check;
 use super::checker::{Checker, KnownMachine};
 use super::draft::{self, At};
 use super::error::{
-    DUPLICATE_LINE, DUPLICATE_NAME, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS,
-    UNKNOWN_MACHINE, UNUSED_MACHINE,
+    DUPLICATE_LINE, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS, UNKNOWN_MACHINE,
+    UNUSED_MACHINE, defined_twice,
 };
 use crate::base::diagnostic::Diagnostic;
 use crate::base::machine::{MOST_PROPERTIES, Machine, On};
@@ -28,12 +28,8 @@ impl Checker<'_> {
                 continue;
             }
             if let Some(first) = self.machines.get(name) {
-                let message = format!("the machine `{name}` is defined twice");
-                let error = Diagnostic::error(DUPLICATE_NAME, message)
-                    .label(*place, "defined again here")
-                    .label(first.place, "first defined here")
-                    .help("give one of them another name");
-                self.sink.push(error);
+                let what = format!("the machine `{name}`");
+                self.sink.push(defined_twice(&what, *place, first.place));
                 continue;
             }
             let known = KnownMachine {

@@ -640,7 +640,6 @@ impl State {
                     break;
                 }
                 drop(running);
-                std::thread::yield_now();
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
