@@ -26,6 +26,7 @@ use crate::effect::store::reuse::Recall;
 use crate::plan::{Plan, Step, StepIndex};
 use crate::run::event::{Action, Event, Interrupt};
 use rustix::event::{Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -428,8 +429,10 @@ impl<'e> Drive<'_, '_, 'e> {
             .filter_map(StepExecution::running)
             .for_each(|attempt| attempt.watch(&mut fds));
         self.services.watch(&mut fds);
-        if poll(&mut fds, Some(&Timespec::default())).is_err() {
-            // A signal arrived; the doorbell still rings.
+        // It does not wait. A signal may not hide the death of a service from the end of a step.
+        let now = Timespec::default();
+        if retry_on_intr(|| poll(&mut fds, Some(&now))).is_err() {
+            // The doorbell still rings.
             return;
         }
         let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();

@@ -93,6 +93,8 @@ fn kill(case: &mut Case) -> Tally {
     for pid in &killed {
         let _ = kill_process(*pid, Signal::KILL);
     }
+    // The check goes on behind its service's death, not only behind the signal of it.
+    eventually("they are dead", || killed.iter().all(|pid| is_dead(*pid)));
     let may_be_lost = !killed.is_empty() && has(&world, "ended");
     let is_vplan = matches!(who, 0 | 3);
     if is_vplan {
@@ -129,6 +131,14 @@ fn kill(case: &mut Case) -> Tally {
         world.works();
     }
     tally
+}
+
+/// Whether a process has closed its files: it is a zombie, or no more.
+fn is_dead(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+    let Ok(stat) = stat else { return true };
+    stat.rsplit_once(") ")
+        .is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
 }
 
 fn is_supervisor(pid: Pid) -> bool {
