@@ -574,6 +574,11 @@ fn what_is_wrong_is_said() {
             "vplan::usage::remote",
             "cannot be executed",
         ),
+        (
+            vec!["run", "--remote", "folder:/tmp", "--remote-binary", "src/a"],
+            "vplan::usage::remote",
+            "lies in the repository",
+        ),
         (vec!["run", "--remote-jobs", "2"], "--remote", "required"),
         (
             vec!["run", "--remote", "folder:/tmp", "--observe"],

@@ -3,8 +3,8 @@
 
 use crate::away::{There, small_vplan};
 use crate::support::Ran;
+use crate::support::certs::Ends;
 use crate::support::reapi::{Fault, Server};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 const CONTRACT: &str = r#"vplan 1
@@ -63,6 +63,15 @@ fn a_server_executes_steps() {
     let note = notes.iter().find(|note| note["kind"] == "remote-property");
     let said = "machines were asked for that have `OSFamily=linux`";
     assert_eq!(note.unwrap()["message"], said);
+}
+
+#[test]
+fn what_has_no_byte_comes_back_without_being_asked_for() {
+    let server = Server::real();
+    let contract = CONTRACT.replace("cp src/a", ": > out/none; cp src/a");
+    let there = There::with(&contract, &[("src/none", "")]);
+    run(&there, &server.url, &[]).exits(0);
+    assert_eq!(there.project.read("out/none"), "");
 }
 
 #[test]
@@ -154,37 +163,13 @@ fn a_server_that_cannot_is_said_before_anything_runs() {
 
 #[test]
 fn both_ends_know_each_other_by_certificates() {
-    let authority = || {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    };
-    let (ours, other) = (authority(), authority());
-    let signed = |name: &str, by: &CertifiedIssuer<'_, KeyPair>| {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        (
-            params.signed_by(&key, by).unwrap().pem(),
-            key.serialize_pem(),
-        )
-    };
-    let (certificate, key) = signed("127.0.0.1", &ours);
-    let tls = ServerTlsConfig::new()
-        .identity(Identity::from_pem(certificate, key))
-        .client_ca_root(Certificate::from_pem(ours.pem()));
-    let server = Server::with_tls(tls);
     let there = There::with(CONTRACT, &[]);
-    let (mine, theirs) = (signed("me", &ours), signed("me", &other));
-    for (name, text) in [
-        ("ca", &ours.pem()),
-        ("other-ca", &other.pem()),
-        ("cert", &mine.0),
-        ("key", &mine.1),
-        ("other-cert", &theirs.0),
-        ("other-key", &theirs.1),
-        ("no-pem", &"x".to_owned()),
-        ("repo/ca", &ours.pem()),
-    ] {
+    let Ends { ca, server } = Ends::new(there.project.parent());
+    let tls = ServerTlsConfig::new()
+        .identity(Identity::from_pem(server.0, server.1))
+        .client_ca_root(Certificate::from_pem(&ca));
+    let server = Server::with_tls(tls);
+    for (name, text) in [("no-pem", "x"), ("repo/ca", &ca)] {
         std::fs::write(there.project.parent().join(name), text).unwrap();
     }
     let path = |name: &str| {

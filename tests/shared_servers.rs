@@ -2,9 +2,14 @@
 //! that fails in every way.
 
 use crate::shared::{OWN, SHARED, Store, machines, notes, other_machine, statuses};
+use crate::support::certs::Ends;
 use crate::support::process::{Bounded as _, eventually};
 use crate::support::tree::have;
 use rustix::process::{Pid, Signal, kill_process};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -16,53 +21,83 @@ type Kept = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 /// Answers one request after the other, each on a connection of its own, as `answer` says by the path: the status,
 /// with what is kept.
 fn serve(kept: Kept, answer: impl Fn(&str) -> Option<u16> + Send + 'static) -> String {
+    serve_by(None, kept, answer)
+}
+
+/// The same by TLS, if that is how.
+fn serve_by(
+    tls: Option<ServerConfig>,
+    kept: Kept,
+    answer: impl Fn(&str) -> Option<u16> + Send + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/cache", listener.local_addr().unwrap());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let address = format!("{scheme}://{}/cache", listener.local_addr().unwrap());
+    let tls = tls.map(Arc::new);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut read = Vec::new();
-            let mut buffer = [0; 4096];
-            let head = loop {
-                if let Some(at) = read.windows(4).position(|w| w == b"\r\n\r\n") {
-                    break at;
-                }
-                match stream.read(&mut buffer) {
-                    Ok(count) if count > 0 => read.extend(&buffer[..count]),
-                    _ => return,
+            // Who is refused, or has lost interest, is gone.
+            let _ = match &tls {
+                None => serve_one(&mut stream, &kept, &answer),
+                Some(tls) => {
+                    let connection = ServerConnection::new(Arc::clone(tls)).unwrap();
+                    let mut stream = StreamOwned::new(connection, stream);
+                    let served = serve_one(&mut stream, &kept, &answer);
+                    stream.conn.send_close_notify();
+                    served.and(stream.flush())
                 }
             };
-            let text = String::from_utf8(read[..head].to_vec()).unwrap();
-            let mut words = text.split(' ');
-            let (method, path) = (words.next().unwrap(), words.next().unwrap().to_owned());
-            let lower = text.to_lowercase();
-            let length = lower.split("content-length: ").nth(1);
-            let length = length.map_or(0, |l| l.lines().next().unwrap().trim().parse().unwrap());
-            let mut body = read[head + 4..].to_vec();
-            while body.len() < length {
-                let count = stream.read(&mut buffer).unwrap();
-                body.extend(&buffer[..count]);
-            }
-            let mut kept = kept.lock().unwrap();
-            let (status, sent) = match (answer(&path), method) {
-                (Some(status), _) => (status, Vec::new()),
-                (None, "PUT") => {
-                    kept.push((path, body));
-                    (200, Vec::new())
-                }
-                (None, _) => match kept.iter().find(|(at, _)| *at == path) {
-                    Some((_, bytes)) => (200, bytes.clone()),
-                    None => (404, Vec::new()),
-                },
-            };
-            let head = format!(
-                "HTTP/1.1 {status} -\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: {}\r\n\r\n",
-                sent.len()
-            );
-            let _ = stream.write_all(&[head.as_bytes(), &sent].concat());
         }
     });
     address
+}
+
+/// Answers one request.
+fn serve_one(
+    stream: &mut (impl Read + Write),
+    kept: &Kept,
+    answer: impl Fn(&str) -> Option<u16>,
+) -> std::io::Result<()> {
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    let head = loop {
+        if let Some(at) = read.windows(4).position(|w| w == b"\r\n\r\n") {
+            break at;
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => read.extend(&buffer[..count]),
+        }
+    };
+    let text = String::from_utf8(read[..head].to_vec()).unwrap();
+    let mut words = text.split(' ');
+    let (method, path) = (words.next().unwrap(), words.next().unwrap().to_owned());
+    let lower = text.to_lowercase();
+    let length = lower.split("content-length: ").nth(1);
+    let length = length.map_or(0, |l| l.lines().next().unwrap().trim().parse().unwrap());
+    let mut body = read[head + 4..].to_vec();
+    while body.len() < length {
+        let count = stream.read(&mut buffer)?;
+        body.extend(&buffer[..count]);
+    }
+    let mut kept = kept.lock().unwrap();
+    let (status, sent) = match (answer(&path), method) {
+        (Some(status), _) => (status, Vec::new()),
+        (None, "PUT") => {
+            kept.push((path, body));
+            (200, Vec::new())
+        }
+        (None, _) => match kept.iter().find(|(at, _)| *at == path) {
+            Some((_, bytes)) => (200, bytes.clone()),
+            None => (404, Vec::new()),
+        },
+    };
+    let head = format!(
+        "HTTP/1.1 {status} -\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: {}\r\n\r\n",
+        sent.len()
+    );
+    stream.write_all(&[head.as_bytes(), &sent].concat())
 }
 
 #[test]
@@ -104,6 +139,58 @@ fn a_store_behind_http() {
     }
     let gone = Store::at("http://127.0.0.1:1/cache");
     assert_eq!(statuses(gone.run(&other_machine(), &[]).exits(0)), OWN);
+}
+
+/// By HTTP and by gRPC: it is asked where both ends know each other, and nothing counts otherwise.
+#[test]
+fn both_ends_know_each_other_by_certificates() {
+    let Some((one, _)) = machines() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let ends = Ends::new(folder.path());
+    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let mut known = RootCertStore::empty();
+    known.add(certificate(&ends.ca)).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(ends.server.1.as_bytes()).unwrap();
+    let clients = WebPkiClientVerifier::builder(Arc::new(known));
+    let tls = ServerConfig::builder()
+        .with_client_cert_verifier(clients.build().unwrap())
+        .with_single_cert(vec![certificate(&ends.server.0)], key)
+        .unwrap();
+    let kept = Kept::default();
+    let store = Store::at(&serve_by(Some(tls), Arc::clone(&kept), |_| None));
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let flags = |ca: &str, cert: &str, key: &str| {
+        let flags = [("--tls-ca", ca), ("--tls-cert", cert), ("--tls-key", key)];
+        let flags = flags.iter().filter(|(_, name)| !name.is_empty());
+        flags
+            .flat_map(|(flag, name)| [(*flag).to_owned(), path(name)])
+            .collect::<Vec<String>>()
+    };
+    fn words(words: &[String]) -> Vec<&str> {
+        words.iter().map(String::as_str).collect()
+    }
+    let right = flags("ca", "cert", "key");
+    let keeping = store.keeping(&words(&right));
+    assert_eq!(statuses(one.run(&keeping).exits(0)), OWN);
+    assert!(!kept.lock().unwrap().is_empty());
+    for (flags, expected) in [
+        (right, SHARED),
+        (flags("", "cert", "key"), OWN),
+        (flags("other-ca", "cert", "key"), OWN),
+        (flags("ca", "", ""), OWN),
+        (flags("ca", "other-cert", "other-key"), OWN),
+    ] {
+        let ran = store.run(&other_machine(), &words(&flags));
+        let said = notes(&ran.json());
+        assert_eq!(statuses(ran.exits(0)), expected, "{flags:?} {said}");
+        assert_eq!(
+            said.to_lowercase().contains("certificate"),
+            expected == OWN,
+            "{flags:?} {said}"
+        );
+    }
 }
 
 #[test]

@@ -52,12 +52,8 @@ pub(super) fn transport(
         return Err(usage(message).help(format!("known here: {KNOWN}")));
     };
     let dir = real(Path::new(OsStr::from_bytes(dir.as_bytes())))?;
-    if may_lead_into(&dir, &session.site.root) || may_lead_into(&dir, &session.site.home) {
-        let shown = visible(dir.as_os_str().as_bytes());
-        let message = format!("`{shown}` lies in the repository");
-        return Err(usage(message).help("name a folder outside of it"));
-    }
-    let binary = binary(asked)?;
+    outside(session, &dir).map_err(|refused| refused.help("name a folder outside of it"))?;
+    let binary = binary(session, asked)?;
     Ok(Some(Transport::Folder(FolderTransport::new(dir, binary))))
 }
 
@@ -79,7 +75,7 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
     let server = ReapiTransport::new(ReapiSettings {
         insecure: asked.insecure && at.origin.starts_with("http:"),
         at,
-        binary: binary(asked)?,
+        binary: binary(session, asked)?,
         properties: asked.properties.clone(),
         queue: asked.queue,
         pause: PAUSE,
@@ -104,12 +100,24 @@ const KNOWN: &str = "`folder:DIR` and `grpcs://HOST/INSTANCE`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`";
 
+/// Checks that a change cannot replace what its steps are executed by.
+fn outside(session: &Session, path: &Path) -> Result<(), Failure> {
+    if may_lead_into(path, &session.site.root) || may_lead_into(path, &session.site.home) {
+        let shown = visible(path.as_os_str().as_bytes());
+        return Err(usage(format!("`{shown}` lies in the repository")));
+    }
+    Ok(())
+}
+
 /// Returns the vplan that executes steps.
-fn binary(asked: &RemoteRequest) -> Result<PathBuf, Failure> {
+fn binary(session: &Session, asked: &RemoteRequest) -> Result<PathBuf, Failure> {
     let Some(binary) = &asked.binary else {
         return program().map_err(|error| unusable("vplan itself", &error));
     };
     let binary = real(binary)?;
+    outside(session, &binary).map_err(|refused| {
+        refused.help("a change could replace it: name a vplan outside of the repository")
+    })?;
     if is_program(&binary) {
         return Ok(binary);
     }

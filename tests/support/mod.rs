@@ -8,6 +8,8 @@
 )]
 #![allow(dead_code, reason = "each test uses the part that it needs")]
 
+#[cfg(feature = "remote")]
+pub mod certs;
 pub mod process;
 #[cfg(feature = "remote")]
 pub mod reapi;

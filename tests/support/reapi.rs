@@ -1,6 +1,8 @@
 //! A server of the Remote Execution API in this process, which does wrong what it is told to.
 
 use prost::Message;
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
@@ -445,6 +447,10 @@ impl State {
     /// A content as it is sent.
     fn sent(&self, digest: &Digest) -> Result<Vec<u8>, Status> {
         self.read.fetch_add(1, Ordering::SeqCst);
+        // As servers that keep nothing where nothing is to be kept.
+        if digest.size_bytes == 0 {
+            return Err(Status::not_found("a content without a byte"));
+        }
         let contents = self.contents.lock().unwrap();
         let lost = || Status::not_found("no such content");
         let mut bytes = contents.get(digest).cloned().ok_or_else(lost)?;
@@ -633,15 +639,13 @@ impl State {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
             let child = program.spawn().unwrap();
+            let pid = Pid::from_child(&child);
             self.running.lock().unwrap().insert(name.to_owned(), child);
-            loop {
-                let mut running = self.running.lock().unwrap();
-                if running.get_mut(name).unwrap().try_wait().unwrap().is_some() {
-                    break;
-                }
-                drop(running);
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            // It stays a zombie, so that a cancellation ends no stranger.
+            let ends = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            retry_on_intr(|| waitid(WaitId::Pid(pid), ends)).unwrap();
+            let child = self.running.lock().unwrap().remove(name);
+            assert!(child.unwrap().try_wait().unwrap().is_some());
         }
         let path = folder.path().join("answer.json");
         if let Ok(bytes) = std::fs::read(&path) {

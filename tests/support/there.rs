@@ -76,17 +76,22 @@ impl Site {
         }
     }
 
+    /// What executes steps there.
+    pub fn away(&self) -> Away<'_> {
+        let most = (1, false);
+        let stats = Stats::default();
+        Away::new(&self.root, &self.environment, &self.transport, most, stats).unwrap()
+    }
+
     /// Executes a step there.
     pub fn execute(&self, step: &Step, stop: &StopRequest) -> CameBack {
-        let away = Away::new(
-            &self.root,
-            &self.environment,
-            &self.transport,
-            (1, false),
-            Stats::default(),
-        );
+        Self::execute_by(&self.away(), step, stop)
+    }
+
+    /// Executes a step by what may have executed others.
+    pub fn execute_by(away: &Away<'_>, step: &Step, stop: &StopRequest) -> CameBack {
         let plan = Digest::of(b"plan");
-        away.unwrap().execute(&Sent {
+        away.execute(&Sent {
             step,
             plan: &plan,
             limit_ms: 1_000,

@@ -84,6 +84,12 @@ impl Stamp {
         self.modified.nanos()
     }
 
+    /// Returns the size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Whether the file's last write was long enough before a moment: any later one gives it other
     /// times.
     #[must_use]

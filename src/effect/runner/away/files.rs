@@ -1,7 +1,7 @@
 //! The files that go with a step: all that the contract says that it depends on.
 
 use crate::away::answer::LeftFile;
-use crate::away::order::MOST_FILES;
+use crate::away::order::{MOST_BYTES, MOST_FILES};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -23,6 +23,14 @@ pub enum Unsent {
     Unfit(String),
 }
 
+/// The files that a step is sent with.
+pub struct SentFiles {
+    /// How they are.
+    pub prints: Prints,
+    /// Their sizes in bytes, in the order of the paths; 0 for symlinks.
+    pub sizes: Vec<u64>,
+}
+
 /// Returns the files that a step depends on, as any machine can have them: what its `inputs`, `requires`
 /// and `unchanged` select, and its program where that is in the repository; without what it makes itself.
 /// `stats`: the digests that are known.
@@ -35,7 +43,7 @@ pub fn given(
     step: &Step,
     search: &SearchPath,
     stats: &mut Stats,
-) -> Result<Prints, Unsent> {
+) -> Result<SentFiles, Unsent> {
     let mut wanted = depends_on(step);
     wanted.extend(step.unchanged.clone());
     let word = step
@@ -52,7 +60,7 @@ pub fn given(
     }
     let scanned = scanned(root, beneath, &wanted, stats).map_err(Unsent::Unread)?;
     let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));
-    let files: Prints = scanned
+    let (prints, sizes): (Prints, Vec<u64>) = scanned
         .files()
         .filter(|(path, _)| !is_made(path))
         .map(|(path, file)| {
@@ -60,16 +68,21 @@ pub fn given(
             if print.link.is_some() {
                 print.content = None;
             }
-            (path.clone(), print)
+            let stamp = file.stamp.filter(|_| print.content.is_some());
+            let size = stamp.map_or(0, |stamp| stamp.size());
+            ((path.clone(), print), size)
         })
-        .collect();
-    if files.len() > MOST_FILES {
-        let count = files.len();
+        .unzip();
+    if prints.len() > MOST_FILES {
+        let count = prints.len();
         let why = format!("it depends on {count} files, and at most {MOST_FILES} are sent");
         return Err(Unsent::Unfit(why));
     }
-    fit(&files).map_err(Unsent::Unfit)?;
-    Ok(files)
+    if sizes.iter().sum::<u64>() > MOST_BYTES {
+        return Err(Unsent::Unfit("it depends on more than 2 GiB".to_owned()));
+    }
+    fit(&prints).map_err(Unsent::Unfit)?;
+    Ok(SentFiles { prints, sizes })
 }
 
 /// Checks that all files can be expressed elsewhere.

@@ -30,7 +30,7 @@ use crate::run::record::{Place, ProgramRecord};
 use crate::run::report::Withheld;
 use back::Back;
 pub use back::{ANSWER, LOG, OUT, WORK};
-use files::{Unsent, given};
+use files::{SentFiles, Unsent, given};
 pub use folder::FolderTransport;
 use lost::Lost;
 use outputs::take;
@@ -54,9 +54,10 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Carries an order. `sizes`: those of its files, in its order.
     fn carry(
         &self,
-        order: &Order,
+        (order, sizes): (&Order, &[u64]),
         beneath: &Beneath,
         own: &StepEnvironment,
         stop: &StopRequest,
@@ -65,7 +66,7 @@ impl Transport {
         match self {
             Transport::Folder(folder) => folder.carry(order, beneath, own, stop, began),
             #[cfg(feature = "remote")]
-            Transport::Reapi(server) => server.carry(order, beneath, stop, began),
+            Transport::Reapi(server) => server.carry((order, sizes), beneath, stop, began),
         }
     }
 
@@ -219,11 +220,11 @@ impl<'a> Away<'a> {
             let search = &environment.search;
             given(self.root, &self.beneath, step, search, &mut stats)
         };
-        let files = given.map_err(|unsent| match unsent {
+        let SentFiles { prints, sizes } = given.map_err(|unsent| match unsent {
             Unsent::Unfit(why) | Unsent::Unread(why) => Lost::Never(why),
         })?;
-        if files.len() > MANY_FILES {
-            let count = files.len();
+        if prints.len() > MANY_FILES {
+            let count = prints.len();
             let message = format!(
                 "`{id}` is sent with {count} files, which costs each of its tries time: fewer `inputs` do not"
             );
@@ -234,7 +235,7 @@ impl<'a> Away<'a> {
             .map_err(io::Error::from)?;
         let carried = self.environment.carried(environment);
         let terms = Terms {
-            files,
+            files: prints,
             limit_ms: sent.limit_ms,
             max_output: sent.max_output,
             nonce,
@@ -243,7 +244,8 @@ impl<'a> Away<'a> {
         };
         let order = Order::new(step, terms);
         let own = self.environment.of_service(self.root, &Default::default());
-        let back = (self.transport).carry(&order, &self.beneath, &own, sent.stop, sent.began)?;
+        let sent_with = (&order, sizes.as_slice());
+        let back = (self.transport).carry(sent_with, &self.beneath, &own, sent.stop, sent.began)?;
         let answer = StepAnswer::decode(&back.answer, &order).map_err(|wrong| match wrong {
             NoAnswer::Version(_) => Lost::Never(wrong.to_string()),
             _ => Lost::Again(wrong.to_string()),

@@ -240,7 +240,8 @@ impl Connection {
         let (mut batch, mut size) = (Vec::new(), 0);
         for digest in digests {
             let length = usize::try_from(digest.size_bytes).unwrap_or(usize::MAX);
-            if length > BATCH {
+            // What has no bytes need not be asked for, nor be there.
+            if length > BATCH || length == 0 {
                 let bytes = self.read(digest.clone()).await?;
                 take(digest, bytes)?;
                 continue;

@@ -51,7 +51,10 @@ pub struct SharedCache {
 
 #[derive(Debug, Default)]
 struct State {
+    /// In a row.
     failures: u32,
+    /// Why it failed the last time.
+    failed: Option<String>,
     /// Remarks for the report's reader.
     notes: Vec<String>,
 }
@@ -158,7 +161,12 @@ impl SharedCache {
     /// Returns the remarks for the report's reader.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().notes)
+        let mut state = self.state();
+        let is_given_up = state.failures >= MOST_FAILURES;
+        let failed = state.failed.take().filter(|_| !is_given_up);
+        let said = failed.map(|why| format!("the store of shared passes failed: {why}"));
+        state.notes.extend(said);
+        std::mem::take(&mut state.notes)
     }
 
     fn get(&self, kind: Kind, key: &Digest, most: u64) -> Option<Vec<u8>> {
@@ -197,6 +205,7 @@ impl SharedCache {
             Ok(_) => state.failures = 0,
             Err(why) => {
                 state.failures += 1;
+                state.failed = Some(why.clone());
                 if state.failures == MOST_FAILURES {
                     state.notes.push(format!(
                         "the store of shared passes is not asked any more in this run: {why}"

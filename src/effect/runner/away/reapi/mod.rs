@@ -200,15 +200,15 @@ impl ReapiTransport {
     /// Has an order executed there, and fetches what came of it.
     pub(super) fn carry(
         &self,
-        order: &Order,
+        (order, sizes): (&Order, &[u64]),
         beneath: &Beneath,
         stop: &StopRequest,
         began: &dyn Fn(),
     ) -> Result<Back<'_>, Lost> {
         let text = order.encode();
-        let sizes = sizes(order, beneath)?;
+        let files = digests(order, sizes);
         let binary = self.binary()?;
-        let tree = tree(order, &sizes, binary.clone(), digest_of(text.as_bytes()));
+        let tree = tree(order, &files, binary.clone(), digest_of(text.as_bytes()));
         let platform = self.platform(&order.step);
         let command = command(platform.clone()).encode_to_vec();
         let limit = Duration::from_millis(order.limit_ms) + OVERTIME;
@@ -231,8 +231,9 @@ impl ReapiTransport {
             contents.insert(digest_of(bytes), Content::Bytes(bytes));
         }
         contents.insert(binary, Content::Binary);
-        for (path, digest) in &sizes {
-            contents.insert(digest.clone(), Content::File(path));
+        for ((path, _), digest) in order.files.iter().zip(&files) {
+            let digest = digest.clone();
+            contents.extend(digest.map(|digest| (digest, Content::File(path))));
         }
         let input = Input {
             action: digest_of(&action),
@@ -633,40 +634,30 @@ fn command(platform: Option<Platform>) -> Command {
     }
 }
 
-/// Returns the regular files of an order, with what names their contents.
-fn sizes<'o>(order: &'o Order, beneath: &Beneath) -> Result<BTreeMap<&'o RepoPath, Digest>, Lost> {
-    let mut sizes = BTreeMap::new();
-    let mut bytes: u64 = 0;
-    for (path, print) in &order.files {
-        let Some(content) = &print.content else {
-            continue;
-        };
-        let status = beneath.status(path).ok();
-        let size = status.and_then(|status| u64::try_from(status.st_size).ok());
-        let written = || Lost::Again(format!("`{path}` was written while it was sent"));
-        let size = size.ok_or_else(written)?;
-        bytes = bytes.saturating_add(size);
-        sizes.insert(path, named(content, size));
-    }
-    if bytes > MOST_BYTES {
-        return Err(Lost::Never("it depends on more than 2 GiB".to_owned()));
-    }
-    Ok(sizes)
+/// Returns what names the contents of an order's files, in its order; `None` for symlinks.
+fn digests(order: &Order, sizes: &[u64]) -> Vec<Option<Digest>> {
+    let files = order.files.iter().zip(sizes);
+    let digests = files.map(|((_, print), size)| {
+        let content = print.content.as_ref()?;
+        Some(named(content, *size))
+    });
+    digests.collect()
 }
 
 /// Returns the tree of all that an action is given.
-fn tree(order: &Order, sizes: &BTreeMap<&RepoPath, Digest>, binary: Digest, text: Digest) -> Tree {
+fn tree(order: &Order, digests: &[Option<Digest>], binary: Digest, text: Digest) -> Tree {
     let below = |folder: &str, path: &RepoPath| {
         let path = [folder.as_bytes(), path.as_bytes()].join(&b'/');
         RepoPath::parse(&path).unwrap_or_default()
     };
-    let files = order.files.iter().filter_map(|(path, print)| {
+    let files = order.files.iter().zip(digests);
+    let files = files.filter_map(|((path, print), digest)| {
         let entry = match &print.link {
             Some(target) => {
                 TreeEntry::Link(String::from_utf8_lossy(Word::as_bytes(target)).into_owned())
             }
             None => TreeEntry::File {
-                digest: sizes.get(path)?.clone(),
+                digest: digest.clone()?,
                 is_executable: print.mode & 0o100 != 0,
             },
         };
