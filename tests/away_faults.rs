@@ -4,10 +4,15 @@
 use crate::support::process::eventually;
 use crate::support::reapi::{Fault, Server};
 use crate::support::there::{MADE, Site, ends, truthful};
+use std::collections::BTreeMap;
 use std::time::Duration;
+use vplan::away::answer::LeftFile;
+use vplan::base::canon::Digest;
+use vplan::base::path::RepoPath;
 use vplan::check::evidence::UNANSWERED;
 use vplan::effect::os::process::stop::{StopLevel, StopRequest};
 use vplan::effect::runner::away::{CameBack, ReapiTransport, Unusable};
+use vplan::reuse::key::Print;
 
 /// What is expected: that the answer counts, after so many orders; or why none did.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +79,45 @@ fn ends_so(server: &Server, faults: &[Option<Fault>], end: End) -> usize {
     });
     assert_eq!(executed[0], executed[1], "{faults:?}");
     executed[0]
+}
+
+/// Of small contents so many are more than what every server takes in one message.
+const MANY: usize = 55_000;
+
+#[test]
+fn many_small_files_are_sent() {
+    let server = Server::made_up(truthful);
+    let site = Site::new(&server, |_| {});
+    site.fill(MANY);
+    let came = site.execute(&ends(0), &no_stop());
+    holds(Came(1), &came, 0, site.made().as_deref(), "many");
+}
+
+#[test]
+#[ignore = "it writes 55,000 files: .ci/long servers"]
+fn many_small_products_come_back() {
+    let server = Server::made_up(|order| {
+        let (mut answer, _) = truthful(order);
+        let left = answer.products.pop().unwrap();
+        let contents: Vec<String> = (0..MANY).map(|number| format!("-{number}")).collect();
+        let products = contents.iter().map(|content| LeftFile {
+            path: RepoPath::parse(format!("out/{content}").as_bytes()).unwrap(),
+            size: content.len() as u64,
+            print: Print {
+                content: Some(Digest::of(content.as_bytes())),
+                ..left.print.clone()
+            },
+        });
+        // In the order of their paths.
+        let products: BTreeMap<_, _> = products.map(|left| (left.path.clone(), left)).collect();
+        answer.products = products.into_values().collect();
+        let contents = contents.into_iter().map(String::into_bytes);
+        (answer, contents.collect())
+    });
+    let site = Site::new(&server, |_| {});
+    let came = site.execute(&ends(0), &no_stop());
+    holds(Came(1), &came, 0, Some(MADE), "many");
+    assert_eq!(site.left(), MANY);
 }
 
 #[test]

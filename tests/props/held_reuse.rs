@@ -209,6 +209,10 @@ fn apply(project: &Project, edit: Edit) {
 fn end(project: &Project, ran: &Ran) -> (String, String) {
     let report = ran.json();
     let step = &report["steps"][0];
+    // Shown if the test fails.
+    if let Some(why) = step["notReused"].as_str() {
+        println!("not reused: {why}");
+    }
     let run = step["cachedFrom"]["runId"].as_str();
     let run = run.or(report["runId"].as_str()).unwrap();
     let log = step["log"].as_str().unwrap_or("logs/one.1.log");

@@ -120,6 +120,13 @@ impl Site {
         std::fs::read_to_string(self.dir.path().join("out/text")).ok()
     }
 
+    /// The number of files that the step left in the tree.
+    pub fn left(&self) -> usize {
+        std::fs::read_dir(self.dir.path().join("out"))
+            .unwrap()
+            .count()
+    }
+
     /// Removes what the step left.
     pub fn clear(&self) {
         let _ = std::fs::remove_dir_all(self.dir.path().join("out"));

@@ -27,6 +27,8 @@ use tonic_prost::ProstCodec;
 
 /// The most bytes that are sent in one message: what every store takes is 4 MiB.
 const BATCH: usize = 3 << 20;
+/// The most bytes that a content takes in a message besides its own: its digest, and how long all that is.
+const BESIDE: usize = 128;
 /// The bytes of a part of a larger content.
 const PART: usize = 1 << 20;
 /// The most digests that are asked for in one message.
@@ -251,7 +253,7 @@ impl Connection {
                     .await?;
                 size = 0;
             }
-            size += length;
+            size += length + BESIDE;
             batch.push(digest);
         }
         self.read_batch(batch, &mut take).await
@@ -334,7 +336,7 @@ impl Connection {
                 self.write_batch(std::mem::take(&mut batch)).await?;
                 size = 0;
             }
-            size += bytes.len();
+            size += bytes.len() + BESIDE;
             batch.push(Blob {
                 digest: Some(digest_of(&bytes)),
                 data: bytes,
