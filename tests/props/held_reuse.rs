@@ -257,9 +257,9 @@ fn play(level: Level, story: &Story) -> (usize, Option<String>) {
 
 /// So many stories start real programs: few, and more where `PROPTEST_CASES` asks for many of all.
 fn stories() -> Config {
-    let asked = contextualize_config(config(6));
+    let asked = contextualize_config(config(3));
     Config {
-        cases: (asked.cases / 40).clamp(6, 100),
+        cases: (asked.cases / 40).clamp(3, 100),
         max_shrink_iters: 24,
         ..asked
     }

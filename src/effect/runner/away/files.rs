@@ -10,7 +10,7 @@ use crate::effect::os::process::program::{Root, SearchPath, resolve};
 use crate::effect::os::stat_cache::Stats;
 use crate::effect::store::reuse::scan::{Place, Same, Scan, scan};
 use crate::plan::Step;
-use crate::reuse::key::{Prints, all_of, depends_on};
+use crate::reuse::key::{Print, Prints, all_of, depends_on};
 use crate::reuse::shared::portable;
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ pub fn given(
     }
     let scanned = scanned(root, beneath, &wanted, stats).map_err(Unsent::Unread)?;
     let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));
-    let (prints, sizes): (Prints, Vec<u64>) = scanned
+    let (prints, sizes): (Vec<(RepoPath, Print)>, Vec<u64>) = scanned
         .files()
         .filter(|(path, _)| !is_made(path))
         .map(|(path, file)| {
@@ -73,6 +73,7 @@ pub fn given(
             ((path.clone(), print), size)
         })
         .unzip();
+    let prints: Prints = prints.into_iter().collect();
     if prints.len() > MOST_FILES {
         let count = prints.len();
         let why = format!("it depends on {count} files, and at most {MOST_FILES} are sent");
@@ -87,7 +88,7 @@ pub fn given(
 
 /// Checks that all files can be expressed elsewhere.
 fn fit(files: &Prints) -> Result<(), String> {
-    let folders: BTreeSet<RepoPath> = files.keys().flat_map(RepoPath::ancestors).collect();
+    let mut folders = None;
     for (path, print) in files {
         if std::str::from_utf8(path.as_bytes()).is_err() {
             return Err(format!("the name of `{path}` is not UTF-8"));
@@ -97,6 +98,8 @@ fn fit(files: &Prints) -> Result<(), String> {
             return Err(format!("`{path}` leads to what is not UTF-8"));
         }
         let target = path.leads_to(link.as_bytes());
+        let folders: &BTreeSet<RepoPath> =
+            folders.get_or_insert_with(|| files.keys().flat_map(RepoPath::ancestors).collect());
         if !target.is_some_and(|to| files.contains_key(&to) || folders.contains(&to)) {
             return Err(format!("`{path}` is a link to what does not go with it"));
         }

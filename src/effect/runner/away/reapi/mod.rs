@@ -223,21 +223,21 @@ impl ReapiTransport {
             platform,
         };
         let action = action.encode_to_vec();
-        let mut contents = BTreeMap::new();
-        for (digest, bytes) in &tree.folders {
-            contents.insert(digest.clone(), Content::Bytes(bytes));
-        }
+        let paths = order.files.iter().map(|(path, _)| path);
+        let mut contents: Vec<(Digest, Content<'_>)> = files
+            .into_iter()
+            .zip(paths)
+            .filter_map(|(digest, path)| Some((digest?, Content::File(path))))
+            .collect();
+        let folders = tree.folders.iter();
+        contents.extend(folders.map(|(digest, bytes)| (digest.clone(), Content::Bytes(bytes))));
         for bytes in [text.as_bytes(), &command, &action] {
-            contents.insert(digest_of(bytes), Content::Bytes(bytes));
+            contents.push((digest_of(bytes), Content::Bytes(bytes)));
         }
-        contents.insert(binary, Content::Binary);
-        for ((path, _), digest) in order.files.iter().zip(&files) {
-            let digest = digest.clone();
-            contents.extend(digest.map(|digest| (digest, Content::File(path))));
-        }
+        contents.push((binary, Content::Binary));
         let input = Input {
             action: digest_of(&action),
-            contents,
+            contents: contents.into_iter().collect(),
         };
         let response = self.execute(&input, beneath, stop, began)?;
         self.came(*response, order, stop)
@@ -332,12 +332,17 @@ impl ReapiTransport {
         let now = Instant::now();
         let unknown: Vec<Digest> = {
             let there = self.there();
-            let is_there = |digest: &&Digest| {
-                let last = there.get(*digest);
-                last.is_some_and(|last| now.duration_since(*last) < THERE)
+            let known = there
+                .iter()
+                .filter(|(_, last)| now.duration_since(**last) < THERE);
+            let mut known = known.map(|(digest, _)| digest).peekable();
+            // Both are in order: looking each up would take longer than all the rest.
+            let mut is_known = |digest: &Digest| {
+                while known.next_if(|known| *known < digest).is_some() {}
+                known.peek() == Some(&digest)
             };
             let all = input.contents.keys();
-            all.filter(|digest| !is_there(digest)).cloned().collect()
+            all.filter(|digest| !is_known(digest)).cloned().collect()
         };
         let uploaded = async {
             let missing = self.connection.missing(&unknown).await?;
@@ -663,20 +668,22 @@ fn tree(order: &Order, digests: &[Option<Digest>], binary: Digest, text: Digest)
         };
         Some((below(WORK, path), entry))
     });
-    let own = [("vplan/vplan", binary, true), (ORDER, text, false)];
-    let own = own.into_iter().filter_map(|(path, digest, is_executable)| {
-        let path = RepoPath::parse(path.as_bytes()).ok()?;
-        Some((
-            path,
-            TreeEntry::File {
-                digest,
-                is_executable,
-            },
-        ))
-    });
-    let work = RepoPath::parse(WORK.as_bytes()).ok();
-    let dir = below(WORK, &order.step.dir);
-    Tree::of(files.chain(own), work.into_iter().chain([dir]))
+    let mut entries: Vec<(RepoPath, TreeEntry)> = files.collect();
+    for (path, digest, is_executable) in [("vplan/vplan", binary, true), (ORDER, text, false)] {
+        let entry = TreeEntry::File {
+            digest,
+            is_executable,
+        };
+        let path = RepoPath::parse(path.as_bytes());
+        entries.extend(path.ok().map(|path| (path, entry)));
+    }
+    let dir = match order.step.dir.is_root() {
+        true => RepoPath::parse(WORK.as_bytes()).unwrap_or_default(),
+        false => below(WORK, &order.step.dir),
+    };
+    let is_empty = entries.iter().all(|(path, _)| path.below(&dir).is_none());
+    entries.extend(is_empty.then_some((dir, TreeEntry::Folder)));
+    Tree::of(entries)
 }
 
 fn named(content: &canon::Digest, size: u64) -> Digest {

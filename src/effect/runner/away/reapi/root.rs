@@ -8,13 +8,15 @@ use crate::effect::store::grpc::messages::{
 use prost::Message as _;
 use std::collections::BTreeMap;
 
-/// A file of a tree.
+/// What is at a path of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TreeEntry {
     /// With this content.
     File { digest: Digest, is_executable: bool },
-    /// That leads there.
+    /// A symlink that leads there.
     Link(String),
+    /// A folder in which there is nothing.
+    Folder,
 }
 
 /// A tree: its root, and all its folders by their digests.
@@ -26,69 +28,86 @@ pub(super) struct Tree {
     pub folders: BTreeMap<Digest, Vec<u8>>,
 }
 
+/// A folder of which not all is known yet.
 #[derive(Default)]
-struct Folder {
-    folders: BTreeMap<Vec<u8>, Folder>,
-    entries: BTreeMap<Vec<u8>, TreeEntry>,
+struct OpenFolder {
+    name: String,
+    content: Directory,
 }
 
 impl Tree {
-    /// Makes the tree of these files, and of folders that are there even if nothing is in them.
-    pub fn of(
-        files: impl IntoIterator<Item = (RepoPath, TreeEntry)>,
-        empty: impl IntoIterator<Item = RepoPath>,
-    ) -> Self {
-        let mut root = Folder::default();
-        for path in empty {
-            root.at(&path);
-        }
-        for (path, entry) in files {
-            let folder = root.at(&path.folder());
-            folder.entries.insert(path.name().to_vec(), entry);
-        }
+    /// Makes the tree of these entries. Each path is there once, and nothing is below an entry.
+    pub fn of(mut entries: Vec<(RepoPath, TreeEntry)>) -> Self {
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut tree = Self::default();
-        tree.root = tree.add(root);
+        // The root, and the folders down to the one of the file before. What lies in a folder follows each other:
+        // its paths begin alike.
+        let mut open = vec![OpenFolder::default()];
+        for (path, entry) in entries {
+            let mut folders: Vec<&[u8]> = path.segments().collect();
+            let name = text(folders.pop().unwrap_or_default());
+            let names = open.iter().skip(1).map(|folder| folder.name.as_bytes());
+            let depth = names.zip(&folders).take_while(|(a, b)| a == *b).count();
+            tree.close(&mut open, depth);
+            let more = folders.iter().skip(depth);
+            open.extend(more.map(|name| OpenFolder {
+                name: text(name),
+                ..OpenFolder::default()
+            }));
+            if let Some(OpenFolder { content, .. }) = open.last_mut() {
+                tree.add_to(content, name, entry);
+            }
+        }
+        tree.close(&mut open, 0);
+        let root = open.pop().unwrap_or_default();
+        tree.root = tree.add(root.content);
         tree
     }
 
-    /// Adds a folder. How deep it is, is bounded by how long a path can be.
-    fn add(&mut self, folder: Folder) -> Digest {
-        let text = |name: Vec<u8>| String::from_utf8_lossy(&name).into_owned();
-        let mut message = Directory::default();
-        for (name, folder) in folder.folders {
-            let digest = Some(self.add(folder));
-            let name = text(name);
-            message.directories.push(DirectoryNode { name, digest });
-        }
-        for (name, entry) in folder.entries {
-            let name = text(name);
-            match entry {
-                TreeEntry::File {
-                    digest,
-                    is_executable,
-                } => message.files.push(FileNode {
-                    name,
-                    digest: Some(digest),
-                    is_executable,
-                }),
-                TreeEntry::Link(target) => message.symlinks.push(SymlinkNode { name, target }),
+    /// Adds the folders below this depth, each to the one that it is in.
+    fn close(&mut self, open: &mut Vec<OpenFolder>, depth: usize) {
+        while open.len() > depth + 1
+            && let Some(OpenFolder { name, content }) = open.pop()
+        {
+            let digest = Some(self.add(content));
+            if let Some(above) = open.last_mut() {
+                let folder = DirectoryNode { name, digest };
+                above.content.directories.push(folder);
             }
         }
-        let bytes = message.encode_to_vec();
+    }
+
+    /// Adds a folder that is complete.
+    fn add(&mut self, mut folder: Directory) -> Digest {
+        // `a-b/c` comes before `a/b`.
+        folder.directories.sort_by(|a, b| a.name.cmp(&b.name));
+        let bytes = folder.encode_to_vec();
         let digest = digest_of(&bytes);
         self.folders.insert(digest.clone(), bytes);
         digest
     }
+
+    fn add_to(&mut self, folder: &mut Directory, name: String, entry: TreeEntry) {
+        match entry {
+            TreeEntry::File {
+                digest,
+                is_executable,
+            } => folder.files.push(FileNode {
+                name,
+                digest: Some(digest),
+                is_executable,
+            }),
+            TreeEntry::Link(target) => folder.symlinks.push(SymlinkNode { name, target }),
+            TreeEntry::Folder => {
+                let digest = Some(self.add(Directory::default()));
+                folder.directories.push(DirectoryNode { name, digest });
+            }
+        }
+    }
 }
 
-impl Folder {
-    fn at(&mut self, path: &RepoPath) -> &mut Self {
-        let mut folder = self;
-        for segment in path.segments() {
-            folder = folder.folders.entry(segment.to_vec()).or_default();
-        }
-        folder
-    }
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -105,20 +124,24 @@ mod tests {
         let files = vec![
             (path("work/a"), file("1")),
             (path("work/b/c"), file("2")),
+            (path("work/b-/c"), file("3")),
             (path("work/d/c"), file("2")),
+            (path("work/empty"), TreeEntry::Folder),
             (path("work/l"), TreeEntry::Link("a".to_owned())),
         ];
-        let tree = Tree::of(files.clone(), [path("work/empty")]);
-        let turned = Tree::of(files.into_iter().rev(), [path("work/empty")]);
+        let tree = Tree::of(files.clone());
+        let turned = Tree::of(files.into_iter().rev().collect());
         assert_eq!(tree.root, turned.root);
-        // The root, `work`, an empty one, and one that is there twice.
-        assert_eq!(tree.folders.len(), 4);
-        let root = Directory::decode(tree.folders[&tree.root].as_slice()).unwrap();
-        let work = root.directories[0].digest.as_ref().unwrap();
-        let work = Directory::decode(tree.folders[work].as_slice()).unwrap();
+        // The root, `work`, an empty one, `b-`, and one that is there twice.
+        assert_eq!(tree.folders.len(), 5);
+        let folder = |digest: &Digest| Directory::decode(tree.folders[digest].as_slice()).unwrap();
+        let root = folder(&tree.root);
+        let work = folder(root.directories[0].digest.as_ref().unwrap());
         let names: Vec<&str> = work.directories.iter().map(|d| d.name.as_str()).collect();
-        assert_eq!(names, ["b", "d", "empty"]);
-        assert_eq!(work.directories[0].digest, work.directories[1].digest);
+        assert_eq!(names, ["b", "b-", "d", "empty"]);
+        assert_eq!(work.directories[0].digest, work.directories[2].digest);
+        let empty = work.directories[3].digest.as_ref().unwrap();
+        assert_eq!(folder(empty), Directory::default());
         assert_eq!(work.symlinks[0].target, "a");
     }
 }
