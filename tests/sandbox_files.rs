@@ -2,7 +2,7 @@
 //! reuse. What it is refused is in `sandbox`.
 
 use crate::sandbox::{guards, seals};
-use crate::support::{Project, Ran};
+use crate::support::{Project, Ran, SYSTEM_PATH};
 use serde_json::{Value, json};
 
 fn contract(lines: &str) -> String {
@@ -10,7 +10,7 @@ fn contract(lines: &str) -> String {
 }
 
 fn project(lines: &str) -> Option<Project> {
-    let project = Project::contract(&contract(lines));
+    let project = Project::contract(&contract(lines)).env("PATH", SYSTEM_PATH);
     project
         .write(".gitignore", ".vplan/\nout/\n")
         .write("src/a", "a\n");

@@ -2,7 +2,7 @@
 //! is refused is in `sandbox`, its mechanism in `sealed`.
 
 use crate::sandbox::{FILTER, seals};
-use crate::support::{Project, Ran};
+use crate::support::{Project, Ran, SYSTEM_PATH};
 use serde_json::{Value, json};
 
 pub const USUAL: &str = "  inputs \"work.sh\" \"src/**\"\n  writes \"out/**\"\n";
@@ -12,7 +12,7 @@ pub fn contract(lines: &str) -> String {
 }
 
 pub fn project(lines: &str, work: &str) -> Option<Project> {
-    let project = Project::contract(&contract(lines));
+    let project = Project::contract(&contract(lines)).env("PATH", SYSTEM_PATH);
     project
         .write(".gitignore", ".vplan/\nout/\n")
         .write("work.sh", work)

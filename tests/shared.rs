@@ -2,7 +2,7 @@
 //! a state of its own, and one store.
 
 use crate::sandbox::seals;
-use crate::support::{Project, Ran};
+use crate::support::{Project, Ran, SYSTEM_PATH};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ fn machine() -> Project {
 }
 
 fn machine_of(contract: &str) -> Project {
-    let project = Project::contract(contract);
+    let project = Project::contract(contract).env("PATH", SYSTEM_PATH);
     project
         .write(".gitignore", ".vplan/\nout/\n")
         .write("src/a", "ok\n")

@@ -4,7 +4,7 @@
 //! are found out by `--observe`.
 
 use crate::shared::Store;
-use crate::support::{Project, Ran};
+use crate::support::{Project, Ran, SYSTEM_PATH};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner, contextualize_config};
 use serde_json::Value;
@@ -168,7 +168,7 @@ impl Story {
             quoted(self.inputs),
             level.word
         );
-        let project = Project::contract(&contract);
+        let project = Project::contract(&contract).env("PATH", SYSTEM_PATH);
         project
             .write(".gitignore", ".vplan/\nbuild/\n")
             .write("program.py", self.program())
@@ -257,9 +257,9 @@ fn play(level: Level, story: &Story) -> (usize, Option<String>) {
 
 /// So many stories start real programs: few, and more where `PROPTEST_CASES` asks for many of all.
 fn stories() -> Config {
-    let asked = contextualize_config(config(3));
+    let asked = contextualize_config(config(6));
     Config {
-        cases: (asked.cases / 40).clamp(3, 100),
+        cases: (asked.cases / 40).clamp(6, 100),
         max_shrink_iters: 24,
         ..asked
     }

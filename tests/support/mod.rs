@@ -28,6 +28,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// The programs of the system alone. A step under `sandbox files` may read all that is beside a program of PATH, and
+/// below the HOME of whoever tests that is what others install and build meanwhile.
+pub const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// A directory tree of its own: `parent()/repo` is the project, `parent()/home` the home directory
 /// of what runs in it.
 #[must_use]
