@@ -141,7 +141,7 @@ fn a_store_behind_http() {
     assert_eq!(statuses(gone.run(&other_machine(), &[]).exits(0)), OWN);
 }
 
-/// By HTTP and by gRPC: it is asked where both ends know each other, and nothing counts otherwise.
+/// By HTTP; `--remote` has the same by gRPC. Nothing counts where one end does not know the other.
 #[test]
 fn both_ends_know_each_other_by_certificates() {
     let Some((one, _)) = machines() else {

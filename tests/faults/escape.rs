@@ -2,7 +2,7 @@
 //! killed.
 
 use super::harness::{Bench, Guard, PATIENCE, Seen, eventually, exists};
-use crate::support::process::Bounded as _;
+use crate::support::process::{Bounded as _, state};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
@@ -250,14 +250,7 @@ fn suspended_and_resumed() {
         exists(&bench.path("ready")) && count(&beats) > 0
     });
     kill_process(pid, Signal::TSTP).unwrap();
-    let stopped = |pid: Pid| {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap();
-        stat.rsplit(')')
-            .next()
-            .unwrap()
-            .trim_start()
-            .starts_with('T')
-    };
+    let stopped = |pid: Pid| state(pid) == Some('T');
     eventually("vplan stands still", || stopped(pid));
     // Everybody stood still before vplan did. This is how long they are watched, not how long is
     // waited for something.

@@ -2,7 +2,7 @@
 //! whose calls are known, and perl, which makes any call.
 
 use super::harness::{Bench, Guard, PATIENCE, eventually, exists};
-use crate::support::process::Bounded as _;
+use crate::support::process::{Bounded as _, state};
 use crate::support::tree::have;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
@@ -364,10 +364,7 @@ fn suspended_in_a_storm() {
     eventually("10,000 opens", || all_ready(&bench));
     let pid = Pid::from_child(&vplan.0);
     kill_process(pid, Signal::TSTP).unwrap();
-    eventually("stopped", || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap();
-        stat.rsplit_once(") ").unwrap().1.starts_with('T')
-    });
+    eventually("stopped", || state(pid) == Some('T'));
     kill_process(pid, Signal::CONT).unwrap();
     kill_process(pid, Signal::INT).unwrap();
     assert!(vplan.0.ended().success());

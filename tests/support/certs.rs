@@ -4,10 +4,10 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use std::path::Path;
 
 /// Who signs certificates.
-pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    pub fn new() -> Self {
+    fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -15,12 +15,12 @@ impl Authority {
     }
 
     /// Its own certificate, as PEM.
-    pub fn pem(&self) -> String {
+    fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// A certificate for a name, and its key, as PEM.
-    pub fn signed(&self, name: &str) -> (String, String) {
+    fn signed(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();

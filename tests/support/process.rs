@@ -71,6 +71,12 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
+/// The state of a process, as one letter; none where there is no such process.
+pub fn state(pid: Pid) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Waits for a child that must end by itself; one that does not within [`LIMIT`] is killed and
 /// fails its test.
 pub trait Bounded {

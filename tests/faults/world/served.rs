@@ -3,6 +3,7 @@
 use super::{Tally, World, is_documented, side_by_side, status, supervisors, wait};
 use crate::faults::harness::{Guard, eventually, exists};
 use crate::faults::sweep::{Case, Sweep};
+use crate::support::process::state;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
@@ -135,10 +136,7 @@ fn kill(case: &mut Case) -> Tally {
 
 /// Whether a process has closed its files: it is a zombie, or no more.
 fn is_dead(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
-    let Ok(stat) = stat else { return true };
-    stat.rsplit_once(") ")
-        .is_none_or(|(_, state)| state.starts_with(['Z', 'X']))
+    state(pid).is_none_or(|state| matches!(state, 'Z' | 'X'))
 }
 
 fn is_supervisor(pid: Pid) -> bool {
