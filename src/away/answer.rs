@@ -82,6 +82,14 @@ impl StepAnswer {
     /// # Errors
     /// Why it is none that counts.
     pub fn decode(bytes: &[u8], order: &Order) -> Result<Self, NoAnswer> {
+        Self::decode_named(bytes, order, &order.digest())
+    }
+
+    /// Reads the answer to an order whose digest is known. Never panics.
+    ///
+    /// # Errors
+    /// Why it is none that counts.
+    pub fn decode_named(bytes: &[u8], order: &Order, digest: &Digest) -> Result<Self, NoAnswer> {
         #[derive(Deserialize)]
         struct Head {
             version: u32,
@@ -93,7 +101,7 @@ impl StepAnswer {
             return Err(NoAnswer::Version(head.vplan));
         }
         let answer: Self = serde_json::from_slice(bytes).map_err(damaged)?;
-        if answer.nonce != order.nonce || answer.order != order.digest() {
+        if answer.nonce != order.nonce || answer.order != *digest {
             return Err(NoAnswer::OtherOrder);
         }
         let seen = &answer.evidence;

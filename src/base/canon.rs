@@ -3,15 +3,18 @@
 
 use data_encoding::HEXLOWER;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::Digest as _;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
+
+/// What its spelling begins with.
+const PREFIX: &str = "sha256:";
 
 impl Digest {
     /// Returns the digest of some bytes.
@@ -48,6 +51,16 @@ impl Digest {
     }
 }
 
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = [0; PREFIX.len() + 64];
+        let (prefix, digits) = text.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX.as_bytes());
+        HEXLOWER.encode_mut(&self.0, digits);
+        serializer.serialize_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
 impl JsonSchema for Digest {
     fn schema_name() -> Cow<'static, str> {
         "Digest".into()
@@ -64,7 +77,7 @@ impl JsonSchema for Digest {
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("sha256:")?;
+        f.write_str(PREFIX)?;
         HEXLOWER.encode_write(&self.0, f)
     }
 }
@@ -94,7 +107,7 @@ impl std::str::FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WRONG: &str = "a digest is `sha256:` and 64 lower case hexadecimal digits";
-        let hex = text.strip_prefix("sha256:").ok_or(WRONG)?;
+        let hex = text.strip_prefix(PREFIX).ok_or(WRONG)?;
         let bytes = HEXLOWER.decode(hex.as_bytes()).map_err(|_| WRONG)?;
         bytes.try_into().map(Self).map_err(|_| WRONG)
     }

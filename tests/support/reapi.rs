@@ -12,6 +12,7 @@ use std::process::{Child, Command as Program, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -95,6 +96,7 @@ type Contents = BTreeMap<Digest, Vec<u8>>;
 
 #[derive(Default)]
 struct State {
+    asked: Mutex<Option<Instant>>,
     contents: Mutex<Contents>,
     /// What is wrong with each execution; the last one stays.
     faults: Mutex<Vec<Option<Fault>>>,
@@ -207,6 +209,11 @@ impl Server {
     /// So many operations were cancelled.
     pub fn cancelled(&self) -> usize {
         self.state.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// When it was last asked which contents are missing.
+    pub fn asked(&self) -> Option<Instant> {
+        *self.state.asked.lock().unwrap()
     }
 
     /// So many contents were written.
@@ -401,6 +408,7 @@ impl State {
 
     fn missing(&self, asked: FindMissingBlobsRequest) -> Result<FindMissingBlobsResponse, Status> {
         assert_eq!(asked.instance_name, "fake");
+        *self.asked.lock().unwrap() = Some(Instant::now());
         let fault = self.fault_before();
         let contents = self.contents.lock().unwrap();
         let is_missing = |digest: &Digest| match fault {

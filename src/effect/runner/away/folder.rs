@@ -1,6 +1,7 @@
 //! The transport that copies folders: each try has a folder of its own below one that the operator names,
 //! in which a vplan of its own executes it.
 
+use super::SentOrder;
 use super::back::{ANSWER, Back, ORDER, OUT, WORK};
 use super::lost::Lost;
 use crate::away::order::{MOST, MOST_BYTES, Order};
@@ -57,14 +58,15 @@ impl FolderTransport {
     /// Nothing came back.
     pub(super) fn carry(
         &self,
-        order: &Order,
+        sent: &SentOrder<'_>,
         beneath: &Beneath,
         environment: &StepEnvironment,
         stop: &StopRequest,
         began: &dyn Fn(),
     ) -> Result<Back<'_>, Lost> {
         let folder = Scratch::below(&self.dir, TRIES)?;
-        put_in(folder.path(), order, beneath)?;
+        put_in(folder.path(), sent.order, beneath)?;
+        std::fs::write(folder.path().join(ORDER), sent.text)?;
         began();
         let root = Root::open(folder.path())?;
         let argv = [
@@ -78,7 +80,7 @@ impl FolderTransport {
             argv: &argv,
             env: &environment.variables,
             question: b"",
-            limit: Duration::from_millis(order.limit_ms) + OVERTIME,
+            limit: Duration::from_millis(sent.order.limit_ms) + OVERTIME,
             most: MOST_SAID,
             stop: Some(stop),
         };
@@ -109,7 +111,7 @@ fn said(why: &ask::NoAnswer) -> String {
     )
 }
 
-/// Puts an order with its files into a folder.
+/// Puts the files of an order into a folder.
 fn put_in(folder: &Path, order: &Order, beneath: &Beneath) -> Result<(), Lost> {
     let work = folder.join(WORK);
     for new in [WORK, "vplan", OUT] {
@@ -129,7 +131,6 @@ fn put_in(folder: &Path, order: &Order, beneath: &Beneath) -> Result<(), Lost> {
             return Err(Lost::Never("it depends on more than 2 GiB".to_owned()));
         }
     }
-    std::fs::write(folder.join(ORDER), order.encode())?;
     Ok(())
 }
 

@@ -53,24 +53,35 @@ pub enum Transport {
     Reapi(Box<ReapiTransport>),
 }
 
+/// An order, as it is carried.
+#[cfg_attr(
+    not(feature = "remote"),
+    expect(dead_code, reason = "only a server asks for digests and sizes")
+)]
+struct SentOrder<'o> {
+    order: &'o Order,
+    /// Its bytes.
+    text: &'o str,
+    /// That of its bytes.
+    digest: &'o Digest,
+    /// The sizes of its files, in its order.
+    sizes: &'o [u64],
+}
+
 impl Transport {
-    /// Carries an order. `sizes`: those of its files, in its order.
-    #[cfg_attr(
-        not(feature = "remote"),
-        expect(unused_variables, reason = "only a server asks for sizes")
-    )]
+    /// Carries an order.
     fn carry(
         &self,
-        (order, sizes): (&Order, &[u64]),
+        sent: &SentOrder<'_>,
         beneath: &Beneath,
         own: &StepEnvironment,
         stop: &StopRequest,
         began: &dyn Fn(),
     ) -> Result<Back<'_>, Lost> {
         match self {
-            Transport::Folder(folder) => folder.carry(order, beneath, own, stop, began),
+            Transport::Folder(folder) => folder.carry(sent, beneath, own, stop, began),
             #[cfg(feature = "remote")]
-            Transport::Reapi(server) => server.carry((order, sizes), beneath, stop, began),
+            Transport::Reapi(server) => server.carry(sent, beneath, stop, began),
         }
     }
 
@@ -248,9 +259,17 @@ impl<'a> Away<'a> {
         };
         let order = Order::new(step, terms);
         let own = self.environment.of_service(self.root, &Default::default());
-        let sent_with = (&order, sizes.as_slice());
-        let back = (self.transport).carry(sent_with, &self.beneath, &own, sent.stop, sent.began)?;
-        let answer = StepAnswer::decode(&back.answer, &order).map_err(|wrong| match wrong {
+        let text = order.encode();
+        let digest = Digest::of(text.as_bytes());
+        let carried = SentOrder {
+            order: &order,
+            text: &text,
+            digest: &digest,
+            sizes: &sizes,
+        };
+        let back = (self.transport).carry(&carried, &self.beneath, &own, sent.stop, sent.began)?;
+        let answer = StepAnswer::decode_named(&back.answer, &order, &digest);
+        let answer = answer.map_err(|wrong| match wrong {
             NoAnswer::Version(_) => Lost::Never(wrong.to_string()),
             _ => Lost::Again(wrong.to_string()),
         })?;

@@ -5,12 +5,12 @@
 
 mod root;
 
+use super::SentOrder;
 use super::back::{ANSWER, Back, Fetch, LOG, ORDER, OUT, WORK};
 use super::lost::Lost;
 use crate::away::answer::LeftFile;
 use crate::away::blame::{Next, after, code};
 use crate::away::order::{MOST, MOST_BYTES, Order};
-use crate::base::canon;
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::word::{Word, visible};
@@ -26,7 +26,7 @@ use crate::effect::store::grpc::messages::{
 use crate::effect::store::grpc::{Connection, RemoteAddress, digest_of};
 use crate::plan::Step;
 use prost::Message;
-use root::{Tree, TreeEntry};
+use root::{ContentName, Tree, TreeEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io;
@@ -81,9 +81,9 @@ pub struct ReapiSettings {
 pub struct ReapiTransport {
     connection: Connection,
     settings: ReapiSettings,
-    binary: OnceLock<Result<Digest, String>>,
+    binary: OnceLock<Result<ContentName, String>>,
     /// When contents were last known to be there.
-    there: Mutex<BTreeMap<Digest, Instant>>,
+    there: Mutex<BTreeMap<ContentName, Instant>>,
 }
 
 /// The reason why a server cannot be used. For people.
@@ -110,7 +110,7 @@ enum Content<'c> {
 /// All that a try needs there.
 struct Input<'c> {
     action: Digest,
-    contents: BTreeMap<Digest, Content<'c>>,
+    contents: BTreeMap<ContentName, Content<'c>>,
 }
 
 /// How an execution ended.
@@ -200,21 +200,22 @@ impl ReapiTransport {
     /// Has an order executed there, and fetches what came of it.
     pub(super) fn carry(
         &self,
-        (order, sizes): (&Order, &[u64]),
+        sent: &SentOrder<'_>,
         beneath: &Beneath,
         stop: &StopRequest,
         began: &dyn Fn(),
     ) -> Result<Back<'_>, Lost> {
-        let text = order.encode();
-        let files = digests(order, sizes);
+        let order = sent.order;
+        let files = contents(order, sent.sizes);
         let binary = self.binary()?;
-        let tree = tree(order, &files, binary.clone(), digest_of(text.as_bytes()));
+        let text = ContentName::new(sent.digest.clone(), sent.text.len() as u64);
+        let tree = tree(order, &files, binary.clone(), text.clone());
         let platform = self.platform(&order.step);
         let command = command(platform.clone()).encode_to_vec();
         let limit = Duration::from_millis(order.limit_ms) + OVERTIME;
         let action = Action {
             command_digest: Some(digest_of(&command)),
-            input_root_digest: Some(tree.root.clone()),
+            input_root_digest: Some(Digest::from(&tree.root)),
             timeout: Some(Length {
                 seconds: i64::try_from(limit.as_secs() + 1).unwrap_or(i64::MAX),
                 nanos: 0,
@@ -224,16 +225,17 @@ impl ReapiTransport {
         };
         let action = action.encode_to_vec();
         let paths = order.files.iter().map(|(path, _)| path);
-        let mut contents: Vec<(Digest, Content<'_>)> = files
+        let mut contents: Vec<(ContentName, Content<'_>)> = files
             .into_iter()
             .zip(paths)
-            .filter_map(|(digest, path)| Some((digest?, Content::File(path))))
+            .filter_map(|(content, path)| Some((content?, Content::File(path))))
             .collect();
-        let folders = tree.folders.iter();
-        contents.extend(folders.map(|(digest, bytes)| (digest.clone(), Content::Bytes(bytes))));
-        for bytes in [text.as_bytes(), &command, &action] {
-            contents.push((digest_of(bytes), Content::Bytes(bytes)));
+        let folders = tree.folders.0.iter();
+        contents.extend(folders.map(|(name, bytes)| (name.clone(), Content::Bytes(bytes))));
+        for bytes in [&command, &action] {
+            contents.push((ContentName::of(bytes), Content::Bytes(bytes)));
         }
+        contents.push((text, Content::Bytes(sent.text.as_bytes())));
         contents.push((binary, Content::Binary));
         let input = Input {
             action: digest_of(&action),
@@ -330,25 +332,28 @@ impl ReapiTransport {
         stop: &StopRequest,
     ) -> Result<(), Status> {
         let now = Instant::now();
-        let unknown: Vec<Digest> = {
+        let unknown: Vec<ContentName> = {
             let there = self.there();
             let known = there
                 .iter()
                 .filter(|(_, last)| now.duration_since(**last) < THERE);
-            let mut known = known.map(|(digest, _)| digest).peekable();
+            let mut known = known.map(|(content, _)| content).peekable();
             // Both are in order: looking each up would take longer than all the rest.
-            let mut is_known = |digest: &Digest| {
-                while known.next_if(|known| *known < digest).is_some() {}
-                known.peek() == Some(&digest)
+            let mut is_known = |content: &ContentName| {
+                while known.next_if(|known| *known < content).is_some() {}
+                known.peek() == Some(&content)
             };
             let all = input.contents.keys();
-            all.filter(|digest| !is_known(digest)).cloned().collect()
+            all.filter(|content| !is_known(content)).cloned().collect()
         };
+        let digests: Vec<Digest> = unknown.iter().map(Digest::from).collect();
         let uploaded = async {
-            let missing = self.connection.missing(&unknown).await?;
-            let wanted = missing.iter().filter_map(|digest| {
-                let content = input.contents.get(digest)?;
-                Some(self.bytes(digest, content, beneath))
+            let missing = self.connection.missing(&digests).await?;
+            let all = unknown.iter().zip(&digests);
+            let missing = all.filter(|(_, digest)| missing.contains(digest));
+            let wanted = missing.filter_map(|(content, _)| {
+                let bytes = input.contents.get(content)?;
+                Some(self.bytes(content, bytes, beneath))
             });
             self.connection.upload(wanted).await
         };
@@ -372,16 +377,16 @@ impl ReapiTransport {
         })
     }
 
-    fn are_there(&self, digests: impl IntoIterator<Item = Digest>) {
+    fn are_there(&self, contents: impl IntoIterator<Item = ContentName>) {
         let now = Instant::now();
-        let known = digests.into_iter().map(|digest| (digest, now));
+        let known = contents.into_iter().map(|content| (content, now));
         self.there().extend(known);
     }
 
     /// Reads a content, and makes sure that it is the one that was named.
     fn bytes(
         &self,
-        digest: &Digest,
+        name: &ContentName,
         content: &Content<'_>,
         beneath: &Beneath,
     ) -> Result<Vec<u8>, Status> {
@@ -390,7 +395,7 @@ impl ReapiTransport {
             Content::File(path) => beneath.read(path, MOST_BYTES).ok(),
             Content::Binary => read_plain(&self.settings.binary, MOST_BYTES).ok(),
         };
-        let bytes = bytes.filter(|bytes| digest_of(bytes) == *digest);
+        let bytes = bytes.filter(|bytes| ContentName::of(bytes) == *name);
         bytes.ok_or_else(|| {
             let what = match content {
                 Content::File(path) => format!("`{path}`"),
@@ -587,10 +592,10 @@ impl ReapiTransport {
     }
 
     /// Returns the digest of the vplan that executes steps there.
-    fn binary(&self) -> Result<Digest, Lost> {
+    fn binary(&self) -> Result<ContentName, Lost> {
         let binary = self.binary.get_or_init(|| {
             let bytes = read_plain(&self.settings.binary, MOST_BYTES);
-            bytes.map(|bytes| digest_of(&bytes)).map_err(|error| {
+            bytes.map(|bytes| ContentName::of(&bytes)).map_err(|error| {
                 let path = visible(self.settings.binary.as_os_str().as_encoded_bytes());
                 format!("`{path}` cannot be read: {error}")
             })
@@ -598,7 +603,7 @@ impl ReapiTransport {
         binary.clone().map_err(Lost::Never)
     }
 
-    fn there(&self) -> std::sync::MutexGuard<'_, BTreeMap<Digest, Instant>> {
+    fn there(&self) -> std::sync::MutexGuard<'_, BTreeMap<ContentName, Instant>> {
         self.there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -606,13 +611,16 @@ impl ReapiTransport {
 impl Fetch for ReapiTransport {
     fn fetch(&self, left: &[LeftFile], to: &Path, stop: &StopRequest) -> Result<(), Lost> {
         let mut places: BTreeMap<Digest, Vec<&RepoPath>> = BTreeMap::new();
+        let mut fetched = Vec::new();
         for LeftFile { path, print, size } in left {
             if let Some(content) = &print.content {
-                places.entry(named(content, *size)).or_default().push(path);
+                let content = ContentName::new(content.clone(), *size);
+                places.entry(Digest::from(&content)).or_default().push(path);
+                fetched.push(content);
             }
         }
         let digests: BTreeSet<Digest> = places.keys().cloned().collect();
-        self.take(digests.clone(), stop, |digest, bytes| {
+        self.take(digests, stop, |digest, bytes| {
             for path in places.get(&digest).into_iter().flatten() {
                 let to = to.join(path.to_os());
                 to.parent().map_or(Ok(()), make_folders)?;
@@ -621,7 +629,7 @@ impl Fetch for ReapiTransport {
             Ok(())
         })?;
         // Whoever uses them next need not send them again.
-        self.are_there(digests);
+        self.are_there(fetched);
         Ok(())
     }
 }
@@ -640,38 +648,43 @@ fn command(platform: Option<Platform>) -> Command {
 }
 
 /// Returns what names the contents of an order's files, in its order; `None` for symlinks.
-fn digests(order: &Order, sizes: &[u64]) -> Vec<Option<Digest>> {
+fn contents(order: &Order, sizes: &[u64]) -> Vec<Option<ContentName>> {
     let files = order.files.iter().zip(sizes);
-    let digests = files.map(|((_, print), size)| {
+    let contents = files.map(|((_, print), size)| {
         let content = print.content.as_ref()?;
-        Some(named(content, *size))
+        Some(ContentName::new(content.clone(), *size))
     });
-    digests.collect()
+    contents.collect()
 }
 
 /// Returns the tree of all that an action is given.
-fn tree(order: &Order, digests: &[Option<Digest>], binary: Digest, text: Digest) -> Tree {
+fn tree(
+    order: &Order,
+    contents: &[Option<ContentName>],
+    binary: ContentName,
+    text: ContentName,
+) -> Tree {
     let below = |folder: &str, path: &RepoPath| {
         let path = [folder.as_bytes(), path.as_bytes()].join(&b'/');
         RepoPath::parse(&path).unwrap_or_default()
     };
-    let files = order.files.iter().zip(digests);
-    let files = files.filter_map(|((path, print), digest)| {
+    let files = order.files.iter().zip(contents);
+    let files = files.filter_map(|((path, print), content)| {
         let entry = match &print.link {
             Some(target) => {
                 TreeEntry::Link(String::from_utf8_lossy(Word::as_bytes(target)).into_owned())
             }
             None => TreeEntry::File {
-                digest: digest.clone()?,
+                content: content.clone()?,
                 is_executable: print.mode & 0o100 != 0,
             },
         };
         Some((below(WORK, path), entry))
     });
     let mut entries: Vec<(RepoPath, TreeEntry)> = files.collect();
-    for (path, digest, is_executable) in [("vplan/vplan", binary, true), (ORDER, text, false)] {
+    for (path, content, is_executable) in [("vplan/vplan", binary, true), (ORDER, text, false)] {
         let entry = TreeEntry::File {
-            digest,
+            content,
             is_executable,
         };
         let path = RepoPath::parse(path.as_bytes());
@@ -684,13 +697,6 @@ fn tree(order: &Order, digests: &[Option<Digest>], binary: Digest, text: Digest)
     let is_empty = entries.iter().all(|(path, _)| path.below(&dir).is_none());
     entries.extend(is_empty.then_some((dir, TreeEntry::Folder)));
     Tree::of(entries)
-}
-
-fn named(content: &canon::Digest, size: u64) -> Digest {
-    Digest {
-        hash: content.hex(),
-        size_bytes: i64::try_from(size).unwrap_or(i64::MAX),
-    }
 }
 
 fn fits(digest: &Digest, most: u64) -> bool {
