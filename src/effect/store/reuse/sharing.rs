@@ -244,9 +244,7 @@ impl<'a> Sharing<'a> {
         if sizes.fold(0, u64::saturating_add) > MOST_CONTENT {
             return Err("it made too much".to_owned());
         }
-        let system = |error: io::Error| message_of(&error);
-        let folder = scratch::temporary().map_err(system)?;
-        let mut fetched = Vec::new();
+        let mut wanted = Vec::new();
         for product in products {
             let path = &product.path;
             let is_own = step.produces.iter().any(|glob| glob.matches(path));
@@ -260,9 +258,18 @@ impl<'a> Sharing<'a> {
             let content = product.print.content.as_ref();
             let content = content.filter(|_| product.print.link.is_none());
             let content = content.ok_or_else(|| format!("`{path}` is no file"))?;
-            if self.is_there(product, content) {
-                continue;
+            if !self.is_there(product, content) {
+                wanted.push((product, content));
             }
+        }
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let system = |error: io::Error| message_of(&error);
+        let folder = scratch::temporary().map_err(system)?;
+        let mut fetched = Vec::new();
+        for (product, content) in wanted {
+            let path = &product.path;
             let bytes = self.cache.content(content, product.size);
             let bytes = bytes.ok_or_else(|| format!("`{path}` is not there"))?;
             let copy = folder.path().join(fetched.len().to_string());
@@ -271,11 +278,10 @@ impl<'a> Sharing<'a> {
             std::fs::set_permissions(&copy, mode).map_err(system)?;
             fetched.push((path, copy));
         }
-        let wrote = !fetched.is_empty();
         for (path, copy) in fetched {
             copy_in(self.root, path, &copy).map_err(system)?;
         }
-        Ok(wrote)
+        Ok(true)
     }
 
     /// Whether a file is as another machine has made it.
