@@ -45,6 +45,19 @@ pub struct Order {
     pub vplan: String,
 }
 
+/// An order, as it is carried.
+#[derive(Clone, Copy, Debug)]
+pub struct SentOrder<'o> {
+    /// The order.
+    pub order: &'o Order,
+    /// Its bytes.
+    pub text: &'o str,
+    /// Its name.
+    pub digest: &'o Digest,
+    /// The sizes of its files, in its order.
+    pub sizes: &'o [u64],
+}
+
 /// What a try needs besides its step.
 #[derive(Clone, Debug)]
 pub struct Terms {

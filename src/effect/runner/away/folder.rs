@@ -1,10 +1,9 @@
 //! The transport that copies folders: each try has a folder of its own below one that the operator names,
 //! in which a vplan of its own executes it.
 
-use super::SentOrder;
 use super::back::{ANSWER, Back, ORDER, OUT, WORK};
 use super::lost::Lost;
-use crate::away::order::{MOST, MOST_BYTES, Order};
+use crate::away::order::{MOST, MOST_BYTES, Order, SentOrder};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::base::word::visible;

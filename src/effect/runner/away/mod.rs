@@ -12,7 +12,7 @@ mod outputs;
 mod reapi;
 
 use crate::away::answer::{NoAnswer, StepAnswer};
-use crate::away::order::{MANY_FILES, Order, Terms};
+use crate::away::order::{MANY_FILES, Order, SentOrder, Terms};
 use crate::away::seat::{Why, seats};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
@@ -51,21 +51,6 @@ pub enum Transport {
     /// A server of the Remote Execution API.
     #[cfg(feature = "remote")]
     Reapi(Box<ReapiTransport>),
-}
-
-/// An order, as it is carried.
-#[cfg_attr(
-    not(feature = "remote"),
-    expect(dead_code, reason = "only a server asks for digests and sizes")
-)]
-struct SentOrder<'o> {
-    order: &'o Order,
-    /// Its bytes.
-    text: &'o str,
-    /// That of its bytes.
-    digest: &'o Digest,
-    /// The sizes of its files, in its order.
-    sizes: &'o [u64],
 }
 
 impl Transport {

@@ -5,12 +5,11 @@
 
 mod root;
 
-use super::SentOrder;
 use super::back::{ANSWER, Back, Fetch, LOG, ORDER, OUT, WORK};
 use super::lost::Lost;
 use crate::away::answer::LeftFile;
 use crate::away::blame::{Next, after, code};
-use crate::away::order::{MOST, MOST_BYTES, Order};
+use crate::away::order::{MOST, MOST_BYTES, Order, SentOrder};
 use crate::base::path::RepoPath;
 use crate::base::unit::show_duration;
 use crate::base::word::{Word, visible};
