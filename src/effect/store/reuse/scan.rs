@@ -27,6 +27,10 @@ use std::sync::Arc;
 pub const MOST: usize = 1_000_000;
 /// Below this many files, threads cost more than they bring.
 const SMALL: usize = 64;
+/// Once so many files were found, what is left is walked in parallel.
+const MANY: usize = 2_000;
+/// The parts of a parallel walk for each thread: some are larger than others.
+const SHARES: usize = 8;
 
 /// One file, as it was scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,45 +260,41 @@ impl ToldFiles {
 /// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
 pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result<Scanned, String> {
-    let mut walk = Walk {
-        place,
-        wanted,
-        stats,
-        files: Vec::new(),
-        unread: Vec::new(),
-        behind: Vec::new(),
-        is_later: false,
-        is_believed: false,
-        near: (0, 0),
-        folders: BTreeMap::new(),
-        listed: FolderEntries::default(),
-    };
-    let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
-    // Folders, and whether all in them counts.
+    let mut walk = Walk::new(place, wanted, stats);
     let mut open = match place.tree {
         Some(tree) => walk.snapshot(tree)?,
         None => vec![(RepoPath::root(), false)],
     };
     let in_tree: BTreeSet<RepoPath> = open.iter().map(|(folder, _)| folder.clone()).collect();
+    let enough = walk.found() + MANY;
+    walk.below(&mut open, &|folder| in_tree.contains(folder), enough)?;
+    if !open.is_empty() {
+        let share = open.len().div_ceil(parallel::parts() * SHARES);
+        let listed = &walk.folders;
+        let is_open = |folder: &RepoPath| in_tree.contains(folder) || listed.contains_key(folder);
+        let parts = parallel::each(open.chunks(share).collect(), |share| {
+            let mut part = Walk::new(place, wanted, stats);
+            let walked = part.below(&mut share.to_vec(), &is_open, usize::MAX);
+            walked.map(|()| part)
+        });
+        open.clear();
+        for part in parts {
+            walk.add(part?);
+        }
+    }
+    let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
     loop {
         let behind = std::mem::take(&mut walk.behind);
         let behind = behind
             .into_iter()
             .filter(|real| entered.insert(real.clone()));
         open.extend(behind.map(|real| (real, true)));
-        let Some((folder, all)) = open.pop() else {
+        if open.is_empty() {
             break;
-        };
-        let mut below = Vec::new();
-        walk.folder(&folder, all, &mut below)?;
-        let is_open =
-            |below: &RepoPath| in_tree.contains(below) || walk.folders.contains_key(below);
-        open.extend(
-            below
-                .into_iter()
-                .filter(|(below, all)| *all || !is_open(below)),
-        );
+        }
+        walk.below(&mut open, &|folder| in_tree.contains(folder), usize::MAX)?;
     }
+    walk.are_few()?;
     let Walk {
         mut files,
         unread,
@@ -332,7 +332,67 @@ struct Walk<'w> {
     listed: FolderEntries,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(place: Place<'w>, wanted: &'w [Selection], stats: &'w Stats) -> Self {
+        Self {
+            place,
+            wanted,
+            stats,
+            files: Vec::new(),
+            unread: Vec::new(),
+            behind: Vec::new(),
+            is_later: false,
+            is_believed: false,
+            near: (0, 0),
+            folders: BTreeMap::new(),
+            listed: FolderEntries::default(),
+        }
+    }
+
+    /// Adds what another walk has found.
+    fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.unread.extend(other.unread);
+        self.behind.extend(other.behind);
+        self.is_later |= other.is_later;
+        self.is_believed |= other.is_believed;
+        self.folders.extend(other.folders);
+    }
+
+    /// Lists folders and all below them but what `is_open` or was listed, until none is left, or `enough`
+    /// files were found. With each folder: whether all in it counts.
+    fn below(
+        &mut self,
+        open: &mut Vec<(RepoPath, bool)>,
+        is_open: &dyn Fn(&RepoPath) -> bool,
+        enough: usize,
+    ) -> Result<(), String> {
+        while self.found() < enough
+            && let Some((folder, all)) = open.pop()
+        {
+            let mut below = Vec::new();
+            self.folder(&folder, all, &mut below)?;
+            let is_open = |below: &RepoPath| is_open(below) || self.folders.contains_key(below);
+            open.extend(
+                below
+                    .into_iter()
+                    .filter(|(below, all)| *all || !is_open(below)),
+            );
+        }
+        Ok(())
+    }
+
+    fn found(&self) -> usize {
+        self.files.len() + self.unread.len()
+    }
+
+    fn are_few(&self) -> Result<(), String> {
+        if self.found() > MOST {
+            return Err(format!("more than {MOST} files are selected"));
+        }
+        Ok(())
+    }
+
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
     /// others, to be listed: what is ignored is no part of it.
     fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, String> {
@@ -444,10 +504,7 @@ impl Walk<'_> {
             }
         }
         self.listed = listed;
-        if self.files.len() + self.unread.len() > MOST {
-            return Err(format!("more than {MOST} files are selected"));
-        }
-        Ok(())
+        self.are_few()
     }
 
     /// Returns a file's metadata, if it is as in the snapshot.
@@ -766,6 +823,41 @@ mod tests {
         for path in ["away", "up", "up/x"] {
             assert!(tree.scan(&[path]).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn many_files_are_found_as_few_are() {
+        let tree = Tree::new();
+        let folders = 2 * MANY / 100;
+        let paths = (0..folders).flat_map(|folder| {
+            let flat = (0..99).map(move |file| format!("src/{folder}/{file}"));
+            flat.chain([format!("src/{folder}/deep/er/x")])
+        });
+        let mut paths: Vec<String> = paths.collect();
+        for path in &paths {
+            tree.write(path, path);
+        }
+        // One that few files lead to, and one that leads to what is walked in parallel.
+        tree.link("src/0/link", "../1/deep")
+            .link("src/39/file", "deep/er/x");
+        paths.extend(["src/0/link", "src/39/file"].map(str::to_owned));
+        paths.sort();
+        let found = tree.scan(&["src/**"]).unwrap();
+        let names: Vec<String> = found.files().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(names, paths);
+        let content = |path: &str| found.get(&RepoPath::parse(path.as_bytes()).unwrap());
+        for path in &paths {
+            let print = &content(path).unwrap().print;
+            let seen = print.content.clone();
+            let want = match path.as_str() {
+                "src/0/link" => None,
+                "src/39/file" => Some(Digest::of(b"src/39/deep/er/x")),
+                path => Some(Digest::of(path.as_bytes())),
+            };
+            assert_eq!(seen, want, "{path}");
+        }
+        let few = tree.scan(&["src/7/**"]).unwrap();
+        assert_eq!(few.len(), 100);
     }
 
     #[test]
