@@ -67,6 +67,7 @@ const CRATES: &[(&str, &[&str])] = &[
         &["lang/", "base/name.rs", "base/unit.rs", "check/pattern.rs"],
     ),
     ("globset", &["base/glob"]),
+    ("sha1", &["effect/git/object.rs"]),
     ("sha2", &["base/canon.rs"]),
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),

@@ -5,6 +5,7 @@
 
 use crate::base::canon::Hasher;
 use data_encoding::HEXLOWER;
+use sha1::{Digest as _, Sha1};
 use std::io::{self, Read, Write};
 
 /// An object id: SHA-1 or SHA-256, by the repository's object format.
@@ -120,14 +121,15 @@ pub fn object_id(length: usize, kind: &str, content: &[u8]) -> Option<Oid> {
 }
 
 enum ObjectHasher {
-    Sha1(Box<Sha1>),
+    /// git's older format. It names contents here and protects nothing.
+    Sha1(Sha1),
     Sha256(Hasher),
 }
 
 impl ObjectHasher {
     fn new(length: usize, kind: &str, size: u64) -> Option<Self> {
         let mut hash = match length {
-            20 => Self::Sha1(Box::default()),
+            20 => Self::Sha1(Sha1::default()),
             32 => Self::Sha256(Hasher::default()),
             _ => return None,
         };
@@ -137,7 +139,7 @@ impl ObjectHasher {
 
     fn finish(self) -> Option<Oid> {
         match self {
-            Self::Sha1(hash) => Oid::from_bytes(&hash.finish()),
+            Self::Sha1(hash) => Oid::from_bytes(&hash.finalize()),
             Self::Sha256(hash) => Oid::from_bytes(hash.finish().as_bytes()),
         }
     }
@@ -157,125 +159,9 @@ impl Write for ObjectHasher {
     }
 }
 
-/// SHA-1 (FIPS 180-4, section 6.1): git's older object format. It names contents here and protects
-/// nothing.
-struct Sha1 {
-    state: [u32; 5],
-    block: Vec<u8>,
-    length: u64,
-}
-
-impl Default for Sha1 {
-    fn default() -> Self {
-        Self {
-            state: [
-                0x6745_2301,
-                0xefcd_ab89,
-                0x98ba_dcfe,
-                0x1032_5476,
-                0xc3d2_e1f0,
-            ],
-            block: Vec::with_capacity(64),
-            length: 0,
-        }
-    }
-}
-
-impl Sha1 {
-    fn update(&mut self, mut bytes: &[u8]) {
-        self.length = self.length.wrapping_add(bytes.len() as u64);
-        if !self.block.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(64 - self.block.len()));
-            self.block.extend_from_slice(now);
-            bytes = later;
-            if let Some(full) = self.block.first_chunk::<64>() {
-                compress(&mut self.state, full);
-                self.block.clear();
-            }
-        }
-        if self.block.is_empty() {
-            let (full, rest) = bytes.as_chunks::<64>();
-            full.iter()
-                .for_each(|chunk| compress(&mut self.state, chunk));
-            self.block.extend_from_slice(rest);
-        }
-    }
-
-    fn finish(mut self) -> [u8; 20] {
-        let bits = self.length.wrapping_mul(8);
-        let zeros = (119 - self.block.len()) % 64;
-        let mut padding = vec![0x80];
-        padding.resize(1 + zeros, 0);
-        padding.extend(bits.to_be_bytes());
-        self.update(&padding);
-        let mut out = [0; 20];
-        for (slot, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(self.state) {
-            *slot = word.to_be_bytes();
-        }
-        out
-    }
-}
-
-fn compress(state: &mut [u32; 5], block: &[u8; 64]) {
-    // The message schedule as a ring of 16 words: word t takes the place of word t - 16.
-    let mut ring = [0_u32; 16];
-    for (word, bytes) in ring.iter_mut().zip(block.as_chunks::<4>().0) {
-        *word = u32::from_be_bytes(*bytes);
-    }
-    let at = |ring: &[u32; 16], i: usize| ring.get(i % 16).copied().unwrap_or(0);
-    let [mut a, mut b, mut c, mut d, mut e] = *state;
-    for t in 0..80_usize {
-        if t >= 16 {
-            let next = (at(&ring, t + 13) ^ at(&ring, t + 8) ^ at(&ring, t + 2) ^ at(&ring, t))
-                .rotate_left(1);
-            if let Some(slot) = ring.get_mut(t % 16) {
-                *slot = next;
-            }
-        }
-        let (f, k) = match t / 20 {
-            0 => ((b & c) | (!b & d), 0x5a82_7999),
-            1 => (b ^ c ^ d, 0x6ed9_eba1),
-            2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
-            _ => (b ^ c ^ d, 0xca62_c1d6_u32),
-        };
-        let next = a
-            .rotate_left(5)
-            .wrapping_add(f)
-            .wrapping_add(e)
-            .wrapping_add(k)
-            .wrapping_add(at(&ring, t));
-        (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
-    }
-    for (word, add) in state.iter_mut().zip([a, b, c, d, e]) {
-        *word = word.wrapping_add(add);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sha1(bytes: &[u8]) -> String {
-        let mut hash = Sha1::default();
-        // In pieces of odd sizes, so that every way through the buffer is taken.
-        bytes.chunks(37).for_each(|piece| hash.update(piece));
-        Oid::from_bytes(&hash.finish()).unwrap().to_string()
-    }
-
-    #[test]
-    fn sha1_as_in_the_standard() {
-        // FIPS 180-4, examples; NIST's "SHA-1 examples".
-        assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-        assert_eq!(sha1(b""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-        assert_eq!(
-            sha1(b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
-            "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
-        );
-        assert_eq!(
-            sha1(&vec![b'a'; 1_000_000]),
-            "34aa973cd4c4daa4f61eeb2bdbad27316534016f"
-        );
-    }
 
     #[test]
     fn ids_as_git_gives_them() {
@@ -292,6 +178,9 @@ mod tests {
             assert_eq!(got.to_string(), id);
             assert_eq!(Oid::parse(id.as_bytes()), Some(got));
         }
+        let long = vec![b'a'; 1_000_000];
+        let got = blob_id(20, 1_000_000, long.as_slice()).unwrap();
+        assert_eq!(got.to_string(), "de1fbf0c2f34f67f01f355f31ed0cf7319643c5e");
         assert_eq!(
             Oid::empty_tree(20).unwrap().to_string(),
             "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
