@@ -241,12 +241,16 @@ impl Project {
     }
 
     fn git_command(&self, dir: &str) -> Command {
-        let mut command = Command::new("git");
+        let path = &self.env[OsStr::new("PATH")];
+        // By its path: with a `PATH` of its own it would be forked off, with all memory of the tests, which takes
+        // longer than what it does.
+        let mut programs = std::env::split_paths(path).map(|folder| folder.join("git"));
+        let mut command = Command::new(programs.find(|git| git.is_file()).unwrap());
         command
             .current_dir(self.path(dir))
             .stdin(Stdio::null())
             .env_clear()
-            .env("PATH", &self.env[OsStr::new("PATH")])
+            .env("PATH", path)
             .env("HOME", self.parent().join("home"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
