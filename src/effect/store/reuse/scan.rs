@@ -22,6 +22,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most files that are scanned for one step.
 pub const MOST: usize = 1_000_000;
@@ -260,7 +261,8 @@ impl ToldFiles {
 /// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
 pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result<Scanned, String> {
-    let mut walk = Walk::new(place, wanted, stats);
+    let all = AtomicUsize::new(0);
+    let mut walk = Walk::new(place, wanted, stats, &all);
     let mut open = match place.tree {
         Some(tree) => walk.snapshot(tree)?,
         None => vec![(RepoPath::root(), false)],
@@ -273,7 +275,7 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         let listed = &walk.folders;
         let is_open = |folder: &RepoPath| in_tree.contains(folder) || listed.contains_key(folder);
         let parts = parallel::each(open.chunks(share).collect(), |share| {
-            let mut part = Walk::new(place, wanted, stats);
+            let mut part = Walk::new(place, wanted, stats, &all);
             let walked = part.below(&mut share.to_vec(), &is_open, usize::MAX);
             walked.map(|()| part)
         });
@@ -330,10 +332,19 @@ struct Walk<'w> {
     /// The folders that were listed.
     folders: BTreeMap<RepoPath, Stamp>,
     listed: FolderEntries,
+    /// So many files all parts of the walk have found.
+    all: &'w AtomicUsize,
+    /// So many of them are of this one.
+    counted: usize,
 }
 
 impl<'w> Walk<'w> {
-    fn new(place: Place<'w>, wanted: &'w [Selection], stats: &'w Stats) -> Self {
+    fn new(
+        place: Place<'w>,
+        wanted: &'w [Selection],
+        stats: &'w Stats,
+        all: &'w AtomicUsize,
+    ) -> Self {
         Self {
             place,
             wanted,
@@ -346,6 +357,8 @@ impl<'w> Walk<'w> {
             near: (0, 0),
             folders: BTreeMap::new(),
             listed: FolderEntries::default(),
+            all,
+            counted: 0,
         }
     }
 
@@ -357,6 +370,7 @@ impl<'w> Walk<'w> {
         self.is_later |= other.is_later;
         self.is_believed |= other.is_believed;
         self.folders.extend(other.folders);
+        self.counted += other.counted;
     }
 
     /// Lists folders and all below them but what `is_open` or was listed, until none is left, or `enough`
@@ -386,8 +400,11 @@ impl<'w> Walk<'w> {
         self.files.len() + self.unread.len()
     }
 
-    fn are_few(&self) -> Result<(), String> {
-        if self.found() > MOST {
+    /// Checks that not too many were found, by all parts together.
+    fn are_few(&mut self) -> Result<(), String> {
+        let new = self.found() - self.counted;
+        self.counted += new;
+        if self.all.fetch_add(new, Ordering::Relaxed) + new > MOST {
             return Err(format!("more than {MOST} files are selected"));
         }
         Ok(())
@@ -845,16 +862,13 @@ mod tests {
         let found = tree.scan(&["src/**"]).unwrap();
         let names: Vec<String> = found.files().map(|(path, _)| path.to_string()).collect();
         assert_eq!(names, paths);
-        let content = |path: &str| found.get(&RepoPath::parse(path.as_bytes()).unwrap());
-        for path in &paths {
-            let print = &content(path).unwrap().print;
-            let seen = print.content.clone();
-            let want = match path.as_str() {
+        for (path, file) in found.files() {
+            let want = match path.to_string().as_str() {
                 "src/0/link" => None,
                 "src/39/file" => Some(Digest::of(b"src/39/deep/er/x")),
                 path => Some(Digest::of(path.as_bytes())),
             };
-            assert_eq!(seen, want, "{path}");
+            assert_eq!(file.print.content, want, "{path}");
         }
         let few = tree.scan(&["src/7/**"]).unwrap();
         assert_eq!(few.len(), 100);
