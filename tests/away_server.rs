@@ -5,6 +5,10 @@ use crate::away::{There, small_vplan};
 use crate::support::Ran;
 use crate::support::certs::Ends;
 use crate::support::reapi::{Fault, Server};
+use std::io;
+use std::net::TcpStream;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 const CONTRACT: &str = r#"vplan 1
@@ -63,6 +67,40 @@ fn a_server_executes_steps() {
     let note = notes.iter().find(|note| note["kind"] == "remote-property");
     let said = "machines were asked for that have `OSFamily=linux`";
     assert_eq!(note.unwrap()["message"], said);
+}
+
+/// Passes on what is sent to and from a socket.
+fn passes_on(socket: &Path, port: u16) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for asking in listener.incoming() {
+            let (asking, asked) = (
+                asking.unwrap(),
+                TcpStream::connect(("127.0.0.1", port)).unwrap(),
+            );
+            let back = (asked.try_clone().unwrap(), asking.try_clone().unwrap());
+            std::thread::spawn(move || io::copy(&mut &asking, &mut &asked));
+            std::thread::spawn(move || io::copy(&mut &back.0, &mut &back.1));
+        }
+    });
+}
+
+#[test]
+fn a_server_of_this_machine_can_be_a_socket() {
+    let server = Server::real();
+    let there = There::with(CONTRACT, &[]);
+    let socket = there.project.parent().join("socket");
+    let port = server.url.trim_end_matches("/fake").rsplit(':').next();
+    server.forgets_its_name();
+    passes_on(&socket, port.unwrap().parse().unwrap());
+    let url = format!("unix:{}", socket.display());
+    let report = run(&there, &url, &[]).json();
+    assert_eq!(report["steps"][1]["place"]["engine"], "reapi", "{report:#}");
+    assert_eq!(report["verdict"], "passed");
+    // Nobody is behind it.
+    let nobody = run(&there, &format!("{url}-x"), &[]);
+    assert_eq!(nobody.exit, Some(5), "{}", shown(&nobody));
+    assert!(shown(&nobody).contains("vplan::away::unreachable"));
 }
 
 #[test]
@@ -141,6 +179,7 @@ fn a_server_that_cannot_is_said_before_anything_runs() {
         assert!(shown.contains(said), "{shown}");
         assert_eq!(server.executed(), 0);
     }
+    let own = format!("unix:{}", there.project.path("socket").display());
     // Another host could be anybody's.
     for (words, said) in [
         (vec!["--remote", "grpc://example.com/x"], "could read it"),
@@ -154,6 +193,8 @@ fn a_server_that_cannot_is_said_before_anything_runs() {
             "NAME=VALUE",
         ),
         (vec!["--remote-queue", "1m"], "--remote"),
+        (vec!["--remote", "unix:s"], "no absolute path"),
+        (vec!["--remote", &own], "in the repository"),
     ] {
         let ran = there.project.run(&[&["run"], &words[..]].concat());
         assert_eq!(ran.exit.unwrap(), 2, "{}", shown(&ran));

@@ -622,12 +622,13 @@ fn what_contradicts_itself_is_refused_before_anything_runs() {
     let project = machine();
     let store = Store::new();
     let inside = format!("folder:{}", project.path("store").display());
+    let socket = format!("unix:{}", project.path("socket").display());
     let own_trust = project.path("trust");
     std::fs::write(&own_trust, PUBLIC).unwrap();
     let own_trust = own_trust.to_str().unwrap();
     let none = store.path("none");
     let scope = ["--cache-scope", "one"];
-    let cases: [(&[&str], i32, &str); 12] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["--cache", &store.address], 2, "needs `--cache-scope`"),
         (
             &["--cache", "ftp://host/x", scope[0], scope[1]],
@@ -641,6 +642,16 @@ fn what_contradicts_itself_is_refused_before_anything_runs() {
         ),
         (
             &["--cache", &inside, scope[0], scope[1]],
+            2,
+            "is in the repository",
+        ),
+        (
+            &["--cache", "unix:socket", scope[0], scope[1]],
+            2,
+            "is no absolute path",
+        ),
+        (
+            &["--cache", &socket, scope[0], scope[1]],
             2,
             "is in the repository",
         ),

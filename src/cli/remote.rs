@@ -11,8 +11,8 @@ use std::time::Duration;
 #[command(next_help_heading = "Elsewhere")]
 pub struct Remote {
     /// Execute steps elsewhere, where the contract says all that they depend on: `folder:DIR`, in
-    /// folders below DIR; `grpcs://HOST/INSTANCE`, by a server of the Remote Execution API. `vplan
-    /// explain --remote` says which.
+    /// folders below DIR; `grpcs://HOST/INSTANCE` or `unix:SOCKET`, by a server of the Remote
+    /// Execution API. `vplan explain --remote` says which.
     #[arg(long, value_name = "URL", conflicts_with_all = ["observe", "confirm"])]
     pub remote: Option<String>,
     /// So many of them side by side, besides those here.

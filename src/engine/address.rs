@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// The largest file of headers, of certificates or of a key, in bytes.
 const MOST: u64 = 1 << 20;
+/// How the address of a socket of this machine begins.
+const SOCKET: &str = "unix:";
 /// How a block of PEM begins.
 const BEGIN: &[u8] = b"-----BEGIN ";
 
@@ -39,6 +41,9 @@ pub(super) struct AddressFlags<'a> {
 pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAddress>, Failure> {
     let flag = of.flag;
     let usage = |message: String| Failure::usage(of.code, message);
+    if let Some(path) = url.strip_prefix(SOCKET) {
+        return socket(Path::new(path), of).map(Some);
+    }
     let known = [
         ("http://", "http", false),
         ("https://", "https", false),
@@ -76,14 +81,34 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
             "use `https://` or `grpcs://`, or say that it is meant with `{flag}-insecure`"
         )));
     }
-    let headers = of.headers.map(|path| headers(path, of)).transpose()?;
     Ok(Some(RemoteAddress {
         is_grpc: *is_grpc,
         origin: format!("{below}://{host}"),
         path: path.to_owned(),
-        headers: headers.unwrap_or_default(),
+        headers: headers(of)?,
         tls: tls(of)?,
     }))
+}
+
+/// Reads the address of a socket of this machine, behind which is gRPC.
+fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> {
+    let shown = visible(path.as_os_str().as_bytes());
+    if !path.is_absolute() {
+        let message = format!("the socket `{shown}` of `{}` is no absolute path", of.flag);
+        return Err(Failure::usage(of.code, message));
+    }
+    if may_lead_into(path, of.root) {
+        let message = format!("the socket `{shown}` of `{}` is in the repository", of.flag);
+        return Err(Failure::usage(of.code, message)
+            .help("whoever changes the repository could answer there: keep it elsewhere"));
+    }
+    Ok(RemoteAddress {
+        is_grpc: true,
+        origin: format!("{SOCKET}{}", path.display()),
+        path: String::new(),
+        headers: headers(of)?,
+        tls: Tls::default(),
+    })
 }
 
 /// Reads by which both ends know each other.
@@ -139,7 +164,10 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 /// Reads the headers of each request: `NAME: VALUE`, a line each.
-fn headers(path: &Path, of: &AddressFlags<'_>) -> Result<Vec<(String, String)>, Failure> {
+fn headers(of: &AddressFlags<'_>) -> Result<Vec<(String, String)>, Failure> {
+    let Some(path) = of.headers else {
+        return Ok(Vec::new());
+    };
     let unreadable = |why: &str| unreadable(path, of, why);
     let bytes = read_plain(path, MOST).map_err(|error| unreadable(&error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text"))?;

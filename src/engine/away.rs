@@ -96,7 +96,7 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
 
 /// The addresses that are known.
 #[cfg(feature = "remote")]
-const KNOWN: &str = "`folder:DIR` and `grpcs://HOST/INSTANCE`";
+const KNOWN: &str = "`folder:DIR`, `grpcs://HOST/INSTANCE` and `unix:SOCKET`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`";
 

@@ -118,7 +118,7 @@ fn address(root: &Path, url: &str, asked: &CacheRequest, shown: &str) -> Result<
 
 /// The addresses that are known.
 #[cfg(feature = "remote")]
-const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH` and `grpcs://HOST/INSTANCE`";
+const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH`, `grpcs://HOST/INSTANCE` and `unix:SOCKET`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`, of these";
 

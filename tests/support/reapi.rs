@@ -9,7 +9,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Child, Command as Program, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -115,6 +115,8 @@ struct State {
     earlier: Mutex<ActionResult>,
     properties: Mutex<Vec<Pair>>,
     worker: Option<Worker>,
+    /// Whether the part of it that is asked has no name.
+    is_unnamed: AtomicBool,
 }
 
 /// The server, as long as it is held.
@@ -194,6 +196,11 @@ impl Server {
         *self.state.faults.lock().unwrap() = faults.into_iter().collect();
         self.state.executed.store(0, Ordering::SeqCst);
         self.state.refused.store(0, Ordering::SeqCst);
+    }
+
+    /// The part of it that is asked has no name from now on.
+    pub fn forgets_its_name(&self) {
+        self.state.is_unnamed.store(true, Ordering::SeqCst);
     }
 
     /// So many executions were asked for.
@@ -406,8 +413,16 @@ impl State {
         })
     }
 
+    /// The name of the part that is asked.
+    fn instance(&self) -> &'static str {
+        match self.is_unnamed.load(Ordering::SeqCst) {
+            true => "",
+            false => "fake",
+        }
+    }
+
     fn missing(&self, asked: FindMissingBlobsRequest) -> Result<FindMissingBlobsResponse, Status> {
-        assert_eq!(asked.instance_name, "fake");
+        assert_eq!(asked.instance_name, self.instance());
         *self.asked.lock().unwrap() = Some(Instant::now());
         let fault = self.fault_before();
         let contents = self.contents.lock().unwrap();
@@ -507,7 +522,8 @@ impl State {
         let mut words = asked.resource_name.rsplit('/');
         let size_bytes = words.next().unwrap().parse().unwrap();
         let hash = words.next().unwrap().to_owned();
-        assert!(asked.resource_name.starts_with("fake/blobs/"));
+        let within = asked.resource_name.strip_prefix(self.instance()).unwrap();
+        assert!(within.trim_start_matches('/').starts_with("blobs/"));
         let bytes = self.sent(&Digest { hash, size_bytes })?;
         let sent = bytes.chunks(1 << 20).map(|data| {
             Ok(ReadResponse {

@@ -52,7 +52,7 @@ const WRITE: &str = "/google.bytestream.ByteStream/Write";
 pub struct RemoteAddress {
     /// Whether it speaks the Remote Execution API, or plain HTTP.
     pub is_grpc: bool,
-    /// `http` or `https`, and the host.
+    /// `http` or `https`, and the host; or `unix`, and the path of a socket.
     pub origin: String,
     /// The path at it; what the Remote Execution API calls an instance.
     pub path: String,
