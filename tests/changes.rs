@@ -770,7 +770,7 @@ fn oracle(project: &Project) -> ChangeSet {
 }
 
 proptest! {
-    #![proptest_config(config(256))]
+    #![proptest_config(config(128))]
 
     /// vplan compares the work tree itself; on harmless repositories it agrees with git.
     #[test]

@@ -1,7 +1,7 @@
 //! BuildGrid: a server whose actions others execute, `bot.py`, each in a sandbox of buildbox.
 
 use super::casd::{SEEN, Started, free_port, listens, program};
-use super::{CONTRACT, begin, run, sleeping, statuses, step};
+use super::{CONTRACT, DOZES, begin, run, sleeping, statuses, step};
 use crate::away::There;
 use crate::support::eventually;
 use crate::support::process::Bounded as _;
@@ -66,17 +66,9 @@ impl Grid {
         let mut tables = Command::new("bgd");
         let mut tables = Started::new(tables.args(["migrate", "apply", &url]), &log);
         assert!(tables.0.ended().success(), "{}", said(&log));
-        let log = path("server.log");
-        let mut command = Command::new("bgd");
-        command.args(["server", "start"]).arg(path("grid.yml"));
-        let mut server = Started::new(&mut command, &log);
-        eventually("the server listens", || {
-            assert!(!server.has_ended(), "{}", said(&log));
-            listens(port)
-        });
         let mut grid = Self {
             bots: Vec::new(),
-            server,
+            server: serve(folder.path(), port),
             _database: database,
             port,
             _folder: folder,
@@ -84,6 +76,12 @@ impl Grid {
         };
         (0..bots).for_each(|_| grid.add());
         Some(grid)
+    }
+
+    /// Ends the server, and starts it with what it has stored.
+    fn restart(&mut self) {
+        self.server.kill();
+        self.server = serve(self._folder.path(), self.port);
     }
 
     /// Starts one more bot.
@@ -110,6 +108,21 @@ impl Grid {
         let below = |bot: &Started| bot.below().iter().any(|(_, its)| its.contains(words));
         self.bots.iter().position(below)
     }
+}
+
+/// Starts the server of which a folder holds the settings.
+fn serve(folder: &Path, port: u16) -> Started {
+    let log = folder.join("server.log");
+    let mut command = Command::new("bgd");
+    command
+        .args(["server", "start"])
+        .arg(folder.join("grid.yml"));
+    let mut server = Started::new(&mut command, &log);
+    eventually("the server listens", || {
+        assert!(!server.has_ended(), "{}", said(&log));
+        listens(port)
+    });
+    server
 }
 
 fn said(log: &Path) -> String {
@@ -199,4 +212,29 @@ fn bots_do_nothing_once_a_run_is_over() {
         assert_eq!(child.ended().code(), code, "{signal:?}");
         eventually("nothing is left there", || grid.runs("").is_none());
     }
+}
+
+#[test]
+#[ignore = "needs BuildGrid: `.ci/long servers` installs it and runs this"]
+fn a_server_that_was_started_again_has_others_execute_what_it_was_given() {
+    let Some(mut grid) = Grid::start(1) else {
+        return;
+    };
+    let there = There::with(DOZES, &[]);
+    let child = begin(&there, &grid.address());
+    eventually("it runs there", || grid.runs("sleep 4.3211").is_some());
+    grid.restart();
+    grid.add();
+    // Asked again, three times and for seconds only; a server that is slow to come back is none.
+    let ended = child.finished();
+    let report: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    match ended.status.code() {
+        Some(0) => assert_eq!(statuses(&report), "dozes:passed"),
+        code => {
+            assert_eq!(code, Some(5), "{report:#}");
+            assert_eq!(statuses(&report), "dozes:errored");
+        }
+    }
+    let report = run(&there, &grid.address(), &[]).json();
+    assert_eq!(statuses(&report), "dozes:passed", "{report:#}");
 }

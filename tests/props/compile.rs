@@ -65,7 +65,7 @@ fn matches_reference(c: &Compilation) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(config(1024))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn compile_matches_reference(c in prop_oneof![compilation(), varied()]) {

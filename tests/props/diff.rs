@@ -53,7 +53,7 @@ fn small_paths() -> Vec<RepoPath> {
 }
 
 proptest! {
-    #![proptest_config(config(1024))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn automata_select_what_the_matcher_selects((glob, near) in glob_and_path(), far in path()) {
@@ -71,7 +71,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(256))]
+    #![proptest_config(config(128))]
 
     #[test]
     fn atoms_are_all_and_only_those_that_there_are(a in glob(), b in glob(), lists in selections()) {
@@ -141,7 +141,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(256))]
+    #![proptest_config(config(128))]
 
     /// What one direction calls weaker, the other calls stronger.
     #[test]
@@ -181,7 +181,7 @@ fn confinement() -> impl Strategy<Value = Confinement> {
 }
 
 proptest! {
-    #![proptest_config(config(256))]
+    #![proptest_config(config(128))]
 
     #[test]
     fn stronger_confinement_is_never_weaker(contract in contract(), at in any::<prop::sample::Index>(), a in confinement(), b in confinement()) {

@@ -242,7 +242,7 @@ fn main_file(text: &str) -> (&'static str, String) {
 }
 
 proptest! {
-    #![proptest_config(config(256))]
+    #![proptest_config(config(128))]
 
     #[test]
     fn inline_equals_import(a in file('a'), b in file('b'), c in file('c'), d in file('d'), asked in asked()) {

@@ -402,7 +402,7 @@ pub(super) fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usiz
 }
 
 proptest! {
-    #![proptest_config(config(2048))]
+    #![proptest_config(config(1024))]
 
     /// What is said of two conditions holds for changes made to refute it: files that their globs select, one or a few.
     #[test]

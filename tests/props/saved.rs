@@ -149,7 +149,7 @@ const WORDS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(config(512))]
+    #![proptest_config(config(192))]
 
     #[test]
     fn plan_files_lose_nothing(plan in plan()) {

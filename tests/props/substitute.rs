@@ -76,7 +76,7 @@ fn substituted(plan: &Plan) -> Vec<Word> {
 }
 
 proptest! {
-    #![proptest_config(config(512))]
+    #![proptest_config(config(256))]
 
     #[test]
     fn subst_one_path_one_arg(changed in files(12)) {

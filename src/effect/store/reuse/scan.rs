@@ -261,8 +261,17 @@ impl ToldFiles {
 /// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
 pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result<Scanned, String> {
-    let all = AtomicUsize::new(0);
-    let mut walk = Walk::new(place, wanted, stats, &all);
+    at_most(MOST, place, wanted, stats)
+}
+
+fn at_most(
+    most: usize,
+    place: Place<'_>,
+    wanted: &[Selection],
+    stats: &mut Stats,
+) -> Result<Scanned, String> {
+    let left = AtomicUsize::new(most);
+    let mut walk = Walk::new(place, wanted, stats, &left);
     let mut open = match place.tree {
         Some(tree) => walk.snapshot(tree)?,
         None => vec![(RepoPath::root(), false)],
@@ -275,7 +284,7 @@ pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result
         let listed = &walk.folders;
         let is_open = |folder: &RepoPath| in_tree.contains(folder) || listed.contains_key(folder);
         let parts = parallel::each(open.chunks(share).collect(), |share| {
-            let mut part = Walk::new(place, wanted, stats, &all);
+            let mut part = Walk::new(place, wanted, stats, &left);
             let walked = part.below(&mut share.to_vec(), &is_open, usize::MAX);
             walked.map(|()| part)
         });
@@ -332,9 +341,9 @@ struct Walk<'w> {
     /// The folders that were listed.
     folders: BTreeMap<RepoPath, Stamp>,
     listed: FolderEntries,
-    /// So many files all parts of the walk have found.
-    all: &'w AtomicUsize,
-    /// So many of them are of this one.
+    /// So many files more may be found, by all parts of the walk together.
+    left: &'w AtomicUsize,
+    /// So many are taken off by this one.
     counted: usize,
 }
 
@@ -343,7 +352,7 @@ impl<'w> Walk<'w> {
         place: Place<'w>,
         wanted: &'w [Selection],
         stats: &'w Stats,
-        all: &'w AtomicUsize,
+        left: &'w AtomicUsize,
     ) -> Self {
         Self {
             place,
@@ -357,7 +366,7 @@ impl<'w> Walk<'w> {
             near: (0, 0),
             folders: BTreeMap::new(),
             listed: FolderEntries::default(),
-            all,
+            left,
             counted: 0,
         }
     }
@@ -404,10 +413,12 @@ impl<'w> Walk<'w> {
     fn are_few(&mut self) -> Result<(), String> {
         let new = self.found() - self.counted;
         self.counted += new;
-        if self.all.fetch_add(new, Ordering::Relaxed) + new > MOST {
-            return Err(format!("more than {MOST} files are selected"));
-        }
-        Ok(())
+        let less = |left: usize| left.checked_sub(new);
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        left.map(drop)
+            .map_err(|_| format!("more than {MOST} files are selected"))
     }
 
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
@@ -758,6 +769,10 @@ mod tests {
         }
 
         fn scan(&self, globs: &[&str]) -> Result<Scan, String> {
+            self.scan_at_most(MOST, globs)
+        }
+
+        fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<Scan, String> {
             let wanted: Vec<Selection> = vec![crate::reuse::key::all_of(
                 &globs
                     .iter()
@@ -771,7 +786,7 @@ mod tests {
                 tree: None,
                 same: Same::All,
             };
-            scan(place, &wanted, &mut Stats::default()).map(|scanned| scanned.scan)
+            at_most(most, place, &wanted, &mut Stats::default()).map(|scanned| scanned.scan)
         }
 
         fn names(&self, globs: &[&str]) -> String {
@@ -872,6 +887,11 @@ mod tests {
         }
         let few = tree.scan(&["src/7/**"]).unwrap();
         assert_eq!(few.len(), 100);
+        let is_refused = |most: usize| tree.scan_at_most(most, &["src/**"]).is_err();
+        assert_eq!(
+            [paths.len() - 1, paths.len()].map(is_refused),
+            [true, false]
+        );
     }
 
     #[test]
