@@ -70,7 +70,7 @@ fn a_server_executes_steps() {
 }
 
 /// Passes on what is sent to and from a socket.
-fn passes_on(socket: &Path, port: u16) {
+pub fn passes_on(socket: &Path, port: u16) {
     let listener = UnixListener::bind(socket).unwrap();
     std::thread::spawn(move || {
         for asking in listener.incoming() {
@@ -91,16 +91,20 @@ fn a_server_of_this_machine_can_be_a_socket() {
     let there = There::with(CONTRACT, &[]);
     let socket = there.project.parent().join("socket");
     let port = server.url.trim_end_matches("/fake").rsplit(':').next();
+    let port = port.unwrap().parse().unwrap();
     server.forgets_its_name();
-    passes_on(&socket, port.unwrap().parse().unwrap());
+    passes_on(&socket, port);
     let url = format!("unix:{}", socket.display());
     let report = run(&there, &url, &[]).json();
     assert_eq!(report["steps"][1]["place"]["engine"], "reapi", "{report:#}");
     assert_eq!(report["verdict"], "passed");
-    // Nobody is behind it.
-    let nobody = run(&there, &format!("{url}-x"), &[]);
-    assert_eq!(nobody.exit, Some(5), "{}", shown(&nobody));
-    assert!(shown(&nobody).contains("vplan::away::unreachable"));
+    // Nobody is there; least of all, whoever changes the repository.
+    passes_on(&there.project.path("socket"), port);
+    for nobody in [&format!("{url}-x"), "unix://socket", "unix:///socket"] {
+        let nobody = run(&there, nobody, &[]);
+        assert_eq!(nobody.exit, Some(5), "{}", shown(&nobody));
+        assert!(shown(&nobody).contains("vplan::away::unreachable"));
+    }
 }
 
 #[test]

@@ -721,6 +721,15 @@ fn what_contradicts_itself_is_refused_before_anything_runs() {
         ran.exits(exit).warns(text).never_says("me:secret");
     }
     assert!(!project.exists(".vplan"), "a run was begun");
+    // What is staged is verified elsewhere; the work tree is the repository still.
+    project.write("staged", "").git(&["add", "staged"]);
+    let own = cases
+        .iter()
+        .filter(|(.., text)| text.ends_with("in the repository"));
+    for (flags, exit, text) in own {
+        let ran = project.run(&[&["run", "--staged"], *flags].concat());
+        ran.exits(*exit).warns(text);
+    }
     let project = machine().env("VPLAN_CACHE", "ftp://host");
     project
         .run(&["run", "--all"])

@@ -371,6 +371,12 @@ fn a_store_of_the_remote_execution_api() {
     let other = other_machine();
     assert_eq!(statuses(store.run(&other, &[]).exits(0)), SHARED);
     assert_eq!(other.read("out/text"), "text\n");
+    // It can be reached by a socket.
+    let socket = one.parent().join("socket");
+    crate::away_server::passes_on(&socket, server.port);
+    let by_socket = Store::at(&format!("unix:{}", socket.display()));
+    let ran = by_socket.run(&other_machine(), &[]);
+    assert_eq!(statuses(ran.exits(0)), SHARED);
     // Another instance is another store.
     let elsewhere = Store::at(&format!("{}/elsewhere", server.address()));
     let ran = elsewhere.run(&other_machine(), &[]);

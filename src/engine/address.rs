@@ -4,7 +4,8 @@ use super::failure::Failure;
 use super::request::TlsFiles;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
-use crate::effect::os::files::{may_lead_into, read_plain};
+use crate::effect::os::files::read_plain;
+use crate::effect::repo::load::Site;
 use crate::effect::store::grpc::{RemoteAddress, Tls};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -30,8 +31,8 @@ pub(super) struct AddressFlags<'a> {
     pub headers: Option<&'a Path>,
     /// The files by which both ends know each other.
     pub tls: &'a TlsFiles,
-    /// The repository's root: who changes it does not say which server is believed.
-    pub root: &'a Path,
+    /// The repository: who changes it does not say which server is believed.
+    pub site: &'a Site,
 }
 
 /// Reads an address; `None` for one of another kind.
@@ -97,17 +98,18 @@ fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> 
         let message = format!("the socket `{shown}` of `{}` is no absolute path", of.flag);
         return Err(Failure::usage(of.code, message));
     }
-    if may_lead_into(path, of.root) {
+    if of.site.may_hold(path) {
         let message = format!("the socket `{shown}` of `{}` is in the repository", of.flag);
         return Err(Failure::usage(of.code, message)
             .help("whoever changes the repository could answer there: keep it elsewhere"));
     }
     Ok(RemoteAddress {
         is_grpc: true,
-        origin: format!("{SOCKET}{}", path.display()),
+        // By `//`, so that what stands behind it is the path as it was checked, whatever it begins with.
+        origin: format!("{SOCKET}//{}", path.display()),
         path: String::new(),
         headers: headers(of)?,
-        tls: Tls::default(),
+        tls: tls(of)?,
     })
 }
 
@@ -115,7 +117,7 @@ fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> 
 fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
     let read = |path: &Path| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if may_lead_into(&path, of.root) {
+        if of.site.may_hold(&path) {
             let shown = visible(path.as_os_str().as_bytes());
             let message = format!("`{shown}`, by which a server is known, is in the repository");
             return Err(Failure::usage(of.code, message).help(

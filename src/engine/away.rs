@@ -10,7 +10,7 @@ use crate::away::seat::{Why, seats};
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::files::{is_program, may_lead_into};
+use crate::effect::os::files::is_program;
 use crate::effect::os::own_program::program;
 use crate::effect::os::process::program::Root;
 use crate::effect::runner::away::{Away, FolderTransport, Transport};
@@ -67,7 +67,7 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
         insecure: asked.insecure,
         headers: asked.headers.as_deref(),
         tls: &asked.tls,
-        root: &session.site.root,
+        site: &session.site,
     };
     let Some(at) = remote(&asked.url, &flags)?.filter(|at| at.is_grpc) else {
         return Ok(None);
@@ -102,7 +102,7 @@ const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `rem
 
 /// Checks that a change cannot replace what its steps are executed by.
 fn outside(session: &Session, path: &Path) -> Result<(), Failure> {
-    if may_lead_into(path, &session.site.root) || may_lead_into(path, &session.site.home) {
+    if session.site.may_hold(path) {
         let shown = visible(path.as_os_str().as_bytes());
         return Err(usage(format!("`{shown}` lies in the repository")));
     }

@@ -8,7 +8,8 @@ use super::request::CacheRequest;
 use crate::base::vocabulary::Exit;
 use crate::base::word::visible;
 use crate::effect::git::environment;
-use crate::effect::os::files::{may_lead_into, read_plain};
+use crate::effect::os::files::read_plain;
+use crate::effect::repo::load::Site;
 use crate::effect::store::shared::{Address, SharedCache};
 use crate::plan::Note;
 use crate::reuse::signing::{Signer, Trust};
@@ -45,8 +46,8 @@ pub(super) fn shared_cache(
         };
     };
     let shown = visible(url.as_bytes());
-    let root = &session.site.root;
-    let at = address(root, &url, asked, &shown)?;
+    let site = &session.site;
+    let at = address(site, &url, asked, &shown)?;
     let scope = asked.scope.as_ref();
     let scope = scope.filter(|scope| !scope.is_empty() && scope.len() <= MOST_SCOPE);
     let Some(scope) = scope else {
@@ -54,7 +55,7 @@ pub(super) fn shared_cache(
             .help("passes are shared by machines of which the same is said: `--cache-scope ci-2026-11`, the digest of an image"));
     };
     let signer = asked.sign.as_deref().map(signer).transpose()?;
-    let Some(trust) = trusted(root, asked)? else {
+    let Some(trust) = trusted(site, asked)? else {
         let message =
             format!("passes are not shared: there is no `~/{TRUSTED}`, and no `--cache-trust`");
         return Ok((None, Some(note(message))));
@@ -95,9 +96,9 @@ fn usage(message: String) -> Failure {
 }
 
 /// Reads the address of a store.
-fn address(root: &Path, url: &str, asked: &CacheRequest, shown: &str) -> Result<Address, Failure> {
+fn address(site: &Site, url: &str, asked: &CacheRequest, shown: &str) -> Result<Address, Failure> {
     #[cfg(feature = "remote")]
-    if let Some(remote) = remote(url, &flags(root, asked))? {
+    if let Some(remote) = remote(url, &flags(site, asked))? {
         return Ok(Address::Remote(remote));
     }
     #[cfg(not(feature = "remote"))]
@@ -109,7 +110,7 @@ fn address(root: &Path, url: &str, asked: &CacheRequest, shown: &str) -> Result<
     if !folder.is_absolute() {
         return Err(usage(format!("`{shown}` is no absolute path")));
     }
-    if may_lead_into(&folder, root) {
+    if site.may_hold(&folder) {
         return Err(usage(format!("`{shown}` is in the repository"))
             .help("whoever changes the repository could change it: name a folder elsewhere"));
     }
@@ -132,7 +133,7 @@ fn note(message: String) -> Note {
 
 /// What is said of a store besides its address.
 #[cfg(feature = "remote")]
-fn flags<'a>(root: &'a Path, asked: &'a CacheRequest) -> AddressFlags<'a> {
+fn flags<'a>(site: &'a Site, asked: &'a CacheRequest) -> AddressFlags<'a> {
     AddressFlags {
         flag: "--cache",
         code: "vplan::usage::cache",
@@ -140,12 +141,12 @@ fn flags<'a>(root: &'a Path, asked: &'a CacheRequest) -> AddressFlags<'a> {
         insecure: asked.insecure,
         headers: asked.headers.as_deref(),
         tls: &asked.tls,
-        root,
+        site,
     }
 }
 
 /// Reads whom to believe: none where nobody says so.
-fn trusted(root: &Path, asked: &CacheRequest) -> Result<Option<Trust>, Failure> {
+fn trusted(site: &Site, asked: &CacheRequest) -> Result<Option<Trust>, Failure> {
     let own = environment("HOME").map(|home| PathBuf::from(home).join(TRUSTED));
     let Some(path) = asked.trust.clone().or(own) else {
         return Ok(None);
@@ -155,7 +156,7 @@ fn trusted(root: &Path, asked: &CacheRequest) -> Result<Option<Trust>, Failure> 
         return Ok(None);
     }
     let shown = visible(path.as_os_str().as_bytes());
-    if may_lead_into(&path, root) {
+    if site.may_hold(&path) {
         let message = format!("`{shown}`, whose keys are to be trusted, is in the repository");
         return Err(Failure::usage("vplan::usage::cache_trust", message)
             .help("whoever changes the repository could add a key: keep the file elsewhere"));

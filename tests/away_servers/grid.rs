@@ -225,7 +225,7 @@ fn a_server_that_was_started_again_has_others_execute_what_it_was_given() {
     eventually("it runs there", || grid.runs("sleep 4.3211").is_some());
     grid.restart();
     grid.add();
-    // Asked again, three times and for seconds only; a server that is slow to come back is none.
+    // It is asked again three times, within seconds: where it is slower to come back, there is no answer.
     let ended = child.finished();
     let report: Value = serde_json::from_slice(&ended.stdout).unwrap();
     match ended.status.code() {

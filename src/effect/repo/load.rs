@@ -16,6 +16,7 @@ use crate::effect::git::pins::Pins;
 use crate::effect::git::repository::{self, Discovery};
 use crate::effect::git::{self, Git, Lookup};
 use crate::effect::os::files::beneath::{Beneath, ReadError, shown};
+use crate::effect::os::files::may_lead_into;
 use crate::effect::repo::changes;
 use crate::effect::repo::folders::{Folders, FoldersOf};
 use crate::effect::repo::import::{self, NOT_UTF8, TOO_LARGE};
@@ -45,6 +46,12 @@ impl Site {
     #[must_use]
     pub fn is_checkout(&self) -> bool {
         self.root != self.home
+    }
+
+    /// Whether a change of the repository may replace what is at a path, in a checkout of what is staged, too.
+    #[must_use]
+    pub fn may_hold(&self, path: &Path) -> bool {
+        may_lead_into(path, &self.root) || may_lead_into(path, &self.home)
     }
 
     /// Returns git, if it can be called.
