@@ -408,3 +408,38 @@ fn a_folder_that_lists_others_is_later_than_the_snapshot() {
     project.write("new.log", "1");
     assert_eq!((is_later("*"), is_later("a/*")), (true, true));
 }
+
+/// A file of which no digest is known is read after the snapshot, and is the one of it where any write
+/// since would show.
+#[test]
+fn a_file_that_is_read_later_is_the_snapshots_if_it_was_at_rest() {
+    let project = Project::git_with(&[("a", "1"), ("b", "1"), ("link", "1"), ("new", "1")]);
+    project.remove("link").symlink("link", "a");
+    rest();
+    project.write("new", "2");
+    let root = project.root().canonicalize().unwrap();
+    let beneath = Beneath::open(&root).unwrap();
+    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let tree = git.snapshot().unwrap();
+    let is_later = |file: &str| {
+        let place = Place {
+            root: &root,
+            beneath: &beneath,
+            tree: Some(&tree),
+            same: Same::All,
+        };
+        let wanted = [all_of(&[Glob::parse(file).unwrap()])];
+        let scanned = scan(place, &wanted, &mut Stats::default()).unwrap();
+        assert!(!scanned.scan.is_empty(), "{file}");
+        scanned.is_later
+    };
+    assert!(!is_later("a") && !is_later("b"), "at rest");
+    assert!(is_later("new"), "written just before the snapshot");
+    assert!(is_later("link"), "what a symlink leads to");
+    // Another content of the same size, with the old time of modification.
+    let old = std::fs::metadata(root.join("b")).unwrap().modified();
+    project.write("b", "2");
+    let file = std::fs::File::options().write(true).open(root.join("b"));
+    file.unwrap().set_modified(old.unwrap()).unwrap();
+    assert!(is_later("b") && !is_later("a"));
+}

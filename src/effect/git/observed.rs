@@ -93,6 +93,8 @@ impl SearchedFolder {
 /// The work tree as it was found.
 #[derive(Debug)]
 pub(super) struct Observed {
+    /// A moment before anything of it was looked at, in nanoseconds since 1970.
+    pub since: i128,
     /// The index, in byte order of the paths.
     pub entries: Vec<IndexEntry>,
     /// The file for each entry.

@@ -34,6 +34,8 @@ pub struct Snapshot {
     files: Vec<SnapshotFile>,
     /// The folders that were searched, in byte order.
     folders: Vec<SearchedFolder>,
+    /// A moment before anything of it was looked at, in nanoseconds since 1970.
+    since: i128,
 }
 
 impl PartialEq for Snapshot {
@@ -64,14 +66,25 @@ impl Eq for SnapshotFile {}
 
 impl Snapshot {
     /// Makes it of files in the order in which they were found: the last one of a path counts.
-    fn of(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>) -> Self {
+    fn of(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>, since: i128) -> Self {
         if !files.is_sorted_by(|a, b| a.path < b.path) {
             files.reverse();
             files.sort_by(|a, b| a.path.cmp(&b.path));
             files.dedup_by(|later, first| later.path == first.path);
         }
         folders.sort();
-        Self { files, folders }
+        Self {
+            files,
+            folders,
+            since,
+        }
+    }
+
+    /// Whether a file that has this metadata later has the content that it had in the snapshot with
+    /// it: any write since then gives it other times.
+    #[must_use]
+    pub fn tells(&self, stamp: &Stamp) -> bool {
+        stamp.is_settled(self.since)
     }
 
     fn find(&self, path: &[u8]) -> Option<&SnapshotFile> {
@@ -306,7 +319,7 @@ fn assemble(
         reader.untracked(path)?;
     }
     git.memory.learn(reader.learned);
-    Ok(Snapshot::of(reader.files, observed.folders))
+    Ok(Snapshot::of(reader.files, observed.folders, observed.since))
 }
 
 struct Reader<'a> {

@@ -139,6 +139,7 @@ pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
 
 /// Reads the state of the whole work tree. Tracked files of more than `large` bytes are not read.
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
+    let since = now();
     let index = git.layout.index.metadata();
     let entries = if index.is_ok_and(|index| index.len() > LARGE_INDEX) {
         parallel::both(|| drop(git.memory.table()), || read_entries(git, length)).1?
@@ -151,6 +152,7 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
     );
     let others::Others { files, folders } = others?;
     Ok(Observed {
+        since,
         others: files,
         folders,
         seen,

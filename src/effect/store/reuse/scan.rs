@@ -144,6 +144,7 @@ impl Scan {
             // To link a file elsewhere gives it another time of change, and writes nothing.
             let unread = Unread {
                 path: path.clone(),
+                then: None,
                 link: None,
             };
             read_one(beneath, &unread).is_ok_and(|now| {
@@ -190,6 +191,8 @@ impl Scan {
 /// A file whose content is not known yet.
 struct Unread {
     path: RepoPath,
+    /// The metadata with which its content is that of the snapshot, if there is such a thing.
+    then: Option<Stamp>,
     /// The target, when it is a symlink.
     link: Option<Word>,
 }
@@ -314,8 +317,7 @@ fn at_most(
         folders,
         ..
     } = walk;
-    let is_later = is_later || !unread.is_empty();
-    read(place.beneath, unread, stats, &mut files)?;
+    let is_later = read(place.beneath, unread, stats, &mut files)? || is_later;
     Ok(Scanned {
         scan: Scan::of(files),
         folders,
@@ -564,7 +566,12 @@ impl<'w> Walk<'w> {
                         let stamp = Some(stamp);
                         self.files.push((path, ScannedFile { print, stamp }));
                     }
-                    None => self.unread.push(Unread { path, link: None }),
+                    None => {
+                        let tells = |tree: &Snapshot| tree.tells(&stamp);
+                        let then = self.place.tree.is_some_and(tells).then_some(stamp);
+                        let link = None;
+                        self.unread.push(Unread { path, then, link });
+                    }
                 }
                 Ok(())
             }
@@ -583,6 +590,7 @@ impl<'w> Walk<'w> {
                 if counts {
                     self.unread.push(Unread {
                         path,
+                        then: None,
                         link: Some(link),
                     });
                 }
@@ -638,13 +646,14 @@ fn cannot_look(path: &RepoPath, error: Errno) -> String {
     format!("`{path}` cannot be looked at: {why}")
 }
 
-/// Reads the files whose digest is not known, on several threads when there are many.
+/// Reads the files whose digest is not known, on several threads when there are many. Returns whether
+/// any of them may have another content than in the snapshot.
 fn read(
     beneath: &Beneath,
     unread: Vec<Unread>,
     stats: &mut Stats,
     files: &mut Vec<(RepoPath, ScannedFile)>,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     let threads = if unread.len() < SMALL {
         1
     } else {
@@ -654,6 +663,7 @@ fn read(
     let work = |part| Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
     let results: Vec<Vec<Result<Read, String>>> =
         parallel::each(unread.chunks(chunk).collect(), work);
+    let mut is_later = false;
     for (file, result) in unread.into_iter().zip(results.into_iter().flatten()) {
         let Read {
             content,
@@ -661,6 +671,7 @@ fn read(
             stamp,
             since,
         } = result?;
+        is_later |= file.then != Some(stamp);
         // A symlink may lead elsewhere while its own metadata stays: its target is read every time.
         if file.link.is_none() {
             stats.learn(file.path.as_bytes(), stamp, content.clone(), since);
@@ -673,7 +684,7 @@ fn read(
         let stamp = Some(stamp);
         files.push((file.path, ScannedFile { print, stamp }));
     }
-    Ok(())
+    Ok(is_later)
 }
 
 /// The result of reading a file.
