@@ -443,3 +443,32 @@ fn a_file_that_is_read_later_is_the_snapshots_if_it_was_at_rest() {
     file.unwrap().set_modified(old.unwrap()).unwrap();
     assert!(is_later("b") && !is_later("a"));
 }
+
+/// The index is read again once it may be another, whatever it says of its time.
+#[test]
+fn an_index_that_was_written_is_read_again() {
+    let project = Project::git_with(&[("a", "1"), ("b", "1")]);
+    project.write("c", "1");
+    rest();
+    let root = project.root().canonicalize().unwrap();
+    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let indexed = || {
+        let files = git.files_indexed().unwrap();
+        files.iter().map(RepoPath::to_string).collect::<Vec<_>>()
+    };
+    let index = root.join(".git/index");
+    let of_index = || std::fs::metadata(&index).unwrap().modified().unwrap();
+    let before = of_index();
+    assert_eq!([indexed(), indexed()], [["a", "b"], ["a", "b"]]);
+    for (added, removed, want) in [("c", "a", ["b", "c"]), ("a", "c", ["a", "b"])] {
+        project.git(&["add", added]);
+        project.git(&["rm", "-q", "--cached", removed]);
+        // As many bytes, with the old time.
+        let file = std::fs::File::options().write(true).open(&index).unwrap();
+        file.set_modified(before).unwrap();
+        assert_eq!(
+            (of_index(), indexed().as_slice()),
+            (before, &want.map(String::from)[..])
+        );
+    }
+}

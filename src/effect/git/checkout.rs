@@ -34,9 +34,9 @@ impl Git {
             None => self.empty_tree()?.length(),
         };
         let beneath = Beneath::open(self.root()).map_err(whole)?;
-        for entry in worktree::read_entries(self, length)? {
+        for entry in worktree::read_entries(self, length)?.iter() {
             if let Some(path) = RepoPath::from_exact(&entry.path) {
-                copy(&beneath, tree, &path, &entry).map_err(|e| failed(path.to_string(), &e))?;
+                copy(&beneath, tree, &path, entry).map_err(|e| failed(path.to_string(), &e))?;
             }
         }
         Ok(())

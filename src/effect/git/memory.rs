@@ -4,6 +4,7 @@
 //! Both are in the state directory, outside the work tree; without one, everything is read again.
 //! Only vplan writes the table; the times and sizes in git's index may come from any process.
 
+use super::index::IndexEntry;
 use super::object::Oid;
 use super::observed::{IndexStamp, Observed};
 use super::unseen::Unseen;
@@ -18,7 +19,7 @@ use rustix::fs::{AtFlags, statat, unlinkat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// The folder in the state directory.
 const FOLDER: &str = "contents";
@@ -57,6 +58,8 @@ pub(super) struct Memory {
     unseen: Mutex<Unseen>,
     /// The work tree as the last comparison found it, with the index that it was found with.
     observed: Mutex<Option<(IndexStamp, Observed)>>,
+    /// The index as it was read last, if it was at rest.
+    entries: Mutex<Option<(IndexStamp, Arc<Vec<IndexEntry>>)>>,
 }
 
 impl Memory {
@@ -125,6 +128,22 @@ impl Memory {
 
     fn seen(&self) -> MutexGuard<'_, Option<(IndexStamp, Observed)>> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the index that has this metadata.
+    pub(super) fn keep_entries(&self, index: IndexStamp, entries: Arc<Vec<IndexEntry>>) {
+        *self.index() = Some((index, entries));
+    }
+
+    /// Returns the index as it was read, if it still has this metadata.
+    pub(super) fn entries(&self, index: IndexStamp) -> Option<Arc<Vec<IndexEntry>>> {
+        let kept = self.index();
+        let (_, entries) = kept.as_ref().filter(|(then, _)| *then == index)?;
+        Some(Arc::clone(entries))
+    }
+
+    fn index(&self) -> MutexGuard<'_, Option<(IndexStamp, Arc<Vec<IndexEntry>>)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the folder, if it is there.

@@ -149,8 +149,8 @@ impl Git {
 
     fn staged_blobs(&self) -> Result<BTreeMap<Vec<u8>, Blob>, GitError> {
         let entries = read_entries(self, id_length(self)?)?;
-        let blob = |e: super::index::IndexEntry| (e.path.to_vec(), Blob::of((e.mode, e.id)));
-        Ok(entries.into_iter().map(blob).collect())
+        let blob = |e: &super::index::IndexEntry| (e.path.to_vec(), Blob::of((e.mode, e.id)));
+        Ok(entries.iter().map(blob).collect())
     }
 
     /// Puts the mended files into the index, all at once.

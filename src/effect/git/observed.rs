@@ -7,8 +7,8 @@ use crate::effect::os::stat_cache::Stamp;
 use rustix::fs::Stat;
 use std::sync::Arc;
 
-/// The identity of the index file, which changes when git replaces it.
-pub(super) type IndexStamp = Option<(u64, u64, i64, i64, i64, i64)>;
+/// The metadata of the index file, which changes when git replaces it.
+pub(super) type IndexStamp = Option<Stamp>;
 
 /// The file that the work tree has for an entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) struct Observed {
     /// A moment before anything of it was looked at, in nanoseconds since 1970.
     pub since: i128,
     /// The index, in byte order of the paths.
-    pub entries: Vec<IndexEntry>,
+    pub entries: Arc<Vec<IndexEntry>>,
     /// The file for each entry.
     pub seen: Vec<SeenFile>,
     /// The files that are neither tracked nor ignored by a tracked `.gitignore`.

@@ -17,6 +17,7 @@ use crate::effect::os::stat_cache::{Stamp, now};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, statat};
 use rustix::io::Errno;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
@@ -39,11 +40,11 @@ struct Open<'e> {
 }
 
 impl<'e> Open<'e> {
-    fn is_tracked(&self, path: &[u8]) -> Option<&'e IndexEntry> {
-        let at = self
-            .tracked
-            .binary_search_by(|entry| (*entry.path).cmp(path))
-            .ok()?;
+    /// Returns the entry of a name in it.
+    fn entry(&self, name: &[u8]) -> Option<&'e IndexEntry> {
+        let in_it = |entry: &IndexEntry| entry.path.get(self.path.len()..).map(|n| n.cmp(name));
+        let order = |entry: &IndexEntry| in_it(entry).unwrap_or(Ordering::Less);
+        let at = self.tracked.binary_search_by(order).ok()?;
         self.tracked.get(at)
     }
 
@@ -214,14 +215,10 @@ fn look_into<'e>(
     }
     let mut is_whole = true;
     for (name, kind) in listed.iter() {
-        if name == b".git" {
+        if name == b".git" || is_root && is_record(name) {
             continue;
         }
-        let mut path = [&dir.path, name].concat();
-        if is_root && is_record(&path) {
-            continue;
-        }
-        let tracked = dir.is_tracked(&path);
+        let tracked = dir.entry(name);
         let kind = match kind {
             FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileType::Unknown, |stat| {
@@ -229,6 +226,11 @@ fn look_into<'e>(
                 }),
             kind => kind,
         };
+        let is_file = matches!(kind, FileType::RegularFile | FileType::Symlink);
+        if is_file && tracked.is_some() {
+            continue;
+        }
+        let mut path = [&dir.path, name].concat();
         match kind {
             // The content of a submodule is compared with the submodule's own commit.
             FileType::Directory
@@ -243,10 +245,7 @@ fn look_into<'e>(
                     tracked: below,
                 });
             }
-            FileType::RegularFile | FileType::Symlink if tracked.is_some() => {}
-            FileType::RegularFile | FileType::Symlink
-                if Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
-            {
+            _ if is_file && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() => {
                 found.files.push(path);
             }
             // Ignored, or without content.
@@ -277,7 +276,7 @@ fn is_repository(git: &Git, path: &[u8]) -> bool {
 /// Adds the rules of this directory, if its file is tracked, to those above.
 fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
     let path = [&dir.path, rules::NAME].concat();
-    let text = dir.is_tracked(&path).and_then(|_| {
+    let text = dir.entry(rules::NAME).and_then(|_| {
         files::read_plain(
             &git.root().join(std::ffi::OsStr::from_bytes(&path)),
             pattern::MOST,

@@ -273,7 +273,7 @@ impl Git {
         }
         let length = id_length(self).ok()?;
         let entries = worktree::read_entries(self, length).ok()?;
-        let record = entries.into_iter().find(|entry| is_record(&entry.path))?;
+        let record = entries.iter().find(|entry| is_record(&entry.path))?;
         RepoPath::from_exact(&record.path)
     }
 
@@ -310,7 +310,7 @@ fn assemble(
     observed: Observed,
 ) -> Result<Snapshot, GitError> {
     let mut reader = Reader::new(git, length, depth, observed.entries.len());
-    for (entry, seen) in observed.entries.into_iter().zip(observed.seen) {
+    for (entry, seen) in observed.entries.iter().zip(observed.seen) {
         reader.tracked(entry, seen)?;
     }
     reader.is_tracked = false;
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn tracked(&mut self, entry: IndexEntry, seen: SeenFile) -> Result<(), GitError> {
+    fn tracked(&mut self, entry: &IndexEntry, seen: SeenFile) -> Result<(), GitError> {
         if is_record(&entry.path) && self.depth == 0 {
             return Ok(());
         }
@@ -375,12 +375,12 @@ impl<'a> Reader<'a> {
                     && entry.stage == 0
                     && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
             {
-                self.add(entry.path, entry.mode, entry.id, None);
+                self.add(Arc::clone(&entry.path), entry.mode, entry.id, None);
             }
             // A submodule that is not checked out is an empty directory or missing.
             WorkTreeFile::Directory | WorkTreeFile::Missing if entry.mode == SUBMODULE => {
-                let id = self.submodule(&entry)?;
-                self.add(entry.path, SUBMODULE, id, None);
+                let id = self.submodule(entry)?;
+                self.add(Arc::clone(&entry.path), SUBMODULE, id, None);
             }
             WorkTreeFile::Missing | WorkTreeFile::Directory => {}
             WorkTreeFile::Regular {
@@ -392,9 +392,9 @@ impl<'a> Reader<'a> {
                 let known =
                     mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
                 let mode = if known { mode } else { entry.mode };
-                self.add(entry.path, mode, id, seen.status);
+                self.add(Arc::clone(&entry.path), mode, id, seen.status);
             }
-            WorkTreeFile::Symlink(Some(id)) => self.add(entry.path, SYMLINK, id, None),
+            WorkTreeFile::Symlink(Some(id)) => self.add(Arc::clone(&entry.path), SYMLINK, id, None),
             WorkTreeFile::Regular { id: None, .. }
             | WorkTreeFile::Large { .. }
             | WorkTreeFile::Symlink(None)

@@ -72,7 +72,7 @@ impl Git {
         let found = look_at_all(self, length, LARGE)?;
         let (mut entries, mut seen) = (Vec::new(), Vec::new());
         let (mut conflicts, mut untracked) = (BTreeSet::new(), Vec::new());
-        for (entry, file) in found.entries.into_iter().zip(found.seen) {
+        for (entry, file) in found.entries.iter().zip(found.seen) {
             let path = RepoPath::from_exact(&entry.path)
                 .ok_or_else(|| GitError::Unreadable("index".to_owned()))?;
             if entry.stage != 0 {
@@ -82,7 +82,7 @@ impl Git {
                 let is_there = self.root().join(path.to_os()).symlink_metadata().is_ok();
                 untracked.extend(is_there.then_some(path));
             } else {
-                entries.push(entry);
+                entries.push(entry.clone());
                 seen.push(file);
             }
         }

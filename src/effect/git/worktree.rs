@@ -26,8 +26,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Submodules inside submodules are followed this deep.
 pub(super) const MAX_DEPTH: usize = 8;
@@ -116,15 +116,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
 }
 
 pub(super) fn index_stamp(git: &Git) -> IndexStamp {
-    let meta = git.layout.index.metadata().ok()?;
-    Some((
-        meta.ino(),
-        meta.size(),
-        meta.mtime(),
-        meta.mtime_nsec(),
-        meta.ctime(),
-        meta.ctime_nsec(),
-    ))
+    let status = rustix::fs::stat(&git.layout.index).ok()?;
+    Some(FileStamp::from(&status))
 }
 
 /// Reads the tracked files that were too large for a comparison.
@@ -302,22 +295,34 @@ pub(super) fn read_id(
 }
 
 /// Returns the index as vplan reads it, or as git lists it when its form is unusual; in byte order
-/// of the paths.
-pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
-    let mut entries = list_entries(git, length)?;
+/// of the paths. What was read once is not read again while the file is the same.
+pub(super) fn read_entries(git: &Git, length: usize) -> Result<Arc<Vec<IndexEntry>>, GitError> {
+    let (since, stamp) = (now(), index_stamp(git));
+    if let Some(known) = git.memory.entries(stamp) {
+        return Ok(known);
+    }
+    let (mut entries, is_usual) = list_entries(git, length)?;
     if !entries.is_sorted_by(|a, b| (&a.path, a.stage) <= (&b.path, b.stage)) {
         entries.sort_by(|a, b| (&a.path, a.stage).cmp(&(&b.path, b.stage)));
+    }
+    let entries = Arc::new(entries);
+    // One that was written just before can be written again without a trace; of an unusual one there
+    // are other files.
+    let is_settled = stamp.is_some_and(|stamp| stamp.is_settled(since));
+    if is_usual && is_settled && git.below.is_empty() && index_stamp(git) == stamp {
+        git.memory.keep_entries(stamp, Arc::clone(&entries));
     }
     Ok(entries)
 }
 
-fn list_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
+/// Lists the entries of the index; with them, whether vplan has read the file itself.
+fn list_entries(git: &Git, length: usize) -> Result<(Vec<IndexEntry>, bool), GitError> {
     match files::read_plain(&git.layout.index, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
-            Index::Entries(entries) => return Ok(entries),
+            Index::Entries(entries) => return Ok((entries, true)),
             Index::Unusual => {}
         },
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
         // Git may have a way to read what vplan does not open, such as a symlink.
         Err(_) => {}
     }
@@ -326,7 +331,8 @@ fn list_entries(git: &Git, length: usize) -> Result<Vec<IndexEntry>, GitError> {
         .iter()
         .map(|record| listed_entry(record))
         .collect();
-    entries.ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))
+    let entries = entries.ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+    Ok((entries, false))
 }
 
 /// Reads `TAG MODE ID STAGE<tab>PATH`.

@@ -50,14 +50,6 @@ impl Time {
     fn nanos(self) -> i128 {
         i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos)
     }
-
-    fn bytes(self) -> [u8; 12] {
-        let mut bytes = [0; 12];
-        let (seconds, nanos) = (self.seconds.to_le_bytes(), self.nanos.to_le_bytes());
-        let all = seconds.iter().chain(&nanos);
-        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
-        bytes
-    }
 }
 
 #[expect(
@@ -99,15 +91,15 @@ impl Stamp {
 
     fn bytes(&self) -> [u8; STAMP] {
         let mut bytes = [0; STAMP];
-        let [dev, ino, size] = [self.dev, self.ino, self.size].map(u64::to_le_bytes);
-        let [modified, changed] = [self.modified, self.changed].map(Time::bytes);
-        let all = dev
-            .iter()
-            .chain(&ino)
-            .chain(&size)
-            .chain(&modified)
-            .chain(&changed);
-        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        let mut rest = &mut bytes[..];
+        // There is room for all of them: writing cannot fail.
+        for whole in [self.dev, self.ino, self.size] {
+            let _ = rest.write_all(&whole.to_le_bytes());
+        }
+        for Time { seconds, nanos } in [self.modified, self.changed] {
+            let _ = rest.write_all(&seconds.to_le_bytes());
+            let _ = rest.write_all(&nanos.to_le_bytes());
+        }
         bytes
     }
 
