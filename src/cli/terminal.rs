@@ -96,10 +96,13 @@ impl Terminal {
     /// end; nothing in it is a workflow command.
     pub fn print_json_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
         self.print_with(|out| {
-            write(&mut JsonPieces {
+            let mut pieces = JsonPieces {
                 out: &mut *out,
+                pending: Vec::new(),
                 signs: 0,
-            })?;
+            };
+            write(&mut pieces)?;
+            pieces.flush()?;
             out.write_all(b"\n")
         });
     }
@@ -164,22 +167,40 @@ impl Observer for Terminal {
 /// A JSON document on its way out: nothing in it is a workflow command.
 struct JsonPieces<'o> {
     out: &'o mut dyn Write,
+    /// Whole pieces that were not looked at yet: together they cost less than one by one.
+    pending: Vec<u8>,
     signs: usize,
 }
 
+/// So many bytes of pieces are looked at together.
+const ENOUGH: usize = 64 << 10;
+
 impl Write for JsonPieces<'_> {
     fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
-        match std::str::from_utf8(piece) {
-            Ok(text) => self
-                .out
-                .write_all(json_piece_without_commands(text, &mut self.signs).as_bytes())?,
-            Err(_) => self.out.write_all(piece)?,
+        self.pending.extend_from_slice(piece);
+        if self.pending.len() >= ENOUGH {
+            self.pass()?;
         }
         Ok(piece.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
+        self.pass()?;
         self.out.flush()
+    }
+}
+
+impl JsonPieces<'_> {
+    fn pass(&mut self) -> std::io::Result<()> {
+        match std::str::from_utf8(&self.pending) {
+            Ok(text) => {
+                let text = json_piece_without_commands(text, &mut self.signs);
+                self.out.write_all(text.as_bytes())?;
+            }
+            Err(_) => self.out.write_all(&self.pending)?,
+        }
+        self.pending.clear();
+        Ok(())
     }
 }
 

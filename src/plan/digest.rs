@@ -43,15 +43,10 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Starts with a plan and its rewrites.
+    /// Starts with a plan and these rewrites; its own list of them is not read.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
-        let Form {
-            head,
-            rewrites,
-            tail: _,
-        } = Form::of(plan);
-        let head = to_canonical(&head);
+    pub fn of(plan: &Plan, rewrites: &[Rewrite]) -> Self {
+        let head = to_canonical(&Form::of(plan).head);
         let mut growing = Self {
             seen: Hasher::default(),
             empty: true,

@@ -29,7 +29,8 @@ pub(super) fn repair(plan: Plan, facts: &Facts) -> Plan {
 fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Plan {
     // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
     // thousand of them is neither copied nor hashed a thousand times.
-    let mut growing = plan.digest.is_some().then(|| Growing::of(&plan));
+    let is_sealed = plan.digest.is_some();
+    let mut growing = None;
     let mut digest = plan.digest.take();
     let mut rewrites = std::mem::take(&mut plan.rewrites);
     loop {
@@ -55,7 +56,9 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
         plan = *next;
         plan.rewrites.clear();
         rewrite.previous_digest = digest.take();
-        if let Some(growing) = &mut growing {
+        if is_sealed {
+            // Most plans need no rewrite.
+            let growing = growing.get_or_insert_with(|| Growing::of(&plan, &rewrites));
             growing.push(&rewrite);
             digest = Some(growing.digest(&plan));
         }
