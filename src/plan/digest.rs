@@ -166,10 +166,14 @@ mod tests {
     #[test]
     fn a_growing_plan_has_the_digest_of_one_that_has_grown() {
         let mut plan = annotated(1);
-        let mut growing = Growing::of(&plan);
+        let mut growing = Growing::of(&plan, &plan.rewrites);
         for number in 0..4 {
             assert_eq!(growing.digest(&plan), digest(&plan), "{number}");
-            assert_eq!(Growing::of(&plan).digest(&plan), digest(&plan), "{number}");
+            assert_eq!(
+                Growing::of(&plan, &plan.rewrites).digest(&plan),
+                digest(&plan),
+                "{number}"
+            );
             let rewrite = Rewrite {
                 coverage: crate::plan::Coverage::Full,
                 dropped: vec![number.to_string()],
