@@ -2,7 +2,7 @@
 //! again.
 
 use crate::support::Project;
-use crate::support::tree::have;
+use crate::support::tree::{have, rest};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,12 +26,6 @@ fn project(contract: &str) -> Project {
     files.extend((0..FILES).map(|i| (format!("src/{}/file{i}", i % 6), i.to_string())));
     let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (&**p, &**t)).collect();
     Project::git_with(&files)
-}
-
-/// Waits until all that was written is so old that a digest of it is remembered.
-fn rest() {
-    // It is the clock itself that is waited for.
-    std::thread::sleep(std::time::Duration::from_secs(3));
 }
 
 /// What a run asked of the system.

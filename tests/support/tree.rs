@@ -40,3 +40,9 @@ pub fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Waits until all that was written is so old that a digest of it is remembered.
+pub fn rest() {
+    // It is the clock itself that is waited for.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+}

@@ -6,7 +6,7 @@ use crate::faults::storage::orders_names;
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
 use crate::support::process::Bounded as _;
-use crate::support::tree::have;
+use crate::support::tree::{have, rest};
 use serde_json::Value;
 
 /// What a run made of its system.
@@ -183,6 +183,8 @@ fn calls_of(checks: usize, level: &str) -> (usize, usize) {
         .map(|(path, text)| (&**path, &**text))
         .collect();
     let place = Place::new(Project::git_with(&files));
+    // Files that were written just before are looked at once more, in one of two runs or in both.
+    rest();
     let run = [&RUN[..], &["--no-cache", "--jobs", "1"]].concat();
     // Each folder of PATH is looked at.
     let path = ["env", "PATH=/usr/bin:/bin"];
@@ -253,9 +255,7 @@ fn written_and_faults(files: usize) -> (u64, u64) {
     all.extend((0..files).map(|i| (format!("src/{}/file{i}", i % 30), i.to_string())));
     let all: Vec<(&str, &str)> = all.iter().map(|(p, t)| (&**p, &**t)).collect();
     let place = Place::new(Project::git_with(&all));
-    // A digest is remembered of files that were at rest for some seconds: it is the clock itself
-    // that is waited for.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    rest();
     let run = [&RUN[..], &["--no-cache"]].concat();
     let ran = |launcher: &[&str]| {
         let ran = place.command(launcher, &run).spawn().unwrap().ended();
