@@ -192,12 +192,11 @@ impl Write for JsonPieces<'_> {
 
 impl JsonPieces<'_> {
     fn pass(&mut self) -> std::io::Result<()> {
-        match std::str::from_utf8(&self.pending) {
-            Ok(text) => {
-                let text = json_piece_without_commands(text, &mut self.signs);
-                self.out.write_all(text.as_bytes())?;
-            }
-            Err(_) => self.out.write_all(&self.pending)?,
+        // All of it is text; if it were not, what is around those bytes is no command either.
+        for part in self.pending.utf8_chunks() {
+            let text = json_piece_without_commands(part.valid(), &mut self.signs);
+            self.out.write_all(text.as_bytes())?;
+            self.out.write_all(part.invalid())?;
         }
         self.pending.clear();
         Ok(())
@@ -218,5 +217,37 @@ impl Write for JsonLines {
 
     fn flush(&mut self) -> std::io::Result<()> {
         std::io::stdout().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_piece_of_json_hides_a_command() {
+        // A command across the end of a chunk, one beside bytes that are no text, one at the end.
+        let long = "a".repeat(ENOUGH - 2);
+        let pieces = [
+            long.as_bytes(),
+            b"##",
+            b"[x]",
+            b"\xff",
+            b"##[y]",
+            b"#",
+            b"#[z]",
+        ];
+        let mut out = Vec::new();
+        let mut filter = JsonPieces {
+            out: &mut out,
+            pending: Vec::new(),
+            signs: 0,
+        };
+        pieces
+            .iter()
+            .for_each(|piece| filter.write_all(piece).unwrap());
+        filter.flush().unwrap();
+        let written = String::from_utf8_lossy(out.strip_prefix(long.as_bytes()).unwrap());
+        assert_eq!(written, "##\\u005bx]\u{fffd}##\\u005by]##\\u005bz]");
     }
 }

@@ -306,8 +306,8 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Arc<Vec<IndexEntr
         entries.sort_by(|a, b| (&a.path, a.stage).cmp(&(&b.path, b.stage)));
     }
     let entries = Arc::new(entries);
-    // One that was written just before can be written again without a trace; of an unusual one there
-    // are other files.
+    // One that was written just before can be written again without a trace; an unusual one has other
+    // files beside it; a submodule's would take the place of this one.
     let is_settled = stamp.is_some_and(|stamp| stamp.is_settled(since));
     if is_usual && is_settled && git.below.is_empty() && index_stamp(git) == stamp {
         git.memory.keep_entries(stamp, Arc::clone(&entries));
