@@ -92,6 +92,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("quick_xml", &["check/output/"]),
     ("memchr", &["check/output/", "effect/git/"]),
+    ("mimalloc", &["main.rs"]),
     ("proptest", &["arbitrary"]),
     ("tonic", &["effect/store/", "effect/runner/away/reapi/"]),
     ("tonic_prost", &["effect/store/grpc/"]),
