@@ -57,24 +57,6 @@ fn is_in_order(world: &World) {
     }
 }
 
-/// What went by between the order to start a step and its end, as the journal has it.
-fn time_of(world: &World, id: &str) -> u64 {
-    let events = std::fs::read_to_string(world.runs().pop().unwrap().join("events.jsonl")).unwrap();
-    let events: Vec<Value> = events
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let at = |kind: &str| {
-        events
-            .iter()
-            .find(|e| e["type"] == kind && e["id"] == id)
-            .unwrap()["t"]
-            .as_u64()
-            .unwrap()
-    };
-    at("step.finished") - at("step.started")
-}
-
 /// A step that is quick and one that never ends: neither its limit nor its duration is by the wall
 /// clock.
 #[test]
@@ -123,7 +105,9 @@ fn durations_and_limits() {
         let report = world.report();
         for (id, end, least) in [
             ("quick", "passed", 100),
-            ("hangs", "timed_out", LIMIT),
+            // By the wall clock it would end at once. The limit counts from the decision to start it, which
+            // may be long before it has begun.
+            ("hangs", "timed_out", 100),
             ("back", "passed", 0),
             ("fine", "passed", 0),
         ] {
@@ -137,13 +121,7 @@ fn durations_and_limits() {
             assert_eq!(status(&report, id), end, "{jump}: {report}");
             // Generous upwards: it is a jump of days that must not be seen.
             assert!(took < 3_600_000, "{jump}: {step}");
-            // The limit of a try that is late to begin may end before it has run for long.
-            let whole = if id == "hangs" {
-                time_of(&world, id)
-            } else {
-                took
-            };
-            assert!(whole >= least, "{jump}: {whole} ms, {step}");
+            assert!(took >= least, "{jump}: {took} ms, {step}");
             sweep.most(
                 "ms after the limit",
                 if id == "hangs" {
@@ -354,10 +332,9 @@ fn another_monotonic_clock() {
                 .unwrap()
         };
         assert!(
-            took("quick") >= 100 && took("hangs") < 3_600_000,
+            took("quick") >= 100 && (100..3_600_000).contains(&took("hangs")),
             "{offset}: {report}"
         );
-        assert!(time_of(&world, "hangs") >= 400, "{offset}: {report}");
         assert_eq!(status(&report, "quick"), "passed");
         assert_eq!(world.survivors(), Vec::<String>::new());
         sweep.most("s of offset", offset.unsigned_abs());
