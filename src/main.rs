@@ -1,6 +1,7 @@
 //! Collects the arguments and hands them to `cli::main`.
 
-/// The allocator of the binary that is released: with musl's own, what makes many small values takes up to three times as long.
+/// The allocator of the binary that is released. With musl's own, commands that make many small values
+/// take up to three times as long.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -107,7 +107,7 @@ fn durations_and_limits() {
             ("quick", "passed", 100),
             // By the wall clock it would end at once. The limit counts from the decision to start it, which
             // may be long before it has begun.
-            ("hangs", "timed_out", 100),
+            ("hangs", "timed_out", LIMIT / 2),
             ("back", "passed", 0),
             ("fine", "passed", 0),
         ] {
@@ -332,7 +332,7 @@ fn another_monotonic_clock() {
                 .unwrap()
         };
         assert!(
-            took("quick") >= 100 && (100..3_600_000).contains(&took("hangs")),
+            took("quick") >= 100 && (200..3_600_000).contains(&took("hangs")),
             "{offset}: {report}"
         );
         assert_eq!(status(&report, "quick"), "passed");
