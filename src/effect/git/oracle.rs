@@ -23,6 +23,9 @@ pub fn bytes(bytes: &[u8]) -> Result<(), String> {
             }
             previous = file.path;
         }
+        if listing.iter().count() != memchr::memchr_iter(0, bytes).count() {
+            return Err("a file is left out".to_owned());
+        }
     }
     for record in split_nul(bytes) {
         if let Some(entry) = listed_entry(&record)
