@@ -10,12 +10,11 @@ use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
 use super::observed::{FileStatus, Observed, SearchedFolder, SeenFile, WorkTreeFile};
-use super::worktree;
-use super::{Git, is_record};
+use super::{Git, is_record, others, worktree};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
-use crate::effect::os::files;
-use crate::effect::os::stat_cache::Stamp;
+use crate::effect::os::stat_cache::{Stamp, now};
+use crate::effect::os::{files, parallel};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::cell::OnceCell;
@@ -26,6 +25,9 @@ use std::sync::Arc;
 /// The most bytes of untracked files that are read; with more, the content of the tree is unknown.
 /// Tracked files are read however many they are.
 const MAX_READ: u64 = 256 << 20;
+/// So many entries are looked at before they are added: to look at all first takes as much memory
+/// again as the snapshot.
+const AT_ONCE: usize = 1 << 14;
 
 /// The content of a work tree.
 #[derive(Clone, Debug, Default)]
@@ -294,10 +296,23 @@ pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
 fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     let length = id_length(git)?;
     for _ in 0..3 {
-        let before = worktree::index_stamp(git);
-        let observed = worktree::look_at_all(git, length, u64::MAX)?;
+        let (before, since) = (worktree::index_stamp(git), now());
+        let entries = worktree::read_entries_and_table(git, length)?;
+        let (others, reader) = parallel::both(
+            || others::others(git, &entries),
+            || {
+                let mut reader = Reader::new(git, length, depth, entries.len());
+                for entries in entries.chunks(AT_ONCE) {
+                    let (seen, learned) = worktree::look_at(git, entries, length, u64::MAX);
+                    reader.learned.extend(learned);
+                    reader.all_tracked(entries, seen)?;
+                }
+                Ok::<_, GitError>(reader)
+            },
+        );
         if worktree::index_stamp(git) == before {
-            return assemble(git, length, depth, observed);
+            let others::Others { files, folders } = others?;
+            return reader?.finish(&files, folders, since);
         }
     }
     Err(GitError::Unsteady)
@@ -310,16 +325,8 @@ fn assemble(
     observed: Observed,
 ) -> Result<Snapshot, GitError> {
     let mut reader = Reader::new(git, length, depth, observed.entries.len());
-    for (entry, seen) in observed.entries.iter().zip(observed.seen) {
-        reader.tracked(entry, seen)?;
-    }
-    reader.is_tracked = false;
-    // A file that only rules of this machine hide is still part of the tree.
-    for path in &observed.others {
-        reader.untracked(path)?;
-    }
-    git.memory.learn(reader.learned);
-    Ok(Snapshot::of(reader.files, observed.folders, observed.since))
+    reader.all_tracked(&observed.entries, observed.seen)?;
+    reader.finish(&observed.others, observed.folders, observed.since)
 }
 
 struct Reader<'a> {
@@ -361,6 +368,25 @@ impl<'a> Reader<'a> {
             is_tracked,
             status,
         });
+    }
+
+    fn all_tracked(&mut self, entries: &[IndexEntry], seen: Vec<SeenFile>) -> Result<(), GitError> {
+        let mut both = entries.iter().zip(seen);
+        both.try_for_each(|(entry, seen)| self.tracked(entry, seen))
+    }
+
+    /// Adds the files that are not in the index.
+    fn finish(
+        mut self,
+        others: &[Vec<u8>],
+        folders: Vec<SearchedFolder>,
+        since: i128,
+    ) -> Result<Snapshot, GitError> {
+        self.is_tracked = false;
+        // A file that only rules of this machine hide is still part of the tree.
+        others.iter().try_for_each(|path| self.untracked(path))?;
+        self.git.memory.learn(self.learned);
+        Ok(Snapshot::of(self.files, folders, since))
     }
 
     fn tracked(&mut self, entry: &IndexEntry, seen: SeenFile) -> Result<(), GitError> {

@@ -124,8 +124,9 @@ pub(super) fn index_stamp(git: &Git) -> IndexStamp {
 pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
     for (entry, seen) in observed.entries.iter().zip(&mut observed.seen) {
         if matches!(seen.file, WorkTreeFile::Large { .. }) {
-            let again = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
+            let (again, learned) = look_at(git, std::slice::from_ref(entry), length, u64::MAX);
             again.into_iter().for_each(|now| *seen = now);
+            git.memory.learn(learned);
         }
     }
 }
@@ -133,16 +134,12 @@ pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
 /// Reads the state of the whole work tree. Tracked files of more than `large` bytes are not read.
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
     let since = now();
-    let index = git.layout.index.metadata();
-    let entries = if index.is_ok_and(|index| index.len() > LARGE_INDEX) {
-        parallel::both(|| drop(git.memory.table()), || read_entries(git, length)).1?
-    } else {
-        read_entries(git, length)?
-    };
-    let (others, seen) = parallel::both(
+    let entries = read_entries_and_table(git, length)?;
+    let (others, (seen, learned)) = parallel::both(
         || others::others(git, &entries),
         || look_at(git, &entries, length, large),
     );
+    git.memory.learn(learned);
     let others::Others { files, folders } = others?;
     Ok(Observed {
         since,
@@ -153,13 +150,27 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
     })
 }
 
-/// Returns the file for each entry; those of more than `large` bytes are not read.
+/// Returns the entries of the index; of a large one, the table is read meanwhile.
+pub(super) fn read_entries_and_table(
+    git: &Git,
+    length: usize,
+) -> Result<Arc<Vec<IndexEntry>>, GitError> {
+    let index = git.layout.index.metadata();
+    if index.is_ok_and(|index| index.len() > LARGE_INDEX) {
+        parallel::both(|| drop(git.memory.table()), || read_entries(git, length)).1
+    } else {
+        read_entries(git, length)
+    }
+}
+
+/// Returns the file for each entry, and what can be remembered of those that were read; those of
+/// more than `large` bytes are not read.
 pub(super) fn look_at(
     git: &Git,
     entries: &[IndexEntry],
     length: usize,
     large: u64,
-) -> Vec<SeenFile> {
+) -> (Vec<SeenFile>, Vec<Learned>) {
     let table = git.memory.table();
     let look = |(entries, seen): (&[IndexEntry], &mut [SeenFile])| {
         let mut eyes = Eyes {
@@ -189,9 +200,7 @@ pub(super) fn look_at(
     let part = entries.len().div_ceil(threads).max(1);
     let parts = entries.chunks(part).zip(seen.chunks_mut(part)).collect();
     let learned = parallel::each(parts, look);
-    drop(table);
-    git.memory.learn(learned.into_iter().flatten().collect());
-    seen
+    (seen, learned.into_iter().flatten().collect())
 }
 
 /// Reads the state of files in the order of their paths.
