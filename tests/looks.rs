@@ -9,6 +9,7 @@ use std::path::Path;
 use vplan::base::glob::Glob;
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
+use vplan::effect::git::snapshot::Snapshot;
 use vplan::effect::os::files::beneath::Beneath;
 use vplan::effect::os::stat_cache::{Stamp, Stats};
 use vplan::effect::os::watches::ToldChange;
@@ -252,58 +253,147 @@ fn a_proposer_that_writes_is_before_the_run() {
     assert!(project.exists("src/0/made"));
 }
 
+/// Returns a source of numbers below a bound.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut next = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |most: u64| {
+        next ^= next << 13;
+        next ^= next >> 7;
+        next ^= next << 17;
+        next % most
+    }
+}
+
+/// Adds and removes some of what a folder can hold; repositories only if wanted.
+fn edit(project: &Project, below: &mut impl FnMut(u64) -> u64, with_repositories: bool) {
+    let folders = [
+        "", "a/", "a/b/", "a/b/c/", "d/", "out/", "d/out/", "e/", "e/f/",
+    ];
+    for _ in 0..below(14) {
+        let folder = folders[usize::try_from(below(9)).unwrap()];
+        let name = ["x", "y", "z.log", "w", ".vplan/v"];
+        let path = format!("{folder}{}", name[usize::try_from(below(5)).unwrap()]);
+        if project.path(&path).symlink_metadata().is_ok() {
+            if below(3) == 0 && project.path(&path).is_file() {
+                project.remove(&path);
+            }
+            continue;
+        }
+        match below(14) {
+            0 => drop(project.symlink(&path, "x")),
+            1 => drop(project.symlink(&path, "../a/b")),
+            2 => drop(project.symlink(&path, "nowhere")),
+            3 => drop(project.mkdir(&path)),
+            4 => drop(project.write(format!("{path}.d/.git/HEAD"), "no repository")),
+            5 => drop(project.write(format!("{path}.d/.gitignore"), "y\n")),
+            6 if with_repositories => {
+                project.mkdir(&format!("{path}.r"));
+                project.git_in(&format!("{path}.r"), &["init", "-q"]);
+                project.write(format!("{path}.r/in"), "1");
+            }
+            7 => drop(project.script(&path, "#!/bin/sh\n")),
+            _ => drop(project.write(&path, below(5).to_string())),
+        }
+    }
+}
+
 /// Random trees of what a folder can hold, at rest.
 fn random_trees(count: u64) -> Vec<Project> {
     let trees: Vec<Project> = (0..count)
         .map(|seed| {
-            let mut next = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-            let mut below = move |most: u64| {
-                next ^= next << 13;
-                next ^= next >> 7;
-                next ^= next << 17;
-                next % most
-            };
+            let mut below = numbers(seed);
             let project = Project::git_with(&[(".gitignore", "out/\n*.log\n")]);
-            let folders = [
-                "", "a/", "a/b/", "a/b/c/", "d/", "out/", "d/out/", "e/", "e/f/",
-            ];
-            for round in 0..2 {
-                for _ in 0..below(14) {
-                    let folder = folders[usize::try_from(below(9)).unwrap()];
-                    let name = ["x", "y", "z.log", "w", ".vplan/v"];
-                    let path = format!("{folder}{}", name[usize::try_from(below(5)).unwrap()]);
-                    if project.path(&path).symlink_metadata().is_ok() {
-                        if below(3) == 0 && project.path(&path).is_file() {
-                            project.remove(&path);
-                        }
-                        continue;
-                    }
-                    match below(14) {
-                        0 => drop(project.symlink(&path, "x")),
-                        1 => drop(project.symlink(&path, "../a/b")),
-                        2 => drop(project.symlink(&path, "nowhere")),
-                        3 => drop(project.mkdir(&path)),
-                        4 => drop(project.write(format!("{path}.d/.git/HEAD"), "no repository")),
-                        5 => drop(project.write(format!("{path}.d/.gitignore"), "y\n")),
-                        6 if round == 1 => {
-                            project.mkdir(&format!("{path}.r"));
-                            project.git_in(&format!("{path}.r"), &["init", "-q"]);
-                            project.write(format!("{path}.r/in"), "1");
-                        }
-                        7 => drop(project.script(&path, "#!/bin/sh\n")),
-                        _ => drop(project.write(&path, below(5).to_string())),
-                    }
-                }
-                if round == 0 {
-                    project.git(&["add", "--all", "--force"]);
-                    project.git(&["commit", "-q", "--allow-empty", "-m", "some"]);
-                }
-            }
+            edit(&project, &mut below, false);
+            project.git(&["add", "--all", "--force"]);
+            project.git(&["commit", "-q", "--allow-empty", "-m", "some"]);
+            edit(&project, &mut below, true);
             project
         })
         .collect();
     rest();
     trees
+}
+
+fn git(project: &Project) -> Git {
+    let root = project.root().canonicalize().unwrap();
+    Git::open(&root, &|name| std::env::var_os(name)).unwrap()
+}
+
+/// What a second look finds is the same whether or not a first one has listed the folders.
+#[test]
+fn a_first_look_hides_nothing_from_a_second() {
+    let (mut changed, mut same) = (0, 0);
+    for (project, seed) in random_trees(60).iter().zip(1000..) {
+        let own = git(project);
+        let first = own.snapshot().unwrap();
+        let mut below = numbers(seed);
+        edit(project, &mut below, true);
+        let there = |path: &str| project.path(path).is_dir();
+        match below(8) {
+            0 => drop(project.write(".gitignore", "d/\n")),
+            1 => drop(project.remove(".gitignore")),
+            2 => drop(project.git(&["update-index", "--force-remove", ".gitignore"])),
+            3 => drop(project.git(&["rm", "-r", "-f", "-q", "--cached", "."])),
+            4 if there("a/b") => {
+                std::fs::rename(project.path("a/b"), project.path("moved")).unwrap();
+                project.symlink("a/b", "../moved");
+            }
+            5 if there("a") && !there("g") => {
+                std::fs::rename(project.path("a"), project.path("g")).unwrap();
+            }
+            6 if there("a") => {
+                project.git_in("a", &["init", "-q"]);
+            }
+            _ => {}
+        }
+        let (second, alone) = (own.snapshot().unwrap(), git(project).snapshot().unwrap());
+        let folders = |of: &Snapshot| of.folders().collect::<Vec<_>>();
+        assert_eq!(second.differences(&alone), [], "{:?}", project.root());
+        assert_eq!(folders(&second), folders(&alone));
+        // The later one may find at rest what the earlier one did not.
+        for (known, found) in second.whole_folders().zip(alone.whole_folders()) {
+            assert!(known.1.is_none() || known == found, "{known:?} {found:?}");
+        }
+        *(if first == second {
+            &mut same
+        } else {
+            &mut changed
+        }) += 1;
+    }
+    assert!(changed > 20 && same > 5, "{changed} {same}");
+}
+
+/// A folder is listed once in a run, unless something was added to it or removed.
+#[test]
+fn a_folder_is_listed_once() {
+    if !have(&["strace"]) {
+        return;
+    }
+    let project =
+        project("vplan 1\ncontract \"one\"\ncheck a: touch src/1/new\ncheck b: rm src/2/file2\n");
+    rest();
+    let trace = project.parent().join("trace");
+    let calls = [
+        "strace",
+        "-f",
+        "-qq",
+        "-e",
+        "trace=openat",
+        "-e",
+        "signal=none",
+        "-o",
+    ];
+    let traced = [&calls[..], &[trace.to_str().unwrap()]].concat();
+    let args = ["run", "--changed-none", "--format", "json"];
+    project.vplan(&args).under(&traced).run().json();
+    let trace = std::fs::read_to_string(&trace).unwrap();
+    let listed = |folder: &str| {
+        let name = format!("\"{folder}\", ");
+        let is_listed = |line: &&str| line.contains(&name) && line.contains("O_DIRECTORY");
+        trace.lines().filter(is_listed).count()
+    };
+    let folders = ["src", "src/0", "src/1", "src/2", "src/3", "src/4", "src/5"];
+    assert_eq!(folders.map(listed), [1, 1, 2, 2, 1, 1, 1], "{trace}");
 }
 
 /// What a scan finds is the same whether it takes files from a snapshot or lists all folders.
@@ -323,7 +413,7 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
     for project in random_trees(60) {
         let root = project.root().canonicalize().unwrap();
         let beneath = Beneath::open(&root).unwrap();
-        let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+        let git = git(&project);
         let tree = git.snapshot().unwrap();
         let scanned = |glob: &str, tree, same| {
             let wanted = [all_of(&[Glob::parse(glob).unwrap()])];
@@ -381,7 +471,7 @@ fn a_folder_that_lists_others_is_later_than_the_snapshot() {
     rest();
     let root = project.root().canonicalize().unwrap();
     let beneath = Beneath::open(&root).unwrap();
-    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let git = git(&project);
     let tree = git.snapshot().unwrap();
     let is_later = |glob: &str| {
         let place = Place {
@@ -413,7 +503,7 @@ fn a_file_that_is_read_later_is_the_snapshots_if_it_was_at_rest() {
     project.write("new", "2");
     let root = project.root().canonicalize().unwrap();
     let beneath = Beneath::open(&root).unwrap();
-    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let git = git(&project);
     let tree = git.snapshot().unwrap();
     let is_later = |file: &str| {
         let place = Place {
@@ -445,7 +535,7 @@ fn an_index_that_was_written_is_read_again() {
     project.write("c", "1");
     rest();
     let root = project.root().canonicalize().unwrap();
-    let git = Git::open(&root, &|name| std::env::var_os(name)).unwrap();
+    let git = git(&project);
     let indexed = || {
         let files = git.files_indexed().unwrap();
         files.iter().map(RepoPath::to_string).collect::<Vec<_>>()

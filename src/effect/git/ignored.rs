@@ -12,7 +12,7 @@ use crate::effect::os::files::beneath::Beneath;
 use rustix::fs::FileType;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The most files that are listed.
 const MOST: usize = 10_000;
@@ -23,7 +23,7 @@ const MOST_DIRECTORIES: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewlyIgnored {
     /// The line that hides it: `.gitignore:3: /src/x`.
-    pub by: Rc<str>,
+    pub by: Arc<str>,
     /// The file.
     pub path: RepoPath,
 }
@@ -32,14 +32,14 @@ pub struct NewlyIgnored {
 struct Open {
     /// With a slash at its end, unless it is the root.
     path: Vec<u8>,
-    before: Option<Rc<Rules>>,
-    now: Option<Rc<Rules>>,
+    before: Option<Arc<Rules>>,
+    now: Option<Arc<Rules>>,
     /// The line that hides it and everything in it.
-    hidden: Option<Rc<str>>,
+    hidden: Option<Arc<str>>,
 }
 
 /// Shows a line to people: `.gitignore:3: /src/x`.
-fn shown((dir, line): (&[u8], &Line)) -> Rc<str> {
+fn shown((dir, line): (&[u8], &Line)) -> Arc<str> {
     visible(
         &[
             dir,
@@ -65,7 +65,7 @@ struct Look {
 pub struct IgnoreRules {
     beneath: Beneath,
     /// Those of folders, by their paths.
-    known: RefCell<BTreeMap<RepoPath, Rc<Rules>>>,
+    known: RefCell<BTreeMap<RepoPath, Arc<Rules>>>,
 }
 
 impl IgnoreRules {
@@ -77,7 +77,7 @@ impl IgnoreRules {
     }
 
     /// Returns those of a folder. Recursion is bounded by the length of a path.
-    fn of(&self, folder: &RepoPath) -> Rc<Rules> {
+    fn of(&self, folder: &RepoPath) -> Arc<Rules> {
         let known = self.known.borrow().get(folder).cloned();
         if let Some(known) = known {
             return known;
@@ -94,7 +94,7 @@ impl IgnoreRules {
         let rules = Rules::read(above, &dir, &text.unwrap_or_default());
         self.known
             .borrow_mut()
-            .insert(folder.clone(), Rc::clone(&rules));
+            .insert(folder.clone(), Arc::clone(&rules));
         rules
     }
 }

@@ -6,7 +6,7 @@
 
 use super::index::IndexEntry;
 use super::object::Oid;
-use super::observed::{IndexStamp, Observed};
+use super::observed::{IndexStamp, Listings, Observed};
 use super::unseen::Unseen;
 use crate::base::canon::Digest;
 use crate::effect::os::atomic_file::{CACHED, replace};
@@ -58,6 +58,8 @@ pub(super) struct Memory {
     unseen: Mutex<Unseen>,
     /// The work tree as the last comparison found it, with the index that it was found with.
     observed: Mutex<Option<(IndexStamp, Observed)>>,
+    /// What the folders of the work tree listed when they were searched last.
+    folders: Mutex<Vec<Listings>>,
     /// The index as it was read last, if it was at rest.
     entries: Mutex<Option<(IndexStamp, Arc<Vec<IndexEntry>>)>>,
 }
@@ -128,6 +130,17 @@ impl Memory {
 
     fn seen(&self) -> MutexGuard<'_, Option<(IndexStamp, Observed)>> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what the last search has listed.
+    pub(super) fn take_listings(&self) -> Vec<Listings> {
+        let mut kept = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *kept)
+    }
+
+    /// Keeps what a search has listed.
+    pub(super) fn keep_listings(&self, listings: Vec<Listings>) {
+        *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = listings;
     }
 
     /// Keeps the index that has this metadata.

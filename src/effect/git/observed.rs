@@ -3,8 +3,10 @@
 use super::index::IndexEntry;
 use super::object::Oid;
 use crate::base::path::RepoPath;
+use crate::effect::os::retry_eintr::FolderEntries;
 use crate::effect::os::stat_cache::Stamp;
 use rustix::fs::Stat;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The metadata of the index file, which changes when git replaces it.
@@ -103,4 +105,29 @@ pub(super) struct Observed {
     pub others: Vec<Vec<u8>>,
     /// The folders that were searched, in no order.
     pub folders: Vec<SearchedFolder>,
+}
+
+/// What folders list, with the metadata that shows that it is still so. Cheap to make: most are never
+/// asked for.
+#[derive(Debug, Default)]
+pub(super) struct Listings {
+    packed: Vec<u8>,
+    /// By their paths, each with the range of what it lists.
+    folders: Vec<(Arc<[u8]>, Stamp, Range<usize>)>,
+}
+
+impl Listings {
+    pub(super) fn add(&mut self, path: &Arc<[u8]>, stamp: Stamp, listed: &FolderEntries) {
+        if let Some(range) = listed.pack(&mut self.packed) {
+            self.folders.push((Arc::clone(path), stamp, range));
+        }
+    }
+
+    /// Returns each folder's path, its metadata, and what it lists, packed.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], (Stamp, &[u8]))> {
+        self.folders.iter().filter_map(|(path, stamp, range)| {
+            let packed = self.packed.get(range.clone())?;
+            Some((&**path, (*stamp, packed)))
+        })
+    }
 }

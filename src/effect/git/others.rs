@@ -6,23 +6,25 @@
 
 use super::error::{GitError, unread};
 use super::index::{IndexEntry, SUBMODULE};
-use super::observed::SearchedFolder;
+use super::observed::{Listings, SearchedFolder};
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::base::path::RepoPath;
-use crate::effect::os::files;
 use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{FolderEntries, openat};
 use crate::effect::os::stat_cache::{Stamp, now};
+use crate::effect::os::{files, parallel};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatFs, fstat, fstatfs, statat};
 use rustix::io::Errno;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const COMMAND: &str = "check-ignore";
+/// With so many folders left to be searched, threads bring more than they cost.
+const MANY: usize = 64;
 /// The prefix of every path that git is asked about.
 const HERE: &[u8] = b"./";
 const DIRECTORY: OFlags = OFlags::DIRECTORY
@@ -34,7 +36,7 @@ const DIRECTORY: OFlags = OFlags::DIRECTORY
 struct Open<'e> {
     /// With a slash at its end, unless it is the root.
     path: Vec<u8>,
-    rules: Option<Rc<Rules>>,
+    rules: Option<Arc<Rules>>,
     /// The entries of the index in it.
     tracked: &'e [IndexEntry],
 }
@@ -69,39 +71,92 @@ pub(super) struct Others {
 /// Searches the work tree. `entries`: the index, in byte order.
 pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitError> {
     let since = now();
-    let failed = |path: &[u8], e: Errno| GitError::File {
-        path: crate::base::word::visible(path),
-        message: std::io::Error::from(e).to_string(),
-    };
     let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
-    let mut found = Others::default();
-    let mut open = vec![Open {
+    // A repository inside would take the place of the one around it.
+    let is_outer = git.below.is_empty();
+    let before = if is_outer {
+        git.memory.take_listings()
+    } else {
+        Vec::new()
+    };
+    let place = Place {
+        git,
+        since,
+        volume: volume(&top),
+        top,
+        before: before.iter().flat_map(Listings::iter).collect(),
+    };
+    let root = Open {
         path: Vec::new(),
         rules: None,
         tracked: entries,
-    }];
-    let mut listed = FolderEntries::default();
-    while let Some(dir) = open.pop() {
-        match look_into(git, &top, dir, since, &mut listed, &mut found, &mut open) {
-            Ok(()) => {}
-            // The directory went away, or became something else; a later look-up finds that out.
-            Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                found.folders.push(SearchedFolder::unknown(&path));
-            }
-            // No other process of this user can read it either; only its presence is known.
-            Err((path, Errno::ACCESS)) if is_closed(&top, &path) => {
-                found.folders.push(SearchedFolder::unknown(&path));
-                found
-                    .files
-                    .push(path.strip_suffix(b"/").unwrap_or(&path).to_vec());
-            }
-            Err((path, error)) => return Err(failed(&path, error)),
-        }
-        if found.files.len() > files::MAX_FILES {
-            return Err(failed(b".", Errno::TOOBIG));
+    };
+    let mut search = Search::new(&place, vec![root]);
+    search.look(MANY)?;
+    let mut shares: Vec<Vec<Open<'_>>> = (0..parallel::parts()).map(|_| Vec::new()).collect();
+    // Neighbours are often alike: each share has some of them.
+    while !search.open.is_empty() {
+        for share in &mut shares {
+            share.extend(search.open.pop());
         }
     }
+    shares.retain(|share| !share.is_empty());
+    let look = |share| {
+        let mut part = Search::new(&place, share);
+        part.look(usize::MAX).map(|()| part)
+    };
+    let parts = parallel::each(shares, look);
+    let mut listings = vec![search.listings];
+    let mut found = search.found;
+    for part in parts {
+        let mut part = part?;
+        found.files.append(&mut part.found.files);
+        found.folders.append(&mut part.found.folders);
+        listings.push(part.listings);
+    }
+    are_few(&found)?;
+    if is_outer {
+        git.memory.keep_listings(listings);
+    }
     Ok(found)
+}
+
+fn are_few(found: &Others) -> Result<(), GitError> {
+    if found.files.len() > files::MAX_FILES {
+        return Err(failed(b".", Errno::TOOBIG));
+    }
+    Ok(())
+}
+
+fn failed(path: &[u8], error: Errno) -> GitError {
+    GitError::File {
+        path: crate::base::word::visible(path),
+        message: std::io::Error::from(error).to_string(),
+    }
+}
+
+/// Returns the metadata of a folder if its file system gives a folder other times whenever it lists
+/// something else. Of others it is not known; FAT does not do so for its root.
+fn volume(folder: &OwnedFd) -> Option<Stamp> {
+    // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs (statfs(2)).
+    const KNOWN: [u32; 8] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0x0102_1994,
+        0x794c_7630,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+    ];
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the numbers have 32 bits"
+    )]
+    let is_known = |found: StatFs| KNOWN.contains(&(found.f_type as u32));
+    let is_known = cfg!(target_os = "linux") && fstatfs(folder).is_ok_and(is_known);
+    (is_known.then(|| fstat(folder).ok()).flatten()).map(|stat| Stamp::from(&stat))
 }
 
 impl Git {
@@ -186,78 +241,149 @@ impl Git {
     }
 }
 
-fn look_into<'e>(
-    git: &Git,
-    top: &OwnedFd,
-    mut dir: Open<'e>,
+/// The work tree that is searched.
+struct Place<'e> {
+    git: &'e Git,
+    /// A moment before the search began.
     since: i128,
-    listed: &mut FolderEntries,
-    found: &mut Others,
-    open: &mut Vec<Open<'e>>,
-) -> Result<(), (Vec<u8>, Errno)> {
-    let is_root = dir.path.is_empty();
-    let path: &[u8] = if is_root { b"." } else { &dir.path };
-    let fd = openat(top, path, DIRECTORY, Mode::empty());
-    let read = fd.and_then(|fd| {
-        let stamp = Stamp::from(&fstat(&fd)?);
-        listed.read(&fd)?;
-        Ok((stamp, fd))
-    });
-    let (stamp, fd) = read.map_err(|error| (dir.path.clone(), error))?;
-    let has = |wanted: &[u8]| listed.iter().any(|(name, _)| name == wanted);
-    if !is_root && has(b".git") && is_repository(git, &dir.path) {
-        found.folders.push(SearchedFolder::unknown(&dir.path));
-        found.files.push(dir.path);
-        return Ok(());
-    }
-    if has(rules::NAME) {
-        dir.rules = with_rules(git, &dir);
-    }
-    let mut is_whole = true;
-    for (name, kind) in listed.iter() {
-        if name == b".git" || is_root && is_record(name) {
-            continue;
+    top: OwnedFd,
+    /// The root's metadata, if the times of a folder tell whether it lists the same.
+    volume: Option<Stamp>,
+    /// What an earlier search has listed.
+    before: BTreeMap<&'e [u8], (Stamp, &'e [u8])>,
+}
+
+/// A search of the work tree, or of a share of its folders.
+struct Search<'e> {
+    place: &'e Place<'e>,
+    open: Vec<Open<'e>>,
+    /// The folder that was listed last.
+    listed: FolderEntries,
+    listings: Listings,
+    found: Others,
+}
+
+impl<'e> Search<'e> {
+    fn new(place: &'e Place<'e>, open: Vec<Open<'e>>) -> Self {
+        Self {
+            place,
+            open,
+            listed: FolderEntries::default(),
+            listings: Listings::default(),
+            found: Others::default(),
         }
-        let tracked = dir.entry(name);
-        let kind = match kind {
-            FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |stat| {
-                    FileType::from_raw_mode(stat.st_mode)
-                }),
-            kind => kind,
-        };
-        let is_file = matches!(kind, FileType::RegularFile | FileType::Symlink);
-        if is_file && tracked.is_some() {
-            continue;
-        }
-        let mut path = [&dir.path, name].concat();
-        match kind {
-            // The content of a submodule is compared with the submodule's own commit.
-            FileType::Directory
-                if tracked.is_none_or(|entry| entry.mode != SUBMODULE)
-                    && Rules::ignores(dir.rules.as_ref(), &path, true).is_none() =>
-            {
-                path.push(b'/');
-                let below = dir.below(&path);
-                open.push(Open {
-                    path,
-                    rules: dir.rules.clone(),
-                    tracked: below,
-                });
+    }
+
+    /// Searches until no folder is left to be searched, or so many are.
+    fn look(&mut self, until: usize) -> Result<(), GitError> {
+        while self.open.len() < until
+            && let Some(dir) = self.open.pop()
+        {
+            match self.look_into(dir) {
+                Ok(()) => {}
+                // The directory went away, or became something else; a later look-up finds that out.
+                Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+                    self.found.folders.push(SearchedFolder::unknown(&path));
+                }
+                // No other process of this user can read it either; only its presence is known.
+                Err((path, Errno::ACCESS)) if is_closed(&self.place.top, &path) => {
+                    self.found.folders.push(SearchedFolder::unknown(&path));
+                    let path = path.strip_suffix(b"/").unwrap_or(&path);
+                    self.found.files.push(path.to_vec());
+                }
+                Err((path, error)) => return Err(failed(&path, error)),
             }
-            _ if is_file && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() => {
-                found.files.push(path);
-            }
-            // Ignored, or without content.
-            _ => is_whole = false,
+            are_few(&self.found)?;
         }
+        Ok(())
     }
-    found.folders.push(SearchedFolder {
-        stamp: stamp.is_settled(since).then_some(stamp),
-        is_whole,
-        ..SearchedFolder::unknown(&dir.path)
-    });
-    Ok(())
+
+    /// Lists a folder, again only if it may list something else than before. Returns its metadata if
+    /// that tells so later.
+    fn list(&mut self, path: &[u8]) -> Result<Option<Stamp>, Errno> {
+        let Place {
+            since,
+            top,
+            volume,
+            before,
+            ..
+        } = self.place;
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let name = if path.is_empty() { b"." } else { path };
+        if let Some((stamp, packed)) = before.get(path)
+            && Stamp::from(&statat(top, name, AtFlags::SYMLINK_NOFOLLOW)?) == *stamp
+        {
+            self.listed.unpack(packed);
+            return Ok(Some(*stamp));
+        }
+        let folder = openat(top, name, DIRECTORY, Mode::empty())?;
+        let stamp = Stamp::from(&fstat(&folder)?);
+        self.listed.read(&folder)?;
+        self.listed.tell_kinds(&folder);
+        let tells = |volume: &Stamp| stamp.is_beside(volume) && stamp.is_settled(*since);
+        Ok(volume.as_ref().is_some_and(tells).then_some(stamp))
+    }
+
+    /// Adds a folder that was searched; what it lists is what was listed last.
+    fn add(&mut self, folder: SearchedFolder) {
+        if let Some(stamp) = folder.stamp {
+            self.listings.add(&folder.path, stamp, &self.listed);
+        }
+        self.found.folders.push(folder);
+    }
+
+    fn look_into(&mut self, mut dir: Open<'e>) -> Result<(), (Vec<u8>, Errno)> {
+        let is_root = dir.path.is_empty();
+        let stamp = self.list(&dir.path);
+        let stamp = stamp.map_err(|error| (dir.path.clone(), error))?;
+        let has = |wanted: &[u8]| self.listed.iter().any(|(name, _)| name == wanted);
+        if !is_root && has(b".git") && is_repository(self.place.git, &dir.path) {
+            self.found.folders.push(SearchedFolder::unknown(&dir.path));
+            self.found.files.push(dir.path);
+            return Ok(());
+        }
+        if has(rules::NAME) {
+            dir.rules = with_rules(self.place.git, &dir);
+        }
+        let mut is_whole = true;
+        for (name, kind) in self.listed.iter() {
+            if name == b".git" || is_root && is_record(name) {
+                continue;
+            }
+            let tracked = dir.entry(name);
+            let is_file = matches!(kind, FileType::RegularFile | FileType::Symlink);
+            if is_file && tracked.is_some() {
+                continue;
+            }
+            let mut path = [&dir.path, name].concat();
+            match kind {
+                // The content of a submodule is compared with the submodule's own commit.
+                FileType::Directory
+                    if tracked.is_none_or(|entry| entry.mode != SUBMODULE)
+                        && Rules::ignores(dir.rules.as_ref(), &path, true).is_none() =>
+                {
+                    path.push(b'/');
+                    let below = dir.below(&path);
+                    self.open.push(Open {
+                        path,
+                        rules: dir.rules.clone(),
+                        tracked: below,
+                    });
+                }
+                _ if is_file && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() => {
+                    self.found.files.push(path);
+                }
+                // Ignored, or without content.
+                _ => is_whole = false,
+            }
+        }
+        self.add(SearchedFolder {
+            stamp,
+            is_whole,
+            ..SearchedFolder::unknown(&dir.path)
+        });
+        Ok(())
+    }
 }
 
 /// Whether this user may not enter or read a folder below the root: any other refusal is an error,
@@ -274,7 +400,7 @@ fn is_repository(git: &Git, path: &[u8]) -> bool {
 }
 
 /// Adds the rules of this directory, if its file is tracked, to those above.
-fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
+fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Arc<Rules>> {
     let path = [&dir.path, rules::NAME].concat();
     let text = dir.entry(rules::NAME).and_then(|_| {
         files::read_plain(
@@ -287,4 +413,19 @@ fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
         return dir.rules.clone();
     };
     Some(Rules::read(dir.rules.clone(), &dir.path, &text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_times_of_a_folder_tell_nothing_where_that_is_not_known() {
+        let open = |path| openat(CWD, path, DIRECTORY, Mode::empty()).unwrap();
+        assert_eq!(volume(&open("/proc")), None);
+        let (root, own) = (open("/proc"), tempfile::tempdir().unwrap());
+        let stamp = |folder: &OwnedFd| Stamp::from(&fstat(folder).unwrap());
+        assert!(!stamp(&root).is_beside(&stamp(&open(own.path().to_str().unwrap()))));
+    }
 }

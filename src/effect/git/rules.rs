@@ -1,7 +1,7 @@
 //! Evaluates the `.gitignore` files between the root and a path.
 
 use super::pattern::{Pattern, ignore_lines};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The name of a rule file.
 pub(super) const NAME: &[u8] = b".gitignore";
@@ -16,7 +16,7 @@ pub(super) struct Line {
 
 /// The lines of a directory's file, and of the files above it.
 pub(super) struct Rules {
-    above: Option<Rc<Rules>>,
+    above: Option<Arc<Rules>>,
     /// The directory's path, with a slash at its end, unless it is the root.
     pub dir: Box<[u8]>,
     lines: Vec<Line>,
@@ -24,13 +24,13 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Reads the rules of a directory whose file has this text.
-    pub(super) fn read(above: Option<Rc<Self>>, dir: &[u8], text: &[u8]) -> Rc<Self> {
+    pub(super) fn read(above: Option<Arc<Self>>, dir: &[u8], text: &[u8]) -> Arc<Self> {
         let line = |(number, text, pattern): (usize, &[u8], Pattern)| Line {
             number,
             pattern,
             text: text.trim_ascii_end().into(),
         };
-        Rc::new(Self {
+        Arc::new(Self {
             above,
             dir: dir.into(),
             lines: ignore_lines(text).map(line).collect(),
@@ -40,7 +40,7 @@ impl Rules {
     /// Returns the line that ignores a path below the directory, if one does, with the directory
     /// whose file it is in.
     pub(super) fn ignores<'r>(
-        rules: Option<&'r Rc<Self>>,
+        rules: Option<&'r Arc<Self>>,
         path: &[u8],
         is_directory: bool,
     ) -> Option<(&'r [u8], &'r Line)> {

@@ -4,7 +4,8 @@
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RawDir, ResolveFlags,
+    AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RawDir, RawMode,
+    ResolveFlags, statat,
 };
 use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
@@ -12,6 +13,8 @@ use std::ops::Range;
 
 /// The bytes of entries that are asked for at once.
 const LISTED: usize = 32 << 10;
+/// A mode's bits below those of the kind of file.
+const KIND_SHIFT: u32 = 12;
 
 pub(in crate::effect) fn openat(
     folder: impl AsFd,
@@ -64,6 +67,49 @@ impl FolderEntries {
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
         let entry = |(name, kind): &(Range<usize>, FileType)| (self.name(name), *kind);
         self.entries.iter().map(entry)
+    }
+
+    /// Finds out what the entries are of which the system has not told it.
+    pub fn tell_kinds(&mut self, folder: impl AsFd) {
+        for (name, kind) in &mut self.entries {
+            let name = self.names.get(name.clone()).unwrap_or_default();
+            if *kind == FileType::Unknown
+                && let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            {
+                *kind = FileType::from_raw_mode(stat.st_mode);
+            }
+        }
+    }
+
+    /// Appends the entries to what is packed, in few bytes, to be listed again. Returns their range;
+    /// `None` if the system has not told what one of them is.
+    pub fn pack(&self, packed: &mut Vec<u8>) -> Option<Range<usize>> {
+        let start = packed.len();
+        for (name, kind) in self.iter() {
+            if kind == FileType::Unknown {
+                packed.truncate(start);
+                return None;
+            }
+            packed.push(u8::try_from(kind.as_raw_mode() >> KIND_SHIFT).ok()?);
+            packed.extend_from_slice(name);
+            packed.push(0);
+        }
+        Some(start..packed.len())
+    }
+
+    /// Lists what was packed, in place of what was listed before.
+    pub fn unpack(&mut self, packed: &[u8]) {
+        self.names.clear();
+        self.entries.clear();
+        for entry in packed.split(|byte| *byte == 0) {
+            let Some((kind, name)) = entry.split_first() else {
+                continue;
+            };
+            let start = self.names.len();
+            self.names.extend_from_slice(name);
+            let kind = FileType::from_raw_mode(RawMode::from(*kind) << KIND_SHIFT);
+            self.entries.push((start..self.names.len(), kind));
+        }
     }
 
     /// Sorts the entries by the bytes of their names.

@@ -89,6 +89,12 @@ impl Stamp {
         self.modified.max(self.changed).nanos() < at - SETTLED
     }
 
+    /// Whether both are of the same file system.
+    #[must_use]
+    pub fn is_beside(&self, other: &Stamp) -> bool {
+        self.dev == other.dev
+    }
+
     fn bytes(&self) -> [u8; STAMP] {
         let mut bytes = [0; STAMP];
         let mut rest = &mut bytes[..];
