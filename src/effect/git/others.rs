@@ -73,18 +73,14 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitErr
     let since = now();
     let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
     // A repository inside would take the place of the one around it.
-    let is_outer = git.below.is_empty();
-    let before = if is_outer {
-        git.memory.take_listings()
-    } else {
-        Vec::new()
-    };
+    let memory = git.below.is_empty().then_some(&git.memory);
+    let before = memory.map(|memory| memory.take_listings());
     let place = Place {
         git,
         since,
         volume: volume(&top),
         top,
-        before: before.iter().flat_map(Listings::iter).collect(),
+        before: (before.iter().flatten().flat_map(Listings::iter)).collect(),
     };
     let root = Open {
         path: Vec::new(),
@@ -115,8 +111,8 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitErr
         listings.push(part.listings);
     }
     are_few(&found)?;
-    if is_outer {
-        git.memory.keep_listings(listings);
+    if let Some(memory) = memory {
+        memory.keep_listings(listings);
     }
     Ok(found)
 }
