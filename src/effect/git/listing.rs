@@ -8,6 +8,7 @@ use super::error::GitError;
 use super::index::IndexEntry;
 use super::object::Oid;
 use crate::base::path::RepoPath;
+use std::ops::Range;
 
 /// One file, or a submodule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,64 +32,64 @@ impl<'l> Listed<'l> {
     }
 }
 
-/// The files of a commit. Each is read from the text when it is asked for: of 100,000 files, what was
-/// read would take as much again.
+/// The files of a commit.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// `MODE KIND ID<tab>PATH<NUL>` for each file.
     text: Vec<u8>,
-    /// Where each file's record begins.
-    starts: Vec<usize>,
+    files: Vec<(Range<usize>, u32, Oid)>,
 }
 
 impl Listing {
     /// Reads the output of `ls-tree -r -z --full-tree`; `None` when it has another form.
     pub(super) fn read(text: Vec<u8>) -> Option<Self> {
-        let mut starts = Vec::with_capacity(memchr::memchr_iter(0, &text).count());
-        let (mut at, mut previous) = (0, &b""[..]);
+        let records = memchr::memchr_iter(0, &text).count();
+        let mut files: Vec<(Range<usize>, u32, Oid)> = Vec::with_capacity(records);
+        let mut at = 0;
         while at < text.len() {
             let end = at + memchr::memchr(0, text.get(at..)?)?;
-            let Listed { path, .. } = Listed::read(text.get(at..end)?)?;
-            // No path is empty, so that the first one comes after what is before it, too.
-            if previous >= path {
+            let Listed { path, mode, id } = Listed::read(text.get(at..end)?)?;
+            let previous = files
+                .last()
+                .map(|(range, ..)| text.get(range.clone()).unwrap_or_default());
+            if previous >= Some(path) {
                 return None;
             }
-            previous = path;
-            starts.push(at);
+            files.push((end - path.len()..end, mode, id));
             at = end + 1;
         }
-        Some(Self { text, starts })
+        Some(Self { text, files })
     }
 
     /// Returns the index as the listing of the commit that it would become.
     pub(super) fn of_index(entries: &[IndexEntry]) -> Self {
         let mut listing = Self::default();
-        for IndexEntry { path, mode, id, .. } in entries {
-            listing.starts.push(listing.text.len());
-            let head = format!("{mode:06o} entry {id}\t");
-            [head.as_bytes(), path, b"\0"]
-                .iter()
-                .for_each(|part| listing.text.extend_from_slice(part));
+        for entry in entries {
+            let from = listing.text.len();
+            listing.text.extend_from_slice(&entry.path);
+            let range = from..listing.text.len();
+            listing.files.push((range, entry.mode, entry.id));
         }
         listing
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Listed<'_>> {
-        self.starts.iter().filter_map(|start| self.listed(*start))
+        self.files.iter().map(|file| self.listed(file))
     }
 
     pub(super) fn get(&self, path: &[u8]) -> Option<Listed<'_>> {
-        let comes_before = |start: &usize| self.listed(*start).is_some_and(|file| file.path < path);
-        let at = self.starts.partition_point(comes_before);
-        let found = self.listed(*self.starts.get(at)?)?;
-        (found.path == path).then_some(found)
+        let at = self
+            .files
+            .binary_search_by(|file| self.listed(file).path.cmp(path))
+            .ok()?;
+        self.files.get(at).map(|file| self.listed(file))
     }
 
-    /// Returns the file whose record begins there. All records have been read once: none is left
-    /// out.
-    fn listed(&self, start: usize) -> Option<Listed<'_>> {
-        let rest = self.text.get(start..)?;
-        Listed::read(rest.get(..memchr::memchr(0, rest)?)?)
+    fn listed(&self, (path, mode, id): &(Range<usize>, u32, Oid)) -> Listed<'_> {
+        Listed {
+            path: self.text.get(path.clone()).unwrap_or_default(),
+            mode: *mode,
+            id: *id,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 const MAX_READ: u64 = 256 << 20;
 /// So many entries are looked at before they are added: to look at all first takes as much memory
 /// again as the snapshot.
-const AT_ONCE: usize = 1 << 14;
+const AT_ONCE: usize = 1 << 15;
 
 /// The content of a work tree.
 #[derive(Clone, Debug, Default)]
