@@ -363,6 +363,39 @@ fn a_first_look_hides_nothing_from_a_second() {
     assert!(changed > 20 && same > 5, "{changed} {same}");
 }
 
+/// Many folders are searched in shares: none is left out, and each has the rules of those above it.
+#[test]
+fn all_of_many_folders_are_searched() {
+    let mut files = vec![
+        (".gitignore".to_owned(), "*.log\n"),
+        ("d1/.gitignore".to_owned(), "hidden/\n"),
+    ];
+    files.extend((0..1500).map(|i| (format!("d{}/e{i}/f{}/file", i % 20, i % 3), "1")));
+    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (&**p, *t)).collect();
+    let project = Project::git_with(&files);
+    for i in 0..1500 {
+        let folder = format!("d{}/e{i}/f{}", i % 20, i % 3);
+        project.write(format!("{folder}/a.log"), "1");
+        project.write(format!("{folder}/hidden/new"), "1");
+    }
+    let mut expected: Vec<String> = (0..1500)
+        .map(|i| format!("d{}/e{i}/f{}/", i % 20, i % 3))
+        .flat_map(|folder| {
+            let hidden = (!folder.starts_with("d1/")).then(|| format!("{folder}hidden/new"));
+            [Some(format!("{folder}file")), hidden]
+        })
+        .flatten()
+        .chain([".gitignore".to_owned(), "d1/.gitignore".to_owned()])
+        .collect();
+    expected.sort();
+    let git = git(&project);
+    for _ in 0..2 {
+        let tree = git.snapshot().unwrap();
+        let found: Vec<String> = tree.files().map(|(path, _)| path.to_string()).collect();
+        assert!(found == expected, "{} of {}", found.len(), expected.len());
+    }
+}
+
 /// A folder is listed once in a run, unless something was added to it or removed.
 #[test]
 fn a_folder_is_listed_once() {

@@ -23,8 +23,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 const COMMAND: &str = "check-ignore";
-/// With so many folders left to be searched, threads bring more than they cost.
-const MANY: usize = 64;
+/// After so many folders, threads for the others bring more than they cost.
+const MANY: usize = 500;
 /// The prefix of every path that git is asked about.
 const HERE: &[u8] = b"./";
 const DIRECTORY: OFlags = OFlags::DIRECTORY
@@ -270,9 +270,9 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// Searches until no folder is left to be searched, or so many are.
-    fn look(&mut self, until: usize) -> Result<(), GitError> {
-        while self.open.len() < until
+    /// Searches so many folders at most.
+    fn look(&mut self, most: usize) -> Result<(), GitError> {
+        while self.found.folders.len() < most
             && let Some(dir) = self.open.pop()
         {
             match self.look_into(dir) {
