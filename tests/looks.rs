@@ -38,7 +38,8 @@ struct Counted {
     programs: BTreeMap<String, usize>,
 }
 
-fn counted(project: &Project, args: &[&str]) -> Counted {
+/// Runs vplan under strace; returns its report, and which of these calls it made.
+fn traced(project: &Project, args: &[&str], calls: &str) -> (Value, String) {
     let trace = project.parent().join("trace");
     let args = [&["run", "--format", "json"], args].concat();
     let ran = project.vplan(&args).under(&[
@@ -46,14 +47,18 @@ fn counted(project: &Project, args: &[&str]) -> Counted {
         "-f",
         "-qq",
         "-e",
-        "trace=newfstatat,lstat,stat,statx,execve",
+        &format!("trace={calls}"),
         "-e",
         "signal=none",
         "-o",
         trace.to_str().unwrap(),
     ]);
     let report = ran.run().json();
-    let trace = std::fs::read_to_string(&trace).unwrap();
+    (report, std::fs::read_to_string(&trace).unwrap())
+}
+
+fn counted(project: &Project, args: &[&str]) -> Counted {
+    let (report, trace) = traced(project, args, "newfstatat,lstat,stat,statx,execve");
     let (mut looks, mut programs) = (BTreeMap::new(), BTreeMap::new());
     for line in trace.lines() {
         let Some(name) = line.split('"').nth(1) else {
@@ -405,21 +410,7 @@ fn a_folder_is_listed_once() {
     let project =
         project("vplan 1\ncontract \"one\"\ncheck a: touch src/1/new\ncheck b: rm src/2/file2\n");
     rest();
-    let trace = project.parent().join("trace");
-    let calls = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=openat",
-        "-e",
-        "signal=none",
-        "-o",
-    ];
-    let traced = [&calls[..], &[trace.to_str().unwrap()]].concat();
-    let args = ["run", "--changed-none", "--format", "json"];
-    project.vplan(&args).under(&traced).run().json();
-    let trace = std::fs::read_to_string(&trace).unwrap();
+    let (_, trace) = traced(&project, &["--changed-none"], "openat");
     let listed = |folder: &str| {
         let name = format!("\"{folder}\", ");
         let is_listed = |line: &&str| line.contains(&name) && line.contains("O_DIRECTORY");

@@ -294,8 +294,8 @@ impl<'e> Search<'e> {
         Ok(())
     }
 
-    /// Lists a folder, again only if it may list something else than before. Returns its metadata if
-    /// that tells so later.
+    /// Lists a folder; one that an earlier search has listed is read again only if its metadata
+    /// differs. Returns its metadata if that can tell a later search whether it lists the same.
     fn list(&mut self, path: &[u8]) -> Result<Option<Stamp>, Errno> {
         let Place {
             since,
@@ -320,7 +320,7 @@ impl<'e> Search<'e> {
         Ok(volume.as_ref().is_some_and(tells).then_some(stamp))
     }
 
-    /// Adds a folder that was searched; what it lists is what was listed last.
+    /// Adds the folder that was listed last.
     fn add(&mut self, folder: SearchedFolder) {
         if let Some(stamp) = folder.stamp {
             self.listings.add(&folder.path, stamp, &self.listed);
