@@ -10,10 +10,11 @@ use super::observed::{Listings, SearchedFolder};
 use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::base::path::RepoPath;
+use crate::effect::os::files;
+use crate::effect::os::parallel::{self, Shared};
 use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{FolderEntries, openat};
 use crate::effect::os::stat_cache::{Stamp, now};
-use crate::effect::os::{files, parallel};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatFs, fstat, fstatfs, statat};
 use rustix::io::Errno;
@@ -68,10 +69,18 @@ pub(super) struct Others {
     pub folders: Vec<SearchedFolder>,
 }
 
-/// Searches the work tree. `entries`: the index, in byte order.
-pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitError> {
+/// Searches the work tree while this thread does something else, after which it helps. `entries`:
+/// the index, in byte order.
+pub(super) fn others_while<T>(
+    git: &Git,
+    entries: &[IndexEntry],
+    something: impl FnOnce() -> T,
+) -> (Result<Others, GitError>, T) {
     let since = now();
-    let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
+    let top = match openat(CWD, git.root(), DIRECTORY, Mode::empty()) {
+        Ok(top) => top,
+        Err(error) => return (Err(failed(b".", error)), something()),
+    };
     // A repository inside would take the place of the one around it.
     let memory = git.below.is_empty().then_some(&git.memory);
     let before = memory.map(|memory| memory.take_listings());
@@ -82,39 +91,45 @@ pub(super) fn others(git: &Git, entries: &[IndexEntry]) -> Result<Others, GitErr
         top,
         before: (before.iter().flatten().flat_map(Listings::iter)).collect(),
     };
-    let root = Open {
+    let open = Shared::new(vec![Open {
         path: Vec::new(),
         rules: None,
         tracked: entries,
+    }]);
+    let search = |most| {
+        let mut search = Search::new(&place);
+        open.work(most, |dir, found| search.look(dir, found))?;
+        Ok((search.found, search.listings))
     };
-    let mut search = Search::new(&place, vec![root]);
-    search.look(MANY)?;
-    let mut shares: Vec<Vec<Open<'_>>> = (0..parallel::parts()).map(|_| Vec::new()).collect();
-    // Neighbours are often alike: each share has some of them.
-    while !search.open.is_empty() {
-        for share in &mut shares {
-            share.extend(search.open.pop());
+    let many = || {
+        let mut parts = vec![search(MANY)];
+        let is_whole = |(found, _): &(Others, Listings)| found.folders.len() < MANY;
+        if !parts.iter().flatten().all(is_whole) {
+            let threads = vec![usize::MAX; parallel::parts()];
+            parts.extend(parallel::each(threads, search));
         }
-    }
-    shares.retain(|share| !share.is_empty());
-    let look = |share| {
-        let mut part = Search::new(&place, share);
-        part.look(usize::MAX).map(|()| part)
+        parts
     };
-    let parts = parallel::each(shares, look);
-    let mut listings = vec![search.listings];
-    let mut found = search.found;
-    for part in parts {
-        let mut part = part?;
-        found.files.append(&mut part.found.files);
-        found.folders.append(&mut part.found.folders);
-        listings.push(part.listings);
-    }
-    are_few(&found)?;
-    if let Some(memory) = memory {
-        memory.keep_listings(listings);
-    }
-    Ok(found)
+    let (parts, (part, done)) = parallel::both(many, || {
+        let done = something();
+        (search(usize::MAX), done)
+    });
+    let all: Result<Vec<_>, GitError> = parts.into_iter().chain([part]).collect();
+    let found = all.and_then(|parts| {
+        let mut all = Others::default();
+        let mut listings = Vec::new();
+        for (mut found, listed) in parts {
+            all.files.append(&mut found.files);
+            all.folders.append(&mut found.folders);
+            listings.push(listed);
+        }
+        are_few(&all)?;
+        if let Some(memory) = memory {
+            memory.keep_listings(listings);
+        }
+        Ok(all)
+    });
+    (found, done)
 }
 
 fn are_few(found: &Others) -> Result<(), GitError> {
@@ -249,10 +264,9 @@ struct Place<'e> {
     before: BTreeMap<&'e [u8], (Stamp, &'e [u8])>,
 }
 
-/// A search of the work tree, or of a share of its folders.
+/// A search of some of the folders.
 struct Search<'e> {
     place: &'e Place<'e>,
-    open: Vec<Open<'e>>,
     /// The folder that was listed last.
     listed: FolderEntries,
     listings: Listings,
@@ -260,38 +274,32 @@ struct Search<'e> {
 }
 
 impl<'e> Search<'e> {
-    fn new(place: &'e Place<'e>, open: Vec<Open<'e>>) -> Self {
+    fn new(place: &'e Place<'e>) -> Self {
         Self {
             place,
-            open,
             listed: FolderEntries::default(),
             listings: Listings::default(),
             found: Others::default(),
         }
     }
 
-    /// Searches so many folders at most.
-    fn look(&mut self, most: usize) -> Result<(), GitError> {
-        while self.found.folders.len() < most
-            && let Some(dir) = self.open.pop()
-        {
-            match self.look_into(dir) {
-                Ok(()) => {}
-                // The directory went away, or became something else; a later look-up finds that out.
-                Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                    self.found.folders.push(SearchedFolder::unknown(&path));
-                }
-                // No other process of this user can read it either; only its presence is known.
-                Err((path, Errno::ACCESS)) if is_closed(&self.place.top, &path) => {
-                    self.found.folders.push(SearchedFolder::unknown(&path));
-                    let path = path.strip_suffix(b"/").unwrap_or(&path);
-                    self.found.files.push(path.to_vec());
-                }
-                Err((path, error)) => return Err(failed(&path, error)),
+    /// Searches a folder; adds those in it to `open`.
+    fn look<'t>(&mut self, dir: Open<'t>, open: &mut Vec<Open<'t>>) -> Result<(), GitError> {
+        match self.look_into(dir, open) {
+            Ok(()) => {}
+            // The directory went away, or became something else; a later look-up finds that out.
+            Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+                self.found.folders.push(SearchedFolder::unknown(&path));
             }
-            are_few(&self.found)?;
+            // No other process of this user can read it either; only its presence is known.
+            Err((path, Errno::ACCESS)) if is_closed(&self.place.top, &path) => {
+                self.found.folders.push(SearchedFolder::unknown(&path));
+                let path = path.strip_suffix(b"/").unwrap_or(&path);
+                self.found.files.push(path.to_vec());
+            }
+            Err((path, error)) => return Err(failed(&path, error)),
         }
-        Ok(())
+        are_few(&self.found)
     }
 
     /// Lists a folder; one that an earlier search has listed is read again only if its metadata
@@ -328,7 +336,11 @@ impl<'e> Search<'e> {
         self.found.folders.push(folder);
     }
 
-    fn look_into(&mut self, mut dir: Open<'e>) -> Result<(), (Vec<u8>, Errno)> {
+    fn look_into<'t>(
+        &mut self,
+        mut dir: Open<'t>,
+        open: &mut Vec<Open<'t>>,
+    ) -> Result<(), (Vec<u8>, Errno)> {
         let is_root = dir.path.is_empty();
         let stamp = self.list(&dir.path);
         let stamp = stamp.map_err(|error| (dir.path.clone(), error))?;
@@ -360,7 +372,7 @@ impl<'e> Search<'e> {
                 {
                     path.push(b'/');
                     let below = dir.below(&path);
-                    self.open.push(Open {
+                    open.push(Open {
                         path,
                         rules: dir.rules.clone(),
                         tracked: below,

@@ -76,7 +76,7 @@ impl PresentFiles {
     /// Reads the index and searches the work tree.
     fn look(&mut self, git: &Git) -> Result<(), GitError> {
         let entries = worktree::read_entries(git, id_length(git)?)?;
-        let others::Others { files, .. } = others::others(git, &entries)?;
+        let others::Others { files, .. } = others::others_while(git, &entries, || ()).0?;
         let entries = entries.iter().map(|entry| (&*entry.path, entry.mode));
         self.add(git, entries, &files)
     }

@@ -13,8 +13,8 @@ use super::observed::{FileStatus, Observed, SearchedFolder, SeenFile, WorkTreeFi
 use super::{Git, is_record, others, worktree};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
+use crate::effect::os::files;
 use crate::effect::os::stat_cache::{Stamp, now};
-use crate::effect::os::{files, parallel};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::cell::OnceCell;
@@ -298,18 +298,16 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     for _ in 0..3 {
         let (before, since) = (worktree::index_stamp(git), now());
         let entries = worktree::read_entries_and_table(git, length)?;
-        let (others, reader) = parallel::both(
-            || others::others(git, &entries),
-            || {
-                let mut reader = Reader::new(git, length, depth, entries.len());
-                for entries in entries.chunks(AT_ONCE) {
-                    let (seen, learned) = worktree::look_at(git, entries, length, u64::MAX);
-                    reader.learned.extend(learned);
-                    reader.all_tracked(entries, seen)?;
-                }
-                Ok::<_, GitError>(reader)
-            },
-        );
+        let read = || {
+            let mut reader = Reader::new(git, length, depth, entries.len());
+            for entries in entries.chunks(AT_ONCE) {
+                let (seen, learned) = worktree::look_at(git, entries, length, u64::MAX);
+                reader.learned.extend(learned);
+                reader.all_tracked(entries, seen)?;
+            }
+            Ok::<_, GitError>(reader)
+        };
+        let (others, reader) = others::others_while(git, &entries, read);
         if worktree::index_stamp(git) == before {
             let others::Others { files, folders } = others?;
             return reader?.finish(&files, folders, since);

@@ -135,10 +135,8 @@ pub(super) fn read_large(git: &Git, length: usize, observed: &mut Observed) {
 pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observed, GitError> {
     let since = now();
     let entries = read_entries_and_table(git, length)?;
-    let (others, (seen, learned)) = parallel::both(
-        || others::others(git, &entries),
-        || look_at(git, &entries, length, large),
-    );
+    let look = || look_at(git, &entries, length, large);
+    let (others, (seen, learned)) = others::others_while(git, &entries, look);
     git.memory.learn(learned);
     let others::Others { files, folders } = others?;
     Ok(Observed {

@@ -2,7 +2,8 @@
 //! processes).
 
 use crate::base::index::bug;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
 /// Runs both in parallel, if a thread can be started for the first.
@@ -77,6 +78,109 @@ pub(in crate::effect) fn each<P: Send, T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Work of which more is found while it is done, for as many threads as come.
+pub(in crate::effect) struct Shared<T> {
+    todo: Mutex<Todo<T>>,
+    changed: Condvar,
+    /// The number of threads that wait for work.
+    waiting: AtomicUsize,
+}
+
+struct Todo<T> {
+    items: Vec<T>,
+    /// The number of threads that have a share.
+    working: usize,
+}
+
+/// The items that a thread has taken.
+struct Share<'s, T> {
+    of: &'s Shared<T>,
+    items: Vec<T>,
+}
+
+impl<T> Shared<T> {
+    pub fn new(items: Vec<T>) -> Self {
+        Self {
+            todo: Mutex::new(Todo { items, working: 0 }),
+            changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Works until no thread has anything left, or so many items are done. `work` adds what it finds
+    /// to the vector.
+    ///
+    /// # Errors
+    /// Those of `work`; the others then end when their own shares are done.
+    pub fn work<E>(
+        &self,
+        most: usize,
+        mut work: impl FnMut(T, &mut Vec<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut done = 0;
+        while let Some(mut share) = self.take() {
+            while let Some(item) = share.items.pop() {
+                if let Err(error) = work(item, &mut share.items) {
+                    share.items.clear();
+                    self.todo().items.clear();
+                    return Err(error);
+                }
+                done += 1;
+                if done == most {
+                    return Ok(());
+                }
+                if self.waiting.load(Ordering::Relaxed) > 0 {
+                    share.give();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn todo(&self) -> MutexGuard<'_, Todo<T>> {
+        self.todo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns half of what is to be done, when there is something; `None` when all is done.
+    fn take(&self) -> Option<Share<'_, T>> {
+        let mut todo = self.todo();
+        while todo.items.is_empty() {
+            if todo.working == 0 {
+                return None;
+            }
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            todo = (self.changed.wait(todo)).unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        todo.working += 1;
+        let half = todo.items.len() / 2;
+        let items = todo.items.split_off(half);
+        Some(Share { of: self, items })
+    }
+}
+
+impl<T> Share<'_, T> {
+    /// Gives the older half away: of a tree, what is higher, so that more is below it.
+    fn give(&mut self) {
+        let half = self.items.len() / 2;
+        if half > 0 {
+            self.of.todo().items.extend(self.items.drain(..half));
+            self.of.changed.notify_one();
+        }
+    }
+}
+
+/// Gives back what is left of it, also in a panic: no thread waits for one that has ended.
+impl<T> Drop for Share<'_, T> {
+    fn drop(&mut self) {
+        let mut todo = self.of.todo();
+        todo.items.append(&mut self.items);
+        todo.working -= 1;
+        drop(todo);
+        self.of.changed.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +193,79 @@ mod tests {
             (0..100).map(|n| n * 2).collect::<Vec<_>>()
         );
         assert!(each(Vec::<()>::new(), |()| ()).is_empty());
+    }
+
+    /// The numbers of a tree: below each number its two next digits, up to six.
+    fn below(number: u32, found: &mut Vec<u32>) {
+        if number < 100_000 {
+            found.extend([number * 10 + 1, number * 10 + 2]);
+        }
+    }
+
+    #[test]
+    fn shared_work_is_done_once() {
+        for threads in [1, 2, 5] {
+            let shared = Shared::new(vec![1]);
+            let part = |_| {
+                let mut seen = vec![];
+                let look = |number, found: &mut Vec<u32>| {
+                    below(number, found);
+                    seen.push(number);
+                    Ok::<(), ()>(())
+                };
+                shared.work(usize::MAX, look).unwrap();
+                seen
+            };
+            let mut seen = each((0..threads).collect(), part).concat();
+            seen.sort_unstable();
+            let mut wanted = vec![1];
+            let mut next = 0;
+            while let Some(number) = wanted.get(next).copied() {
+                below(number, &mut wanted);
+                next += 1;
+            }
+            assert_eq!(seen, wanted);
+        }
+    }
+
+    #[test]
+    fn a_part_of_shared_work_is_left_to_others() {
+        let shared = Shared::new(vec![1]);
+        let mut seen = 0;
+        let mut look = |number, found: &mut Vec<u32>| {
+            below(number, found);
+            seen += 1;
+            Ok::<(), ()>(())
+        };
+        shared.work(10, &mut look).unwrap();
+        shared.work(usize::MAX, &mut look).unwrap();
+        assert_eq!(seen, 63);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_failed() {
+        let shared = Shared::new(vec![1]);
+        let part = |_| {
+            shared.work(usize::MAX, |number, found| {
+                below(number, found);
+                if number == 1212 { Err(()) } else { Ok(()) }
+            })
+        };
+        assert!(each(vec![0, 1, 2], part).contains(&Err(())));
+        let shared = Shared::new(vec![1]);
+        let part = |_| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                shared.work(usize::MAX, |number, found| {
+                    below(number, found);
+                    assert_ne!(number, 1212);
+                    Ok::<(), ()>(())
+                })
+            }))
+            .is_err()
+        };
+        assert_eq!(
+            each(vec![0, 1, 2], part).into_iter().filter(|e| *e).count(),
+            1
+        );
     }
 }
