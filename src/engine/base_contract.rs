@@ -72,14 +72,13 @@ impl<'a> Terms<'a> {
 
 /// Compares for a plan that is only shown. What only git could tell is left to the run.
 #[must_use]
-pub fn of_look(session: &Session, engine: &Engine<'_>) -> Vec<Caveat> {
-    let base = judged_since(session, engine);
+pub fn of_look(session: &Session, engine: &Engine<'_>, base: Option<&Oid>) -> Vec<Caveat> {
     caveats(
         session,
         engine,
         &Terms {
             may_ask: false,
-            ..Terms::plain(base.as_ref())
+            ..Terms::plain(base)
         },
     )
 }

@@ -1,7 +1,6 @@
 //! Finds the baseline that counts: what was known at the base of a change, so that a change does
 //! not choose what it is excused for.
 
-use super::base_contract::judged_since;
 use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
@@ -103,9 +102,12 @@ fn found(
 ///
 /// # Errors
 /// As [`counting`].
-pub fn of_look(session: &Session, engine: &Engine<'_>) -> Result<Vec<Caveat>, Failure> {
-    let base = judged_since(session, engine);
-    Ok(found(session, engine, base.as_ref(), false)?.caveats)
+pub fn of_look(
+    session: &Session,
+    engine: &Engine<'_>,
+    base: Option<&Oid>,
+) -> Result<Vec<Caveat>, Failure> {
+    Ok(found(session, engine, base, false)?.caveats)
 }
 
 /// Puts the caveats about the baseline into a plan, in place of earlier ones.

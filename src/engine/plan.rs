@@ -1,7 +1,7 @@
 //! Makes the plan: compiles, answers the compiler's questions about the repository, asks the
 //! proposer, repairs what is known to break.
 
-use super::base_contract::{attach, of_look};
+use super::base_contract::{attach, judged_since, of_look};
 use super::baseline;
 use super::failure::Failure;
 use super::open::Session;
@@ -40,9 +40,20 @@ impl Engine<'_> {
     pub fn planned(&self, requested: &PlanRequest) -> Result<(Session, Plan, Facts), Failure> {
         let mut session = self.open(requested)?;
         let (mut plan, facts) = session.plan(requested, Asking::Recorded)?;
-        attach(&mut plan, of_look(&session, self));
-        baseline::attach(&mut plan, baseline::of_look(&session, self)?);
+        self.add_comparisons(&session, &mut plan)?;
         Ok((session, plan, facts))
+    }
+
+    /// Adds what differs from the base in the contract and in the baseline, to a plan that is shown.
+    ///
+    /// # Errors
+    /// A baseline that cannot be used.
+    pub fn add_comparisons(&self, session: &Session, plan: &mut Plan) -> Result<(), Failure> {
+        let base = judged_since(session, self);
+        attach(plan, of_look(session, self, base.as_ref()));
+        let found = baseline::of_look(session, self, base.as_ref())?;
+        baseline::attach(plan, found);
+        Ok(())
     }
 }
 

@@ -11,8 +11,6 @@ use crate::cli::render::style::{Colors, count, duration};
 use crate::cli::terminal::Terminal;
 use crate::effect::os::files;
 use crate::engine::Failure;
-use crate::engine::base_contract::{attach, of_look};
-use crate::engine::baseline;
 use crate::engine::propose::Asking;
 use crate::plan::Plan;
 use crate::plan::document::{Form, write_canonical, write_json};
@@ -49,8 +47,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         session.leave_out(path);
     }
     let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
-    attach(&mut plan, of_look(&session, &engine));
-    baseline::attach(&mut plan, baseline::of_look(&session, &engine)?);
+    engine.add_comparisons(&session, &mut plan)?;
     if let (Some(path), Some(form)) = (&args.output, form) {
         write(path, form, &plan)?;
         let written = Written {

@@ -6,10 +6,12 @@ pub mod rewrite;
 
 use crate::base::path::RepoPath;
 use crate::effect::os::atomic_file;
+use crate::effect::os::retry_eintr::openat;
+use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// The most files that a walk lists.
@@ -21,12 +23,17 @@ pub const MAX_FILES: usize = 1_000_000;
 /// # Errors
 /// Errors of the system; `InvalidInput` for everything that is no regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
+    Ok(plain(path)?.0)
+}
+
+/// Opens as [`open_plain`] does; returns the size too.
+fn plain(path: &Path) -> io::Result<(File, u64)> {
     let flags =
-        rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    let about = file.metadata()?;
+    if about.is_file() {
+        Ok((file, about.len()))
     } else {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -134,7 +141,8 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_plain`]; `FileTooLarge` when there is more.
 pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    read_bounded(&open_plain(path)?, cap)
+    let (file, size) = plain(path)?;
+    read_sized(&file, size, cap)
 }
 
 /// Reads the next bytes, `most` or fewer where it ends.
@@ -152,7 +160,11 @@ pub fn read_start(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Errors of the system; `FileTooLarge` when there is more.
 pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = room_for(file, cap);
+    read_sized(file, file.metadata().map_or(0, |m| m.len()), cap)
+}
+
+fn read_sized(file: &File, size: u64, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = room_for(size.min(cap));
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > cap {
         Err(io::ErrorKind::FileTooLarge.into())
@@ -161,10 +173,9 @@ pub fn read_bounded(file: &File, cap: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns an empty vector with the capacity of the file's size, so that reading takes one call and
-/// no more memory than the content.
-fn room_for(file: &File, cap: u64) -> Vec<u8> {
-    let size = file.metadata().map_or(0, |m| m.len()).min(cap);
+/// Returns an empty vector with the capacity of a file's size, so that reading takes one call and no
+/// more memory than the content.
+fn room_for(size: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     // One byte more, or reading to the end would make it grow. A size that is not true takes no
     // memory, and where there is not enough, reading says so.
