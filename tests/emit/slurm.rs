@@ -230,21 +230,36 @@ fn slurm_runs_the_script() {
     let (exit, said) = run(&project(), &nowhere);
     assert!(exit != Some(0), "{said}");
 
-    // One task is cancelled while it runs.
+    // One task is killed: nobody tells of its shard.
+    let killed = changed(
+        &text,
+        "exec \"$1\" run",
+        "[ \"$SLURM_ARRAY_TASK_ID\" != 1 ] || kill -KILL $$\n  exec \"$1\" run",
+    );
+    let (exit, said) = run(&project(), &killed);
+    assert!(
+        exit == Some(44) && said.contains("shard 1 of 3 is missing"),
+        "{exit:?}: {said}"
+    );
+
+    // One task is cancelled while its step runs.
     let slow = || {
         let project = project();
-        let contract = "vplan 1\ncheck a: sleep 600\ncheck b: true\ncheck c: true\n";
+        let step = "sh -c 'touch ../began; exec sleep 600'";
+        let contract = format!("vplan 1\ncheck a: {step}\ncheck b: true\ncheck c: true\n");
         project
-            .write("contracts/verify.vplan", contract)
+            .write("contracts/verify.vplan", &contract)
             .commit("slow");
         project
     };
     let project = slow();
     let script = cluster.submit(&project, &text);
+    let began = project.parent().join("began");
+    eventually("the step runs", || began.exists());
     cluster.asked("scancel", &[&cluster.running("1")]);
     let (exit, said) = ended(script);
     assert!(
-        exit == Some(44) && said.contains("shard 1 of 3 is missing"),
+        exit == Some(143) && said.contains("interrupted by SIGTERM"),
         "{exit:?}: {said}"
     );
 
