@@ -165,7 +165,8 @@ impl<T> Share<'_, T> {
         let half = self.items.len() / 2;
         if half > 0 {
             self.of.todo().items.extend(self.items.drain(..half));
-            self.of.changed.notify_one();
+            // Each takes a part of it.
+            self.of.changed.notify_all();
         }
     }
 }
