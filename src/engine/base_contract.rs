@@ -129,6 +129,7 @@ pub fn of_run(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
     is_loop: bool,
+    base: Option<&Oid>,
     requirements: Option<&RoundRequirements>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
@@ -157,20 +158,12 @@ pub fn of_run(
     } else {
         Effect::Narrows
     };
-    let base = judged_since(session, engine);
-    let plain = Terms {
+    let terms = Terms {
         effect,
         accepted: &accepted,
         subject,
-        ..Terms::plain(base.as_ref())
-    };
-    let terms = match requirements {
-        Some(requirements) => Terms {
-            base: requirements.base.as_ref(),
-            present: requirements.present.as_ref(),
-            ..plain
-        },
-        None => plain,
+        present: requirements.and_then(|held| held.present.as_ref()),
+        ..Terms::plain(base)
     };
     Ok(caveats(session, engine, &terms))
 }

@@ -11,7 +11,7 @@ use super::rules::{self, Rules};
 use super::{Git, is_record, pattern, repository, split_nul};
 use crate::base::path::RepoPath;
 use crate::effect::os::files;
-use crate::effect::os::parallel::{self, Shared};
+use crate::effect::os::parallel::{self, SharedWork};
 use crate::effect::os::process::input::memory;
 use crate::effect::os::retry_eintr::{FolderEntries, openat};
 use crate::effect::os::stat_cache::{Stamp, now};
@@ -69,17 +69,17 @@ pub(super) struct Others {
     pub folders: Vec<SearchedFolder>,
 }
 
-/// Searches the work tree while this thread does something else, after which it helps. `entries`:
+/// Searches the work tree on other threads while this one runs `meanwhile`; then it helps. `entries`:
 /// the index, in byte order.
 pub(super) fn others_while<T>(
     git: &Git,
     entries: &[IndexEntry],
-    something: impl FnOnce() -> T,
+    meanwhile: impl FnOnce() -> T,
 ) -> (Result<Others, GitError>, T) {
     let since = now();
     let top = match openat(CWD, git.root(), DIRECTORY, Mode::empty()) {
         Ok(top) => top,
-        Err(error) => return (Err(failed(b".", error)), something()),
+        Err(error) => return (Err(failed(b".", error)), meanwhile()),
     };
     // A repository inside would take the place of the one around it.
     let memory = git.below.is_empty().then_some(&git.memory);
@@ -91,7 +91,7 @@ pub(super) fn others_while<T>(
         top,
         before: (before.iter().flatten().flat_map(Listings::iter)).collect(),
     };
-    let open = Shared::new(vec![Open {
+    let open = SharedWork::new(vec![Open {
         path: Vec::new(),
         rules: None,
         tracked: entries,
@@ -101,7 +101,7 @@ pub(super) fn others_while<T>(
         open.work(most, |dir, found| search.look(dir, found))?;
         Ok((search.found, search.listings))
     };
-    let many = || {
+    let aside = || {
         let mut parts = vec![search(MANY)];
         let is_whole = |(found, _): &(Others, Listings)| found.folders.len() < MANY;
         if !parts.iter().flatten().all(is_whole) {
@@ -110,26 +110,34 @@ pub(super) fn others_while<T>(
         }
         parts
     };
-    let (parts, (part, done)) = parallel::both(many, || {
-        let done = something();
+    let (mut parts, (part, done)) = parallel::both(aside, || {
+        let done = meanwhile();
         (search(usize::MAX), done)
     });
-    let all: Result<Vec<_>, GitError> = parts.into_iter().chain([part]).collect();
-    let found = all.and_then(|parts| {
-        let mut all = Others::default();
-        let mut listings = Vec::new();
-        for (mut found, listed) in parts {
-            all.files.append(&mut found.files);
-            all.folders.append(&mut found.folders);
-            listings.push(listed);
-        }
-        are_few(&all)?;
+    parts.push(part);
+    let found = together(parts).map(|(found, listings)| {
         if let Some(memory) = memory {
             memory.keep_listings(listings);
         }
-        Ok(all)
+        found
     });
     (found, done)
+}
+
+/// Puts together what the threads have found, and what they have listed.
+fn together(
+    parts: Vec<Result<(Others, Listings), GitError>>,
+) -> Result<(Others, Vec<Listings>), GitError> {
+    let mut all = Others::default();
+    let mut listings = Vec::new();
+    for part in parts {
+        let (mut found, listed) = part?;
+        all.files.append(&mut found.files);
+        all.folders.append(&mut found.folders);
+        listings.push(listed);
+    }
+    are_few(&all)?;
+    Ok((all, listings))
 }
 
 fn are_few(found: &Others) -> Result<(), GitError> {

@@ -79,7 +79,7 @@ pub(in crate::effect) fn each<P: Send, T: Send>(
 }
 
 /// Work of which more is found while it is done, for as many threads as come.
-pub(in crate::effect) struct Shared<T> {
+pub(in crate::effect) struct SharedWork<T> {
     todo: Mutex<Todo<T>>,
     changed: Condvar,
     /// The number of threads that wait for work.
@@ -94,11 +94,11 @@ struct Todo<T> {
 
 /// The items that a thread has taken.
 struct Share<'s, T> {
-    of: &'s Shared<T>,
+    of: &'s SharedWork<T>,
     items: Vec<T>,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedWork<T> {
     pub fn new(items: Vec<T>) -> Self {
         Self {
             todo: Mutex::new(Todo { items, working: 0 }),
@@ -107,8 +107,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Works until no thread has anything left, or so many items are done. `work` adds what it finds
-    /// to the vector.
+    /// Calls `work` with one item after the other until no thread has any left, or this one has done
+    /// `most`; what it finds it adds to the vector.
     ///
     /// # Errors
     /// Those of `work`; the others then end when their own shares are done.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn shared_work_is_done_once() {
         for threads in [1, 2, 5] {
-            let shared = Shared::new(vec![1]);
+            let shared = SharedWork::new(vec![1]);
             let part = |_| {
                 let mut seen = vec![];
                 let look = |number, found: &mut Vec<u32>| {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_part_of_shared_work_is_left_to_others() {
-        let shared = Shared::new(vec![1]);
+        let shared = SharedWork::new(vec![1]);
         let mut seen = 0;
         let mut look = |number, found: &mut Vec<u32>| {
             below(number, found);
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_thread_that_failed() {
-        let shared = Shared::new(vec![1]);
+        let shared = SharedWork::new(vec![1]);
         let part = |_| {
             shared.work(usize::MAX, |number, found| {
                 below(number, found);
@@ -253,7 +253,7 @@ mod tests {
             })
         };
         assert!(each(vec![0, 1, 2], part).contains(&Err(())));
-        let shared = Shared::new(vec![1]);
+        let shared = SharedWork::new(vec![1]);
         let part = |_| {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 shared.work(usize::MAX, |number, found| {

@@ -1,12 +1,12 @@
 //! Opens the folders of the state directory, and reads the small files in them.
 
-use crate::effect::os::files::read_bounded;
+use crate::effect::os::files::read_plain_at;
 use crate::effect::os::retry_eintr::openat;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, mkdirat};
 use rustix::io::Errno;
-use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// Opens a folder in a folder; makes it if it is not there.
 ///
@@ -46,11 +46,5 @@ pub(in crate::effect) fn find(state: impl AsFd, name: &str) -> rustix::io::Resul
 /// # Errors
 /// Errors of the system; a file of another kind or size.
 pub(in crate::effect) fn read(folder: impl AsFd, name: &str, cap: u64) -> io::Result<Vec<u8>> {
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(openat(folder, name, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    read_bounded(&file, cap)
+    read_plain_at(folder, Path::new(name), cap)
 }

@@ -74,14 +74,13 @@ pub(super) fn planned(
     };
     let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
     whole.caveats.extend(more);
-    attach(
-        &mut whole,
-        of_run(&session, engine, requested, is_loop, held.as_ref())?,
-    );
     let base = match &held {
         Some(held) => held.base,
         None => judged_since(&session, engine),
     };
+    let (since, round) = (base.as_ref(), held.as_ref());
+    let found = of_run(&session, engine, requested, is_loop, since, round)?;
+    attach(&mut whole, found);
     let baseline = baseline::counting(&session, engine, base.as_ref())?;
     baseline::attach(&mut whole, baseline.caveats.clone());
     let (plan, shard) = match requested.shard {

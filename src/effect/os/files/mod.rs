@@ -7,6 +7,7 @@ pub mod rewrite;
 use crate::base::path::RepoPath;
 use crate::effect::os::atomic_file;
 use crate::effect::os::retry_eintr::openat;
+use rustix::fd::AsFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,14 +24,14 @@ pub const MAX_FILES: usize = 1_000_000;
 /// # Errors
 /// Errors of the system; `InvalidInput` for everything that is no regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
-    Ok(plain(path)?.0)
+    Ok(plain(CWD, path)?.0)
 }
 
-/// Opens as [`open_plain`] does; returns the size too.
-fn plain(path: &Path) -> io::Result<(File, u64)> {
+/// Opens as [`open_plain`] does, relative to a folder; returns the size too.
+fn plain(folder: impl AsFd, path: &Path) -> io::Result<(File, u64)> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    let file = File::from(openat(folder, path, flags, Mode::empty())?);
     let about = file.metadata()?;
     if about.is_file() {
         Ok((file, about.len()))
@@ -141,7 +142,19 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_plain`]; `FileTooLarge` when there is more.
 pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    let (file, size) = plain(path)?;
+    read_plain_at(CWD, path, cap)
+}
+
+/// Reads as [`read_plain`] does, relative to a folder.
+///
+/// # Errors
+/// As [`read_plain`].
+pub(in crate::effect) fn read_plain_at(
+    folder: impl AsFd,
+    path: &Path,
+    cap: u64,
+) -> io::Result<Vec<u8>> {
+    let (file, size) = plain(folder, path)?;
     read_sized(&file, size, cap)
 }
 
