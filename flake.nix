@@ -9,12 +9,14 @@
       # Containment of whole process trees needs Linux; vplan is built for nothing else yet.
       systems = [ "x86_64-linux" "aarch64-linux" ];
       each = make: nixpkgs.lib.genAttrs systems (system: make nixpkgs.legacyPackages.${system});
-      manifest = (builtins.fromTOML (builtins.readFile ./Cargo.toml)).package;
+      cargo = builtins.fromTOML (builtins.readFile ./Cargo.toml);
+      manifest = cargo.package;
       vplan =
         pkgs:
         pkgs.rustPlatform.buildRustPackage {
           pname = manifest.name;
-          version = manifest.version;
+          version = cargo.workspace.package.version;
+          buildType = "dist";
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
           # The tests start the tools of an ordinary machine, at its paths; `.ci/run` runs them.

@@ -46,24 +46,39 @@
 //! follows.
 //!
 #![doc = include_str!("architecture.md")]
+#![warn(missing_docs)]
 
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod arbitrary;
-pub mod away;
-pub mod base;
-pub mod baseline;
-pub mod check;
-pub mod cli;
-pub mod contract;
-pub mod declared;
-pub mod effect;
-pub mod emit;
-pub mod engine;
-pub mod front;
-pub mod lang;
-pub mod ledger;
-pub mod lock;
-pub mod plan;
-pub mod recover;
-pub mod reuse;
-pub mod run;
+pub use vplan_away as away;
+pub use vplan_base as base;
+pub use vplan_baseline as baseline;
+pub use vplan_check as check;
+#[cfg(feature = "cli")]
+pub use vplan_cli as cli;
+pub use vplan_contract as contract;
+#[cfg(feature = "cli")]
+pub use vplan_emit as emit;
+pub use vplan_engine as engine;
+pub use vplan_front as front;
+pub use vplan_init as init;
+pub use vplan_lang as lang;
+pub use vplan_ledger as ledger;
+pub use vplan_lock as lock;
+pub use vplan_plan as plan;
+pub use vplan_recover as recover;
+pub use vplan_reuse as reuse;
+pub use vplan_run as run;
+
+pub use vplan_base::index;
+
+/// What looks at the world and changes it.
+pub mod effect {
+    pub use vplan_git as git;
+    pub use vplan_os as os;
+    pub use vplan_repo as repo;
+    pub use vplan_runner as runner;
+    pub use vplan_store as store;
+}
+
+/// Strategies for property tests.
+#[cfg(feature = "arbitrary")]
+pub use vplan_arbitrary as arbitrary;

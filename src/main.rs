@@ -10,6 +10,7 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = vplan::effect::os::process::supervise::supervise_if_asked() {
         return code;
     }
+    vplan::effect::os::process::wait_for_children();
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(code) = vplan::effect::os::held::held_if_asked(&arguments) {
         return code.into();

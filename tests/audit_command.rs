@@ -26,7 +26,10 @@ fn project() -> Project {
         .write("src/a.txt", "a\n")
         .write("data/b.txt", "b\n")
         .write("data/unread.txt", "c\n")
-        .write("tests/unit.sh", "cat src/a.txt data/b.txt\n")
+        .write(
+            "tests/unit.sh",
+            "cat src/a.txt data/b.txt\necho 1..1\necho ok 1\n",
+        )
         .write("make.sh", "mkdir -p out\ncat src/a.txt > out/made.txt\n")
         .write("out/made.txt", "made before\n");
     project.commit("begin");

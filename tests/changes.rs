@@ -340,7 +340,7 @@ fn a_branch_without_commits() {
     project.write("a", "").write("b", "").git(&["add", "a"]);
     expect(&project, None, &["A:a", "A:b"]);
     expect(&project, Some(ChangeSource::Staged), &["A:a"]);
-    expect(&project, Some(ChangeSource::All), &["M:a"]);
+    expect(&project, Some(ChangeSource::All), &["M:a", "A:b"]);
     assert!(matches!(
         ask(&project, base("HEAD")),
         Err(ChangeError::Git(GitError::UnknownRevision(_)))

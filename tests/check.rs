@@ -253,6 +253,35 @@ fn files_that_no_condition_mentions() {
 }
 
 #[test]
+fn what_decides_about_checks_and_no_condition_mentions() {
+    let project = Project::contract(
+        "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: uv run pytest\n  check own: sh own.sh\n}\n",
+    );
+    for path in [
+        "src/a",
+        "pytest.ini",
+        "tests/conftest.py",
+        "jest.config.js",
+        "own.sh",
+    ] {
+        project.write(path, "");
+    }
+    project.commit("files");
+    project
+        .run(&["check", "--uncovered"])
+        .exits(0)
+        .warns("of the files that decide what checks do no condition mentions 3")
+        .warns("own.sh (what it runs; own)")
+        .warns("pytest.ini (configuration of pytest; unit)");
+    project.write("own.sh", ". ./lib.sh\n").write("lib.sh", "");
+    project.commit("a script that sources another one");
+    project
+        .run(&["check", "--uncovered"])
+        .exits(0)
+        .warns("lib.sh (what `own.sh` sources; own)");
+}
+
+#[test]
 fn without_git_what_cannot_be_looked_at_is_said_once() {
     let project = Project::bare();
     project.write(

@@ -622,6 +622,62 @@ fn definitions_under_change() {
         .run(&["check", "--deny", "shell"])
         .exits(3)
         .warns("shell");
+    let hidden = Project::contract("vplan 1\ncheck a: timeout 5 bash -o pipefail -c 'exit 0'\n");
+    hidden
+        .run(&["run", "--changed-none", "--deny", "shell"])
+        .exits(40);
+    hidden.run(&["check", "--deny", "shell"]).exits(3);
+}
+
+/// What scripts and makefiles call is found in their content, and said by `explain`, `run` and `feedback`; a
+/// table of a file that is as it was is not.
+#[test]
+fn definitions_by_the_content_of_files() {
+    let project = Project::contract(
+        "vplan 1\ncheck unit: npm test\ncheck rules: make lint\ncheck own: sh ci/own.sh\ncheck style: ruff check\n",
+    );
+    project
+        .write(
+            "package.json",
+            "{\"scripts\":{\"test\":\"node ci/unit.js\"}}",
+        )
+        .write("Makefile", "include ci/*.mk\n")
+        .write("ci/own.sh", ". \"$(dirname \"$0\")/lib.sh\"\nexit 1\n")
+        .write("pyproject.toml", "[tool.ruff]\nline-length = 80\n");
+    project.pushed(&project.commit("files that call others"));
+    project
+        .write("ci/unit.js", "")
+        .write("ci/lint.mk", "lint:\n\tfalse\n")
+        .write("ci/lib.sh", "x=1\n")
+        .write(
+            "pyproject.toml",
+            "[project]\nname = \"x\"\n[tool.ruff]\nline-length = 80\n",
+        );
+    let said = [
+        "`ci/unit.js` (what its script `test` runs), which defines what `unit` does",
+        "`ci/lint.mk` (rules that `Makefile` includes), which defines what `rules` does",
+        "`ci/lib.sh` (what `ci/own.sh` sources), which defines what `own` does",
+    ];
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let explained = flat(&project.run(&["explain"]).out());
+    assert!(
+        explained.contains("ci/lib.sh (what `ci/own.sh` sources)"),
+        "{explained}"
+    );
+    assert!(!explained.contains("tool.ruff"), "{explained}");
+    let ran = project.run(&["run", "--keep-going"]);
+    let feedback = project.run(&["feedback"]).out();
+    for line in said {
+        assert!(flat(&ran.out()).contains(line), "{line}: {}", ran.out());
+        assert!(flat(&feedback).contains(line), "{line}: {feedback}");
+    }
+    project
+        .run(&["run", "--deny", "definition-changed", "--only", "unit"])
+        .exits(40)
+        .warns(said[0]);
+    project.write("pyproject.toml", "[tool.ruff]\nline-length = 90\n");
+    let explained = flat(&project.run(&["explain", "--only", "style"]).out());
+    assert!(explained.contains("ruff, by `tool.ruff`"), "{explained}");
 }
 
 #[test]

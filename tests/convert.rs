@@ -7,6 +7,12 @@ use vplan::base::diagnostic::Diagnostics;
 use vplan::base::source::{Source, Sources};
 use vplan::front::convert::{CODES, Conversion, Format, convert, recognize, text, verify};
 
+/// What the account says of each file of runr, because it changes what a loop does.
+const OF_EVERY_RUNR_LOOP: [&str; 2] = [
+    "the three retries of a milestone",
+    "`verification.max_verify_time_per_milestone`",
+];
+
 /// The text of the conversion without header and comments, and the account as `weight what`.
 fn account(format: Format, content: &str) -> (String, Vec<String>) {
     let mut sources = Sources::default();
@@ -24,6 +30,7 @@ fn account(format: Format, content: &str) -> (String, Vec<String>) {
     let line = |place| sources.position(place).line;
     let lost = lost
         .iter()
+        .filter(|l| format != Format::Runr || !OF_EVERY_RUNR_LOOP.contains(&l.what.as_str()))
         .map(|l| format!("{} {}: {}", line(l.place), l.weight.name(), l.what))
         .collect();
     (lines.map(str::trim).collect::<Vec<_>>().join("\n"), lost)
@@ -205,6 +212,49 @@ fn every_key_of_runr() {
     for (content, lines, lost) in table {
         keys(Format::Runr, &[(content, lines, lost)]);
     }
+}
+
+#[test]
+fn what_moves_a_loop_is_accounted_for() {
+    let project = Project::git_with(&[
+        (
+            "runr.config.json",
+            r#"{"verification":{"tier0":["a"],"max_verify_time_per_milestone":600}}"#,
+        ),
+        ("default.json", r#"{"verification":{"tier0":["a"]}}"#),
+        (
+            "criteria.yml",
+            "criteria:\n- {type: llm_review, prompt: is it good?}\n- {type: llm_review, prompt: x, context: [a]}\n",
+        ),
+    ]);
+    let of = |file: &str| {
+        project.run(&[
+            "import",
+            file,
+            "--from",
+            if file.ends_with("yml") {
+                "acode"
+            } else {
+                "runr"
+            },
+            "--stdout",
+        ])
+    };
+    let ran = of("runr.config.json");
+    ran.exits(0)
+        .warns("for all verifications of a milestone, here for one run")
+        .warns("the three retries of a milestone")
+        .warns("same-failure 4");
+    // The default of runr is no text of the file that would mean something else.
+    let ran = of("default.json");
+    ran.exits(0).warns("the three retries of a milestone");
+    let text = ran.err();
+    assert!(!text.contains("changed:"), "{text}");
+    let ran = of("criteria.yml");
+    ran.exits(0).warns("`judge-with COMMAND`, and `context");
+    let text = ran.err();
+    assert_eq!(text.matches("`judge-with COMMAND`").count(), 2, "{text}");
+    assert_eq!(text.matches("and `context").count(), 1, "{text}");
 }
 
 #[test]
@@ -496,6 +546,7 @@ fn every_key_of_acode() {
                     "timeout 9s",
                 ],
                 &[
+                    "2 changed: a criterion `llm_review`",
                     "2 lost: `criteria[].model`",
                     "3 lost: a criterion `llm_review`",
                     "4 lost: `criteria`",
@@ -552,7 +603,7 @@ fn every_key_of_acode() {
             (
                 "verifier:\n  steps:\n  - {name: a, kind: llm_review, question: is it good?}\n",
                 &["judge \"is it good?\"", "timeout 30s"],
-                &[],
+                &["3 changed: step `a`"],
             ),
             (
                 "verifier:\n  steps:\n  - {name: a, kind: custom, run: x, enabled: false}\n  - {name: b, kind: custom, run: y, depends_on: [a]}\n",
@@ -1149,7 +1200,7 @@ fn a_conversion_without_checks() {
         .run(&["import", ".pre-commit-config.yaml"])
         .exits(3)
         .warns("lost")
-        .warns(".pre-commit-config.yaml:4: trailing-whitespace");
+        .warns(".pre-commit-config.yaml:4: 1 hook (trailing-whitespace)");
 }
 
 /// Files that declare commands, with what is lost of them.
@@ -1162,12 +1213,12 @@ fn files_that_declare_commands() {
         ),
         (".lintstagedrc.json", "{\"*.md\": \"markdownlint\"}\n"),
         ("justfile", "lint:\n  flake8 src\nrun arg:\n  x\n"),
-        ("other.txt", "\"*.md\": x\n"),
+        ("other.txt", "\"*.md\": markdownlint\n"),
         ("a.py", "x = 1\n"),
         ("a.md", "x\n"),
     ]);
     for (file, check, lost) in [
-        (".pre-commit-config.yaml", "flake8 {changed}", "check-yaml"),
+        (".pre-commit-config.yaml", "lint flake8", "check-yaml"),
         (".lintstagedrc.json", "markdownlint {changed}", ""),
         ("justfile", "just lint", "just run"),
     ] {
@@ -1199,7 +1250,7 @@ fn files_that_declare_commands() {
     project
         .run(&["import", "other.txt", "--from", "lint-staged", "--stdout"])
         .exits(0)
-        .says("x {changed}");
+        .says("markdownlint {changed}");
     let ran = project
         .vplan(&["import", "-", "--from", "just", "--stdout"])
         .stdin("a:\n  flake8 src\n")

@@ -426,6 +426,13 @@ const EXAMPLES: &[Example] = &[
         labels: &[("check", "not here")],
     },
     Example {
+        text: "check a: true\nexpect \"x\" {\n  command \"tset:make x\"\n  runs a\n}\n",
+        code: "contract::command_verb",
+        message: "`tset` is not a verb of a command",
+        help: Some("did you mean `test:`? `run:tset:…` starts a program of this name"),
+        labels: &[("\"tset:make x\"", "not a verb of a command")],
+    },
+    Example {
         text: "check a {\n  run true\n",
         code: "lang::unclosed_block",
         message: "a block is not closed",
@@ -653,6 +660,23 @@ const EXAMPLES: &[Example] = &[
             "a `,` stands between rows, blanks between the values of a row; quote a value with blanks",
         ),
         labels: &[("x", "another number")],
+    },
+    Example {
+        text: "each pkg in-worksapce {\n  check unit-{pkg}: x\n}\n",
+        code: "lang::each_head",
+        message: "an `each` is written `each NAME in VALUE … {`",
+        help: Some("did you mean `each pkg in-workspace`?"),
+        labels: &[(
+            "pkg in-worksapce",
+            "names, `in`, and what they stand for, are expected",
+        )],
+    },
+    Example {
+        text: "each d in a {\n  whenChangedAny dependents {d} {\n    check x-{d}: y\n  }\n}\n",
+        code: "contract::each_package",
+        message: "`dependents {d}` is no package of a workspace",
+        help: Some("it stands in a block `each pkg in-workspace {`, as `dependents {pkg}`"),
+        labels: &[("dependents {d}", "names no package, in the row d = a")],
     },
     Example {
         text: "each p in packages/* {\n  check x-{p}: y\n}\n",
@@ -1149,9 +1173,12 @@ const EXAMPLES: &[Example] = &[
 
 /// Codes for drafts that no front end makes today, its own reading of the text being stricter. The
 /// room keeps its promise to those that come; `contract::validate` has their tests. And the code of
-/// folders that are not there, which only a repository can say: `tests/folders.rs` has it.
+/// folders and packages that are not there, which only a repository can say: `tests/folders.rs` and
+/// `tests/workspaces.rs` have it.
 const BEYOND_THE_TEXT: &[Code] = &[
     contract::EACH_EMPTY,
+    contract::EACH_MEMBER,
+    contract::EACH_WORKSPACE,
     contract::NAME_LENGTH,
     contract::UNKNOWN_WORD,
     contract::NUMBER,

@@ -329,7 +329,7 @@ fn python() {
     );
     all_pass(
         &run(&project, &["--changed", "README.md", "--role", "reviewer"]),
-        &["nothing-to-test", "typed"],
+        &["imports", "typed"],
     );
     project.write(
         "inventory/__init__.py",

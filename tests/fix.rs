@@ -772,10 +772,11 @@ fn a_cache_that_its_tool_hides_is_no_change() {
         ),
         ("a.txt", "good\n"),
     ]);
-    // As ruff does it: a folder with a `.gitignore` that hides all of it, itself too.
+    // As ruff does it: a folder with a `.gitignore` that hides all of it, itself too. As Python does it:
+    // a folder that no rule hides, known by its name.
     project.script(
         "tool",
-        "#!/bin/sh\nmkdir -p .cache\necho '*' > .cache/.gitignore\necho $1 $$ > .cache/state\n\
+        "#!/bin/sh\nmkdir -p .cache __pycache__\necho $1 $$ > __pycache__/tool.pyc\necho '*' > .cache/.gitignore\necho $1 $$ > .cache/state\n\
          if [ $1 = mend ]; then echo good > a.txt; else grep -q good a.txt; fi\n",
     );
     project.commit("tool");

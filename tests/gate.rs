@@ -311,7 +311,13 @@ fn a_run_is_a_round() {
         ".vplan/runs/{}/stop.md",
         report["runId"].as_str().unwrap()
     ));
-    assert!(memo.contains("grep -q ok flag"), "{memo}");
+    assert!(
+        memo.contains("grep -q ok flag")
+            && memo.contains(
+                "`--subject` `T` verifies again. The recorded failures leave the subject given up"
+            ),
+        "{memo}"
+    );
     let why = json!("verification_failed_max_retries");
     assert_eq!(
         (&report["decision"], &report["decisionReason"]),
@@ -459,16 +465,12 @@ fn what_is_no_change() {
     }
     project.write("flag", "2\n");
     assert_eq!(run(&project, &flags, 20)["counter"], 1);
-    // What a check leaves that nothing accounts for is a change.
+    // What a check leaves that nothing accounts for is a change, and is none that it may edit.
     let project = self::project(&contract.replace("  produces \"gen/**\"\n", ""));
     project.mkdir("gen");
-    assert_eq!(
-        [
-            run(&project, &["--subject", "S"], 20)["counter"].clone(),
-            run(&project, &["--subject", "S"], 20)["counter"].clone()
-        ],
-        [1, 1]
-    );
+    assert_eq!(run(&project, &["--subject", "S"], 20)["counter"], 1);
+    let edited = run(&project, &["--subject", "S"], 40);
+    assert_eq!(edited["caveats"][0]["code"], "tree_changed");
 }
 
 #[test]
@@ -572,7 +574,7 @@ fn a_damaged_ledger_is_no_empty_one() {
     assert_eq!(done(&project, "S", 20)["counter"], 1);
     std::fs::write(
         ledger(&project),
-        whole.replace("\"version\":2}", "\"version\":3}"),
+        whole.replace("\"version\":3}", "\"version\":4}"),
     )
     .unwrap();
     project

@@ -34,339 +34,100 @@ fn proposal(project: &Project) -> String {
     shown.out()
 }
 
-/// The statements of a proposal, without comments, empty lines and the header.
-fn statements(text: &str) -> Vec<&str> {
+/// The lines of the checks' commands.
+fn commands(text: &str) -> Vec<&str> {
+    let verbs = ["run ", "test ", "lint ", "compile "];
     text.lines()
         .map(str::trim)
-        .filter(|l| !l.is_empty() && !l.starts_with('#'))
-        .skip(2)
+        .filter(|line| verbs.iter().any(|verb| line.starts_with(verb)))
         .collect()
 }
 
-/// The steps of a plan for all files.
-#[track_caller]
-fn steps(project: &Project) -> Vec<String> {
-    let ran = project.run(&["plan", "--format", "json", "--all"]);
-    ran.exits(0);
-    ran.json()["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["id"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-const LOCKED: &[(&str, &str)] = &[
-    ("Cargo.toml", "[package]\nname = \"a\"\n"),
-    ("Cargo.lock", "version = 4\n"),
-    ("src/lib.rs", ""),
-];
-
 #[test]
-fn rust() {
-    let project = Project::git_with(LOCKED);
-    let text = proposal(&project);
-    assert_eq!(statements(&text), ["import \"std:rust@3\" as rust"]);
-    assert!(
-        text.contains("# `Cargo.toml` makes it a Cargo package"),
-        "{text}"
-    );
-    assert_eq!(
-        steps(&project),
-        [
-            "rust/fmt",
-            "rust/check",
-            "rust/clippy",
-            "rust/test",
-            "rust/doc"
-        ]
-    );
-    let said = project.run(&["init", "--force"]);
-    said.exits(0)
-        .says("1 import")
-        .says("rust: std:rust@3 (`Cargo.toml` makes it")
-        .says("vplan explain --all");
-
-    // Without a lock file that is checked in `--locked` would fail.
-    let project = Project::git_with(&[
-        ("Cargo.toml", "[package]\n"),
-        ("src/lib.rs", ""),
-        (".gitignore", "Cargo.lock\n"),
-    ]);
-    project.write("Cargo.lock", "");
-    let text = proposal(&project);
-    assert!(
-        !text.contains("import")
-            && text.contains("compile cargo check --workspace --all-targets\n"),
-        "{text}"
-    );
-    assert_eq!(steps(&project), ["fmt", "check", "test"]);
+fn manifests_where_nothing_else_speaks() {
+    for (files, want) in [
+        (
+            &[("Cargo.toml", "[package]\n"), ("src/lib.rs", "")][..],
+            &["compile cargo check", "test cargo test"][..],
+        ),
+        (
+            &[
+                (
+                    "package.json",
+                    r#"{"scripts":{"lint":"eslint .","test":"jest","dev":"d","release":"r"}}"#,
+                ),
+                ("pnpm-lock.yaml", ""),
+            ],
+            &["lint pnpm run lint", "test pnpm run test"],
+        ),
+        (
+            &[
+                ("pyproject.toml", "[tool.ruff]\n[tool.mypy]\n"),
+                ("test_a.py", ""),
+            ],
+            &["lint ruff check", "compile mypy .", "test pytest"],
+        ),
+        (
+            &[(
+                "Makefile",
+                "all:\n\ttrue\ntest:\n\ttrue\nlint:\n\ttrue\nclean:\n\ttrue\n",
+            )],
+            &["test make test", "lint make lint"],
+        ),
+        // A manifest without a test, and no file of tests.
+        (
+            &[("go.mod", "module x\n"), ("a.go", "package a\n")],
+            &["lint go vet ./..."],
+        ),
+        (&[("Makefile", "out: a.c\n\tcc a.c\n")], &["compile make"]),
+    ] {
+        let project = Project::git_with(files);
+        let text = proposal(&project);
+        assert_eq!(commands(&text), want, "{text}");
+    }
 }
 
 #[test]
-fn a_workspace_is_one_import() {
+fn ci_is_what_maintainers_mean() {
     let project = Project::git_with(&[
         (
-            "Cargo.toml",
-            "[workspace]\nmembers = [\"crates/*\"]\nexclude = [\"fuzz\"]\n",
+            ".github/workflows/ci.yml",
+            "on: pull_request\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: npm ci\n      - run: npm run test\n      - run: npm run lint || true\n      - run: ./own-tool --all\n",
         ),
-        ("Cargo.lock", "version = 4\n"),
-        ("crates/a/Cargo.toml", "[package]\n"),
-        ("crates/a/src/lib.rs", ""),
-        ("fuzz/Cargo.toml", "[package]\n"),
-        ("fuzz/Cargo.lock", "version = 4\n"),
-        ("fuzz/main.rs", ""),
-        ("tests/trees/x/Cargo.toml", "[package]\n"),
-        ("vendor/x/go.mod", "module x\n"),
-        (
-            "web/node_modules/x/package.json",
-            "{\"scripts\":{\"test\":\"t\"}}",
-        ),
-    ]);
-    let text = proposal(&project);
-    assert_eq!(
-        statements(&text),
-        [
-            "import \"std:rust@3\" as rust",
-            "import \"std:rust@3\" as fuzz at \"fuzz\""
-        ]
-    );
-}
-
-const ALL_SCRIPTS: &str = r#"{"scripts":{"lint":"l","test":"t","build":"b"}}"#;
-
-#[test]
-fn node() {
-    let project = Project::git_with(&[
-        ("package.json", ALL_SCRIPTS),
-        ("pnpm-lock.yaml", ""),
-        ("index.js", ""),
-    ]);
-    assert_eq!(
-        statements(&proposal(&project)),
-        ["import \"std:node@2\" as node"]
-    );
-    assert_eq!(
-        steps(&project),
-        ["node/pnpm-lint", "node/pnpm-test", "node/pnpm-build"]
-    );
-
-    // A script that std:node asks for is missing: it would be dropped from each plan, and each
-    // coverage be narrowed.
-    let scripts = r#"{"scripts":{"lint:css":"x","format:check":"prettier --check .","format":"prettier --write .",
-        "test":"npm run test:unit","test:unit":"t","test:e2e":"playwright test","test:watch":"t --watch","dev":"d",
-        "type-check":"tsc","check-updates":"ncu","start":"s","prelint:css":"p"}}"#;
-    let project = Project::git_with(&[("package.json", scripts), ("index.js", "")]);
-    let text = proposal(&project);
-    let checks: Vec<&str> = text
-        .lines()
-        .filter_map(|l| l.trim().strip_prefix("check "))
-        .collect();
-    assert_eq!(
-        checks,
-        [
-            "test {",
-            "format-check {",
-            "lint-css {",
-            "test-e2e {",
-            "type-check {"
-        ]
-    );
-    assert!(
-        text.contains("not std:node@2, which also asks for `lint` and `build`"),
-        "{text}"
-    );
-    assert!(
-        text.contains("compile npm run type-check\n    env CI=1"),
-        "{text}"
-    );
-    let plan = project.run(&["plan", "--format", "json", "--all"]);
-    assert_eq!(
-        plan.json()["rewrites"].as_array().map_or(0, Vec::len),
-        0,
-        "nothing to repair: {}",
-        plan.out()
-    );
-
-    // What it declares beyond std:node stands beside the import.
-    let more = r#"{"scripts":{"lint":"l","typecheck":"t","test":"t","build":"b","verify":"v"}}"#;
-    let project = Project::git_with(&[
-        ("package.json", more),
-        ("tsconfig.json", "{}"),
-        ("a.ts", ""),
-    ]);
-    let text = proposal(&project);
-    assert!(
-        text.contains("import \"std:node@2\" as node") && text.contains("run npm run verify"),
-        "{text}"
-    );
-    assert_eq!(steps(&project).len(), 5);
-}
-
-#[test]
-fn packages_of_a_monorepo() {
-    let project = Project::git_with(&[
         (
             "package.json",
-            r#"{"private":true,"scripts":{"test":"t"},"packageManager":"pnpm@9.0.0"}"#,
+            r#"{"scripts":{"test":"jest","lint":"eslint --fix .","build":"b"}}"#,
         ),
-        ("pnpm-lock.yaml", ""),
-        ("apps/web/package.json", ALL_SCRIPTS),
-        ("apps/web/src/a.js", ""),
-        ("packages/web/package.json", ALL_SCRIPTS),
-        ("packages/web/pnpm-lock.yaml", ""),
-        ("services/api/go.mod", "module api\n"),
-        ("services/api/main.go", "package main\n"),
-        (
-            "tools/report/pyproject.toml",
-            "[tool.pytest.ini_options]\n[tool.ruff]\n",
-        ),
-        ("tools/report/main.py", ""),
-        ("3d/[x]/Cargo.toml", "[package]\n"),
-        ("3d/[x]/Cargo.lock", ""),
-        ("3d/[x]/a.rs", ""),
     ]);
-    // Not tracked: somebody's own business.
-    project.write("scratch/package.json", ALL_SCRIPTS);
     let text = proposal(&project);
-    let statements = statements(&text);
-    for import in [
-        "import \"std:rust@3\" as x at \"3d/[x]\"",
-        "import \"std:go@2\" as api at \"services/api\"",
-        "import \"std:node@2\" as packages-web at \"packages/web\"",
-        "import \"std:python@3\" as report at \"tools/report\"",
-    ] {
-        assert!(statements.contains(&import), "{import}\n{text}");
-    }
-    assert!(!text.contains("scratch"), "{text}");
-    // The lock file above tells the package manager, which std:node at the package would not see.
-    assert!(
-        text.contains("whenChangedAny \"apps/web/**\" \"!**/*.md\" \"pnpm-lock.yaml\" {"),
-        "{text}"
-    );
-    assert!(
-        text.contains(
-            "check web-lint {\n    lint pnpm run lint\n    dir \"apps/web\"\n    env CI=1\n"
-        ),
-        "{text}"
-    );
-    assert!(
-        text.contains("lint ruff check --force-exclude {changed}\n    dir \"tools/report\""),
-        "{text}"
-    );
-    let steps = steps(&project);
-    for id in [
-        "test",
-        "web-test",
-        "packages-web/pnpm-test",
-        "api/test",
-        "report/test",
-        "report-ruff",
-        "x/test",
-    ] {
-        assert!(steps.contains(&id.to_owned()), "{id} {steps:?}");
-    }
+    assert_eq!(commands(&text), ["test npm run test"], "{text}");
+    let said = project.run(&["init", "--force"]);
+    said.exits(0)
+        .says("1 check from 1 workflow\n")
+        .says("tests: test; every test that was found is covered\n")
+        .says("npm run lint")
+        .says("cannot fail")
+        .says("./own-tool --all")
+        .says("ci.yml:9")
+        .says("not a known tool")
+        .says("npm ci");
 }
 
 #[test]
-fn packages_that_depend_on_each_other() {
-    let of = |name: &str, on: &str| {
-        format!(
-            r#"{{"name":"{name}","dependencies":{{"{on}":"*"}},"scripts":{{"lint":"l","test":"t","build":"b"}}}}"#
-        )
-    };
-    let project = Project::git_with(&[
-        ("package.json", r#"{"scripts":{"test":"turbo run test"}}"#),
-        ("package-lock.json", "{}"),
-        ("apps/web/package.json", &of("web", "@x/ui")),
-        ("apps/web/a.js", ""),
-        ("packages/ui/package.json", &of("@x/ui", "@x/core")),
-        ("packages/ui/a.js", ""),
-        ("packages/core/package.json", &of("@x/core", "react")),
-        ("packages/core/a.js", ""),
-    ]);
-    let text = proposal(&project);
+fn a_test_that_is_not_covered_is_said_first() {
+    let project = Project::git_with(&[(
+        ".github/workflows/ci.yml",
+        "on: pull_request\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pytest\n      - run: pytest --token ${{ secrets.X }}x\n",
+    )]);
+    proposal(&project);
+    let said = project.run(&["init", "--force"]);
+    said.exits(0)
+        .says("tests: pytest; not covered: pytest --token");
     assert!(
-        text.contains("import \"std:node@2\" as core at \"packages/core\""),
-        "{text}"
+        project
+            .read("contracts/verify.vplan")
+            .contains("# Not covered: pytest --token")
     );
-    let web = "whenChangedAny \"apps/web/**\" \"packages/core/**\" \"packages/ui/**\" \"!**/*.md\" \"package-lock.json\" {";
-    assert!(text.contains(web), "{text}");
-    assert!(
-        text.contains("which would not see a change of `packages/core`, on which this depends"),
-        "{text}"
-    );
-    assert!(
-        text.contains("`test`; it seems to run what is below for each package"),
-        "{text}"
-    );
-    let ran = project.run(&[
-        "plan",
-        "--format",
-        "json",
-        "--changed",
-        "packages/core/a.js",
-    ]);
-    let ids: Vec<String> = ran.json()["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["id"].as_str().unwrap().to_owned())
-        .collect();
-    for id in ["web-test", "ui-test", "core/test"] {
-        assert!(ids.contains(&id.to_owned()), "{ids:?}");
-    }
-    let ran = project.run(&["plan", "--format", "json", "--changed", "apps/web/a.js"]);
-    assert!(!ran.out().contains("core/test\",\"kind"), "{}", ran.out());
-}
-
-#[test]
-fn python_go_make_and_prose() {
-    let project = Project::git_with(&[
-        (
-            "pyproject.toml",
-            "[project]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n[tool.mypy]\n",
-        ),
-        ("a.py", ""),
-        ("README.md", "x\n"),
-        (".markdownlint.json", "{}"),
-        ("Makefile", "test:\n\tpytest\n"),
-    ]);
-    let text = proposal(&project);
-    let checks: Vec<&str> = text
-        .lines()
-        .filter(|l| l.trim().starts_with("check ") || l.starts_with("import "))
-        .collect();
-    assert_eq!(
-        checks,
-        [
-            "check test {",
-            "import \"std:python@3\" as python",
-            "  check mypy {",
-            "import \"std:docs@1\" as docs",
-        ]
-    );
-    assert!(
-        text.contains("    produces \"**/.mypy_cache/**\"\n"),
-        "{text}"
-    );
-    // Prose alone, without a tool that is set up, is no reason.
-    let project = Project::git_with(&[
-        ("README.md", "x\n"),
-        ("go.mod", "module x\n"),
-        ("a.go", "package a\n"),
-    ]);
-    assert_eq!(
-        statements(&proposal(&project)),
-        ["import \"std:go@2\" as go"]
-    );
-    let all = "lint:\n\ttrue\nall:\n\ttrue\ncheck:\n\ttrue\ntest:\n\ttrue\n";
-    let project = Project::git_with(&[("Makefile", all)]);
-    assert_eq!(
-        statements(&proposal(&project)),
-        ["import \"std:make@2\" as make"]
-    );
-    project.run(&["run", "--all"]).exits(0);
 }
 
 #[test]
@@ -414,25 +175,14 @@ fn without_git() {
         .write("Makefile", "test:\n\ttrue\n")
         .write("sub/go.mod", "module x\n");
     let text = proposal(&project);
-    assert!(
-        text.contains("make test") && !text.contains("std:go"),
-        "{text}"
-    );
-    assert!(
-        text.contains("# Left out: git lists no files here: only the root was looked at"),
-        "{text}"
-    );
-    project
-        .run(&["init", "--force"])
-        .exits(0)
-        .says("left out: git lists no files here");
+    assert_eq!(commands(&text), ["test make test"], "{text}");
 }
 
 #[test]
 fn nothing_there() {
     let project = Project::git_with(&[("a", "1")]);
     let shown = project.run(&["init"]);
-    shown.exits(0).says("0 checks");
+    shown.exits(0).says("no check found").says("looked for");
     project.run(&["check"]).exits(0);
     assert!(
         project
@@ -455,20 +205,18 @@ fn hostile_names_and_manifests() {
         "-x",
         "é",
     ] {
-        project
-            .write(format!("{dir}/go.mod"), "module x\n")
-            .write(format!("{dir}/a.go"), "package a\n");
         project.write(
             format!("{dir}/package.json"),
             "{\"scripts\":{\"test\":\"t\"}}",
         );
     }
-    project.write_bytes(b"not\xffutf8/go.mod", "module x\n");
-    project.write("deep/b/c/d/e/f/go.mod", "module x\n");
+    project.write_bytes(
+        b"not\xffutf8/package.json",
+        "{\"scripts\":{\"test\":\"t\"}}",
+    );
     project.write("broken/package.json", "{\"scripts\":");
-    project.write("wrong/package.json", "[1]");
     project.write("huge/package.json", vec![b' '; 5 << 20]);
-    project.write("../outside.json", ALL_SCRIPTS);
+    project.write("../outside.json", "{\"scripts\":{\"lint\":\"t\"}}");
     project
         .mkdir("link")
         .symlink("link/package.json", "../../outside.json");
@@ -478,40 +226,38 @@ fn hostile_names_and_manifests() {
         text.chars().all(|c| !c.is_control() || c == '\n') && !text.contains('\u{202e}'),
         "{text}"
     );
-    for said in [
-        "scripts of `package.json` with unusual names: 4",
-        "directories whose path is no plain text, or long: 3",
-        "manifests deeper than 4 directories: 1, such as `deep/b/c/d/e/f`",
-        "`broken/package.json` is no JSON object with scripts",
-        "`wrong/package.json` is no JSON object with scripts",
-        "`huge/package.json` was not read: it is larger than 1MiB",
-        "`link/package.json` was not read: it leads out of the repository",
-    ] {
-        assert!(text.contains(said), "{said}\n{text}");
+    let said = project.run(&["init", "--force", "-v"]);
+    for file in ["broken", "huge", "link"] {
+        said.says(&format!("{file}/package.json"));
     }
-    let steps = steps(&project);
-    assert!(
-        steps.contains(&"touch-x-go/build".to_owned())
-            && steps.contains(&"a-quote-go/build".to_owned()),
-        "{steps:?}"
-    );
     assert!(!project.exists("x"));
+}
+
+#[test]
+fn broken_sources_are_lines_of_the_account() {
+    let project = Project::git_with(&[
+        (".github/workflows/a.yml", "on: [pull_request\njobs: {"),
+        (".pre-commit-config.yaml", "repos: ["),
+        ("Makefile", "include missing.mk\ntest:\n\ttrue\n"),
+    ]);
+    let text = proposal(&project);
+    assert_eq!(commands(&text), ["test make test"], "{text}");
+    let said = project.run(&["init", "--force"]);
+    said.exits(0).says("a.yml").says(".pre-commit-config.yaml");
 }
 
 #[test]
 fn ten_thousand_packages() {
     let project = Project::git_empty();
     for i in 0..10_000 {
-        project.write(format!("packages/p{i:05}/package.json"), ALL_SCRIPTS);
+        project.write(
+            format!("packages/p{i:05}/package.json"),
+            r#"{"scripts":{"test":"t"}}"#,
+        );
     }
     project.commit("many");
     let text = proposal(&project);
-    assert_eq!(text.matches("import ").count(), 40);
-    assert!(
-        text.contains("# Left out: 9960 more directories with a manifest"),
-        "{text}"
-    );
-    assert!(steps(&project).len() >= 120);
+    assert_eq!(commands(&text).len(), 14);
 }
 
 /// What the run of a proposal shows for a real tree: it is not only valid, it verifies.

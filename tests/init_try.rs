@@ -17,11 +17,14 @@ fn project(commands: &[&str]) -> Project {
     project
         .write(".github/workflows/ci.yml", workflow(commands))
         .write("src/made.txt", "old\n")
-        .write("passes.py", "print('fine')\n")
-        .write("fails.py", "raise SystemExit(1)\n")
-        .write("writes.py", "open('src/made.txt', 'w').write('new')\n")
+        .write("check-passes.py", "print('fine')\n")
+        .write("check-fails.py", "raise SystemExit(1)\n")
         .write(
-            "reads.py",
+            "check-writes.py",
+            "open('src/made.txt', 'w').write('new')\n",
+        )
+        .write(
+            "check-reads.py",
             "raise SystemExit(open('src/made.txt').read() != 'old\\n')\n",
         );
     project.commit("begin");
@@ -31,11 +34,11 @@ fn project(commands: &[&str]) -> Project {
 #[test]
 fn a_proposal_is_mended_by_its_trial() {
     let project = project(&[
-        "python3 passes.py",
-        "python3 writes.py",
-        "python3 fails.py",
-        "python3 reads.py",
-        "nosuchprogram-of-vplan --check",
+        "python3 check-passes.py",
+        "python3 check-writes.py",
+        "python3 check-fails.py",
+        "python3 check-reads.py",
+        "hadolint Dockerfile",
     ]);
     // What is not committed is neither tried nor touched.
     project.write("src/made.txt", "mine\n");
@@ -53,19 +56,22 @@ fn a_proposal_is_mended_by_its_trial() {
         })
         .collect();
     let of = |name: &str| tried.iter().find(|(n, _)| *n == name).unwrap().1;
-    assert_eq!(of("passes"), "passes", "{tried:?}");
-    assert!(of("writes").starts_with("left out: it wrote"), "{tried:?}");
-    assert!(of("fails").starts_with("left out: it fails"), "{tried:?}");
+    assert_eq!(of("check-passes"), "passes", "{tried:?}");
     assert!(
-        of("nosuchprogram-of-vplan").contains("is not on the PATH"),
+        of("check-writes").starts_with("left out: it wrote"),
         "{tried:?}"
     );
+    assert!(
+        of("check-fails").starts_with("left out: it fails"),
+        "{tried:?}"
+    );
+    assert!(of("hadolint").contains("is not on the PATH"), "{tried:?}");
     let text = project.read("contracts/verify.vplan");
     assert!(
-        text.contains("python3 passes.py") && text.contains("check nosuchprogram-of-vplan"),
+        text.contains("python3 check-passes.py") && text.contains("check hadolint"),
         "{text}"
     );
-    for gone in ["check writes", "check fails"] {
+    for gone in ["check check-writes", "check check-fails"] {
         assert!(!text.contains(gone), "{text}");
     }
     project.run(&["check"]).exits(0);
@@ -85,26 +91,60 @@ fn a_proposal_is_mended_by_its_trial() {
 
 #[test]
 fn what_may_have_written_and_cannot_be_tried_alone_is_left_out() {
-    let project = project(&["python3 passes.py", "python3 once.py"]);
+    let project = project(&["python3 check-passes.py", "python3 check-once.py"]);
     let mark = project.parent().join("ran-before");
     let text = format!(
         "import os, sys\nif os.path.exists({mark:?}):\n    os.kill(os.getpid(), 9)\n\
          open({mark:?}, 'w').close()\nopen('src/made.txt', 'w').write('new')\n"
     );
-    project.write("once.py", text);
+    project.write("check-once.py", text);
     project.commit("once");
     let ran = project.run(&["init", "--try", "--format", "json"]);
     let document = ran.exits(0).json();
     let tried = document["tried"].as_array().unwrap();
-    let once = tried.iter().find(|one| one["name"] == "once").unwrap();
+    let once = tried
+        .iter()
+        .find(|one| one["name"] == "check-once")
+        .unwrap();
     let outcome = once["outcome"].as_str().unwrap();
     assert!(
         outcome.starts_with("left out: perhaps it wrote `src/made.txt`"),
         "{outcome}"
     );
     let text = project.read("contracts/verify.vplan");
-    assert!(text.contains("check passes"), "{text}");
-    assert!(!text.contains("check once"), "{text}");
+    assert!(text.contains("check check-passes"), "{text}");
+    assert!(!text.contains("check check-once"), "{text}");
+}
+
+#[test]
+fn rows_of_packages_are_tried() {
+    let folders = ["packages/a", "packages/b", "packages/c"];
+    let commands = folders.map(|folder| format!("python3 check-folder.py {folder}"));
+    let project = project(&commands.each_ref().map(String::as_str));
+    project.write("package.json", "{\"workspaces\": [\"packages/*\"]}");
+    for folder in folders {
+        let name = folder.rsplit('/').next().unwrap();
+        let manifest = format!("{{\"name\": \"{name}\"}}");
+        project.write(format!("{folder}/package.json"), manifest);
+    }
+    let text = "import os, sys\nraise SystemExit(not os.path.isdir(sys.argv[1]))\n";
+    project.write("check-folder.py", text);
+    project.commit("packages");
+    let outcome = || {
+        let ran = project.run(&["init", "--try", "--force", "--format", "json"]);
+        let document = ran.exits(0).json();
+        let tried = document["tried"].as_array().unwrap();
+        assert_eq!(tried.len(), 1, "{tried:?}");
+        tried[0]["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(outcome(), "passes");
+    project.write(
+        "check-folder.py",
+        "import sys\nraise SystemExit(sys.argv[1].endswith('c'))\n",
+    );
+    project.commit("one row fails");
+    let outcome = outcome();
+    assert!(outcome.starts_with("left out: it fails"), "{outcome}");
 }
 
 #[test]
@@ -138,13 +178,16 @@ fn what_was_red_before_goes_into_a_baseline() {
 #[test]
 fn where_nothing_can_be_tried() {
     let project = Project::git_empty();
-    project.write(".github/workflows/ci.yml", workflow(&["python3 passes.py"]));
+    project.write(
+        ".github/workflows/ci.yml",
+        workflow(&["python3 check-passes.py"]),
+    );
     project.git(&["add", "-A"]);
     project
         .run(&["init", "--try"])
         .exits(0)
         .says("not tried: ")
-        .says("python3 passes.py");
+        .says("python3 check-passes.py");
     // A manifest alone is no reason to run anything.
     let project = Project::git_with(&[("Makefile", "test:\n\ttrue\n")]);
     project.run(&["init", "--try"]).exits(0);
@@ -160,13 +203,16 @@ fn what_a_check_reads_in_the_trial_is_proposed() {
     project
         .write(
             ".github/workflows/ci.yml",
-            workflow(&["python3 -I tools/look.py", "python3 -I tools/ignored.py"]),
+            workflow(&[
+                "python3 -I tools/check-look.py",
+                "python3 -I tools/check-ignored.py",
+            ]),
         )
         .write(".gitignore", "*.secret\n")
-        .write("tools/look.py", "open('data/a/b.json').read()\n")
+        .write("tools/check-look.py", "open('data/a/b.json').read()\n")
         .write(
-            "tools/ignored.py",
-            "open('tools/look.py').read(); open('/etc/passwd').read()\n",
+            "tools/check-ignored.py",
+            "open('tools/check-look.py').read(); open('/etc/passwd').read()\n",
         )
         .write("data/a/b.json", "1\n")
         .write("docs/unread.md", "2\n");
@@ -196,13 +242,13 @@ fn what_a_check_reads_in_the_trial_is_proposed() {
         let step = steps.clone().find(|step| step["id"] == id).unwrap();
         step["status"].as_str().unwrap().to_owned()
     };
-    assert_eq!(status(&reused, "look"), "cached", "{reused}");
+    assert_eq!(status(&reused, "check-look"), "cached", "{reused}");
     project.write("data/a/b.json", "4\n");
     let run = project
         .run(&["run", "--all", "--format", "json"])
         .exits(0)
         .json();
-    assert_eq!(status(&run, "look"), "passed", "{run}");
+    assert_eq!(status(&run, "check-look"), "passed", "{run}");
 }
 
 #[test]
@@ -212,16 +258,16 @@ fn a_check_that_reads_what_git_ignores_gets_no_inputs() {
         .write(
             ".github/workflows/ci.yml",
             workflow(&[
-                "python3 -I make.py",
-                "python3 -I look.py",
-                "python3 -I ring.py",
+                "python3 -I check-make.py",
+                "python3 -I check-look.py",
+                "python3 -I check-ring.py",
             ]),
         )
         .write(".gitignore", "left.txt\n")
-        .write("make.py", "open('left.txt', 'a').close()\n")
-        .write("look.py", "import time\nopen('.git/HEAD').read()\n")
+        .write("check-make.py", "open('left.txt', 'a').close()\n")
+        .write("check-look.py", "import time\nopen('.git/HEAD').read()\n")
         .write(
-            "ring.py",
+            "check-ring.py",
             "import socket\ns = socket.socket()\ns.settimeout(1)\n\
              try: s.connect(('127.0.0.1', 9))\nexcept OSError: pass\n",
         );
@@ -233,6 +279,9 @@ fn a_check_that_reads_what_git_ignores_gets_no_inputs() {
         let rest = &text[from..];
         rest[..rest.find("\n\n").unwrap_or(rest.len())].to_owned()
     };
-    assert!(check("look").contains("inputs \"look.py\""), "{text}");
-    assert!(!check("ring").contains("inputs"), "{text}");
+    assert!(
+        check("check-look").contains("inputs \"check-look.py\""),
+        "{text}"
+    );
+    assert!(!check("check-ring").contains("inputs"), "{text}");
 }

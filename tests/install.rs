@@ -106,10 +106,7 @@ fn archives_of_a_release_are_where_binstall_looks() {
     assert!(build.contains("name=vplan-v$version-$target\n"));
     assert!(build.contains("--directory=target/dist \"$name\" | gzip -n -9 > \"$folder.tgz\""));
     assert!(read(".github/workflows/release.yml").contains("path: target/dist/*.tgz"));
-    assert!(
-        !read("Cargo.toml").contains("[[bin]]"),
-        "it is called like the package"
-    );
+    assert!(read("Cargo.toml").contains("[[bin]]\nname = \"vplan\"\n"));
 }
 
 /// Each line of a shell script that names another revision, or none, would build another vplan.
@@ -278,7 +275,7 @@ fn the_container_is_built_from_what_is_there() {
             }
         }
     }
-    let rust = manifest("package", "rust-version");
+    let rust = manifest("workspace.package", "rust-version");
     assert!(file.contains(&format!("/rust:{rust}-")));
 }
 

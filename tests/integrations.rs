@@ -217,7 +217,7 @@ fn a_stop_hook() {
         "{said}"
     );
     project.write("src/a", "good and new\n");
-    assert_eq!(hook("SubagentStop"), "{}\n");
+    assert_eq!(hook("Stop"), "{}\n");
 }
 
 /// The commands and the depth of the pipelines, in clones as their systems make them, for pushes

@@ -38,8 +38,14 @@ fn examples() -> Vec<(&'static str, String)> {
 #[test]
 fn every_example_is_checked_laid_out_and_run() {
     let project = Project::bare();
-    // The folder that the example of `in-folders` asks for.
-    project.write("packages/web/package.json", "{}");
+    // What the examples of `in-folders` and `in-workspace` ask for.
+    project
+        .write("package.json", r#"{"workspaces": ["packages/*"]}"#)
+        .write("packages/ui/package.json", r#"{"name": "@acme/ui"}"#)
+        .write(
+            "packages/web/package.json",
+            r#"{"name": "@acme/web", "dependencies": {"@acme/ui": "*"}}"#,
+        );
     let (mut contracts, mut tested) = (0, 0);
     for (name, text) in examples() {
         project.write(name, &text);
@@ -112,7 +118,7 @@ fn every_word_of_the_grammar_is_known() {
                     true
                 }
                 Slot::Each => {
-                    let words = ["in", "in-folders", "with"];
+                    let words = ["in", "in-folders", "in-workspace", "with", "dependents"];
                     known.extend(words.map(str::to_owned));
                     true
                 }

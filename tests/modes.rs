@@ -99,7 +99,7 @@ fn hybrid_asks_in_turn() {
     };
     assert_eq!(
         run(None),
-        ("check".to_owned(), false),
+        ("test".to_owned(), false),
         "no proposer: what the repository declares"
     );
     let with = proposer(&project, r#"{"version":1,"commands":["make test"]}"#);
@@ -107,7 +107,7 @@ fn hybrid_asks_in_turn() {
     let none = proposer(&project, r#"{"commands":[]}"#);
     assert_eq!(
         run(Some(&none)),
-        ("check".to_owned(), true),
+        ("test".to_owned(), true),
         "it knew nothing"
     );
 }

@@ -181,8 +181,9 @@ fn todays_plans_in_version_1_have_the_digests_of_then() {
         .unwrap();
     let mut seen = 0;
     for (request, then) in golden["plans"].as_object().unwrap() {
-        if !request.starts_with("--changed") || !request.is_ascii() || request.contains("--command")
-        {
+        // A plan says more today of what a changed makefile defines, and of a command its verb.
+        let says_more = request.contains("Makefile") || request.contains("--command");
+        if !request.starts_with("--changed") || !request.is_ascii() || says_more {
             continue;
         }
         let args: Vec<&str> = ["plan", "--format", "json"]

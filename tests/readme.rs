@@ -176,6 +176,134 @@ fn every_command_prints_what_the_tour_shows() {
     execute("src/tour.md", 60);
 }
 
+/// A state of a file that makes a check of a page pass, and one that makes it fail.
+struct Example {
+    check: &'static str,
+    file: &'static str,
+    good: &'static str,
+    bad: &'static str,
+}
+
+/// Runs the session of a page up to its contract, then each check of that in both states.
+fn fails_and_passes(name: &str, examples: &[Example]) {
+    let parent = tempfile::tempdir().expect("a directory");
+    let dir = parent.path().join("hello");
+    std::fs::create_dir(&dir).expect("an empty directory");
+    let text = page(name);
+    let mut contract = None;
+    for step in steps(&text) {
+        run(&step.command, &dir, parent.path());
+        if step.command.contains("> contracts/verify.vplan") {
+            contract = Some(step.command);
+            break;
+        }
+    }
+    let contract = contract.unwrap_or_else(|| panic!("{name} shows a contract"));
+    run("git add -A && git commit -qm begin", &dir, parent.path());
+    let checks = contract
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("check "));
+    for check in checks {
+        let check = check.split([' ', ':']).next().expect("a name");
+        assert!(examples.iter().any(|e| e.check == check), "{name}: {check}");
+    }
+    for example in examples {
+        for (content, want) in [
+            (example.good, "passed"),
+            (example.bad, "failed"),
+            (example.good, "passed"),
+        ] {
+            let file = dir.join(example.file);
+            let before = std::fs::read(&file).ok();
+            std::fs::write(&file, content).expect("it is written");
+            let command = format!(
+                "vplan run --changed {} --format json 2>/dev/null",
+                example.file
+            );
+            let out = run(&command, &dir, parent.path());
+            let json = out.rfind("\n[exit ").map_or(out.as_str(), |at| &out[..at]);
+            let report: serde_json::Value =
+                serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {out}"));
+            let steps = report["steps"].as_array().expect("steps");
+            let step = steps.iter().find(|s| s["id"] == example.check);
+            let step = step.unwrap_or_else(|| panic!("{name}: {} does not run", example.check));
+            assert_eq!(step["status"], want, "{name}: {}: {step:#}", example.check);
+            match before {
+                Some(before) => std::fs::write(&file, before).expect("it is written"),
+                None => std::fs::remove_file(&file).expect("it is removed"),
+            }
+        }
+    }
+}
+
+#[test]
+fn each_check_of_the_readme_fails_and_passes() {
+    fails_and_passes(
+        "README.md",
+        &[
+            Example {
+                check: "syntax",
+                file: "greet.sh",
+                good: "echo \"hello, $1\"\n# hi\n",
+                bad: "if\n",
+            },
+            Example {
+                check: "unit",
+                file: "greet.sh",
+                good: "echo \"hello, $1\"\n# hi\n",
+                bad: "echo \"bye, $1\"\n",
+            },
+            Example {
+                check: "prose",
+                file: "README.md",
+                good: "Says hello.\n",
+                bad: "Says hello.\nTODO: says more.\n",
+            },
+        ],
+    );
+}
+
+#[test]
+fn each_check_of_the_tour_fails_and_passes() {
+    const RULES: &str = ".PHONY: test clean\nall: build/greet\nbuild/greet: greet.sh\n\tmkdir -p build\n\tcp greet.sh build/greet\ntest: all\n\t@sh test.sh\nclean:\n";
+    const GOOD: &str = "echo \"hello, $1\"\n# hi\n";
+    let clean = format!("{RULES}\trm -rf build\n");
+    let sticks = format!("{RULES}\tfalse\n");
+    let (clean, sticks): (&'static str, &'static str) = (clean.leak(), sticks.leak());
+    let greet = |check, bad| Example {
+        check,
+        file: "greet.sh",
+        good: GOOD,
+        bad,
+    };
+    fails_and_passes(
+        "src/tour.md",
+        &[
+            Example {
+                check: "build",
+                file: "Makefile",
+                good: clean,
+                bad: "all:\n\tfalse\nclean:\n",
+            },
+            greet("unit", "echo \"bye, $1\" # hello\n"),
+            greet("style", "echo \"hello, $1\" # TODO\n"),
+            greet("result", "echo \"hel\"\"lo, $1\"\n"),
+            Example {
+                check: "prose",
+                file: "README.md",
+                good: "Says hello.\n",
+                bad: "Says hello.\nTODO: says more.\n",
+            },
+            Example {
+                check: "clean",
+                file: "Makefile",
+                good: clean,
+                bad: sticks,
+            },
+        ],
+    );
+}
+
 /// The first line says what vplan is and for which system; installing comes before all else; the
 /// two commands are in blocks of their own.
 #[test]
@@ -186,13 +314,17 @@ fn the_readme_is_short_and_begins_with_what_a_newcomer_needs() {
     assert!(first.starts_with("# vplan: ") && first.contains("Linux"));
     let mut headings = text.lines().filter_map(|l| l.strip_prefix("## "));
     assert_eq!(headings.next(), Some("Install"));
-    for command in ["cargo run --release -- tour", "cargo test"] {
+    for command in ["cargo run -- tour", "cargo test --workspace"] {
         assert!(
             text.contains(&format!("\n```sh\n{command}\n```\n")),
             "{command}"
         );
     }
-    assert!(page(".ci/run").lines().any(|l| l == "cargo test"));
+    assert!(
+        page(".ci/run")
+            .lines()
+            .any(|l| l == "cargo test --workspace")
+    );
     let rust = env!("CARGO_PKG_RUST_VERSION");
     for name in ["README.md", ".github/CONTRIBUTING.md"] {
         assert!(

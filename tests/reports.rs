@@ -193,7 +193,8 @@ fn feedback_of_a_run() {
 
     let text = project.run(&["feedback"]);
     text.exits(0)
-        .says("Verification failed\n  2 checks failed: bad, later\n  check: bad\n");
+        .says("Verification failed\n  2 checks failed: bad, later\n  note: definition-changed: ")
+        .says("  check: bad\n");
     text.says("  │ ::stop-commands::x\n")
         .says("  │ ::warning::after a return\n")
         .says("\nAlso failed: later:\n  check: later\n  command: false\n  what happened: failed exit code 1");

@@ -258,6 +258,19 @@ fn people_read_what_was_not_run() {
     assert!(finished[0]["cachedFrom"].is_string());
 }
 
+/// The program that a launcher starts is an input of a pass.
+#[test]
+fn a_program_behind_a_launcher_changes() {
+    let project = project(
+        "vplan 1\ncheck one {\n  run env -u X A=1 tool src/a\n  tool-path \"bin\"\n  inputs src/**\n}\n",
+    );
+    project.script("bin/tool", "#!/bin/sh\necho x >>../ran\n");
+    assert_eq!(statuses(&report(&project, &[])), "one:passed");
+    assert_eq!(statuses(&report(&project, &[])), "one:cached");
+    project.script("bin/tool", "#!/bin/sh\necho y >>../ran\n");
+    assert_eq!(statuses(&report(&project, &[])), "one:passed");
+}
+
 #[test]
 fn cache_never_hides_contract_change() {
     let contract = |more: &str| {
@@ -822,13 +835,16 @@ fn a_repaired_plan_runs_what_must_run_again() {
         "--command",
         "test -f build/x",
     ];
+    project
+        .write(".gitignore", "build/\n.vplan/\n")
+        .commit("ignore");
     project.write(
         "Makefile",
         "all:\n\tmkdir -p build; cp src/a build/x; echo x >>../ran\nclean:\n\trm -rf build\n",
     );
     let first = report(&project, &args);
     let second = report(&project, &args);
-    assert_eq!(first["verdict"], second["verdict"]);
+    assert_eq!(first["verdict"], second["verdict"], "{second}");
     assert_eq!(
         first["rewrites"].as_array().unwrap().len(),
         second["rewrites"].as_array().unwrap().len(),

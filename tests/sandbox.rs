@@ -952,8 +952,8 @@ fn a_fixer_that_turns_git_elsewhere_ends_the_loop() {
                 "--fix-sandbox",
                 "guard",
             ])
-            .exits(22)
-            .warns("vplan::sandbox::made")
+            .exits(40)
+            .warns("vplan::sandbox::changed")
             .warns(name);
         assert!(!project.exists(&format!(".git/{name}")));
         project.git(&["status"]);

@@ -133,7 +133,7 @@ fn a_machine_without_git() {
     let project = Project::contract(CONTRACT).env("PATH", "/nonexistent");
     project.write("src/a", "1");
     let ran = project.run(&["plan"]);
-    ran.exits(2).warns("--changed");
+    ran.exits(5).warns("--changed");
     assert_eq!(
         changed(&project, &["--changed", "src/a"]),
         ["modified src/a"]

@@ -2,58 +2,32 @@
 //! reference matcher that shares nothing with the real one, and the oracle that the property tests
 //! and the fuzz target call.
 
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::base::matching::{Hits, SHOWN, Selected, match_all};
-use crate::base::path::RepoPath;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::matching::{Hits, SHOWN, Selected, match_all};
+use vplan_base::path::RepoPath;
 
 /// Names that paths and globs are made of: few, so that they meet; with the characters that globs
 /// give a meaning.
-const NAMES: [&str; 14] = [
-    "a",
-    "b",
-    "ab",
-    "src",
-    "web",
-    ".env",
-    "a.rs",
-    "x.test.ts",
-    "é",
-    "日本",
-    "a*b",
-    "[id]",
-    "{x}y",
-    "ba.rs",
-];
+const NAMES: &str =
+    "a | b | ab | src | web | .env | a.rs | x.test.ts | é | 日本 | a*b | [id] | {x}y | ba.rs";
 
 /// Pieces of segments, as written in a glob.
-const PARTS: [&str; 16] = [
-    "a",
-    "b",
-    "ab",
-    ".rs",
-    ".ts",
-    ".",
-    "é",
-    "*",
-    "*",
-    "?",
-    "[ab]",
-    "[!a]",
-    "[^é-日]",
-    "[a-c.]",
-    "\\*",
-    "[]!]",
-];
+const PARTS: &str =
+    "a | b | ab | .rs | .ts | . | é | * | * | ? | [ab] | [!a] | [^é-日] | [a-c.] | \\* | []!]";
+
+/// One of these, which ` | ` separates.
+pub fn among(list: &'static str) -> prop::sample::Select<&'static str> {
+    prop::sample::select(list.split(" | ").collect::<Vec<_>>())
+}
 
 /// The text of one segment of a glob.
 fn segment() -> impl Strategy<Value = String> {
-    let literal = prop::sample::select(&NAMES[..]).prop_map(escape);
-    let wild = prop::collection::vec(prop::sample::select(&PARTS[..]), 1..5)
-        .prop_map(|parts| parts.concat());
+    let literal = among(NAMES).prop_map(escape);
+    let wild = prop::collection::vec(among(PARTS), 1..5).prop_map(|parts| parts.concat());
     let braces = prop::collection::vec(
         prop::sample::select(&["", "a", "b*", ".rs", "{a,b}"][..]),
         1..4,
@@ -100,7 +74,7 @@ pub fn escape(text: &str) -> String {
 /// Paths of the names that globs are made of, and some of arbitrary bytes.
 pub fn path() -> impl Strategy<Value = RepoPath> {
     let name = prop_oneof![
-        6 => prop::sample::select(&NAMES[..]).prop_map(|name| name.as_bytes().to_vec()),
+        6 => among(NAMES).prop_map(|name| name.as_bytes().to_vec()),
         2 => prop::collection::vec(prop::sample::select(&b"ab.rs\xc3\xa9\xe6"[..]), 1..6),
         1 => prop::collection::vec(1_u8.., 1..8),
     ];
@@ -442,11 +416,12 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
     let mut choose = move || choices.next().unwrap_or(0);
     let alternatives = expand(glob);
     let text = alternatives.get(choose() % alternatives.len().max(1))?;
+    let known: Vec<&str> = NAMES.split(" | ").collect();
     let mut names: Vec<Vec<u8>> = Vec::new();
     for segment in segments_of(text) {
         if matches!(segment.as_slice(), [Ask::Star, Ask::Star]) {
             for _ in 0..choose() % 4 {
-                names.push(NAMES.get(choose() % NAMES.len())?.as_bytes().to_vec());
+                names.push(known.get(choose() % known.len())?.as_bytes().to_vec());
             }
             continue;
         }
@@ -547,7 +522,7 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
 ///
 /// # Errors
 /// The violated rule.
-pub fn sound(text: &str, error: &crate::base::glob::GlobError) -> Result<(), String> {
+pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), String> {
     if text.get(error.span.start..error.span.end).is_none() {
         return Err(format!("`{text}`: the span {:?} is not in it", error.span));
     }
@@ -564,7 +539,7 @@ pub fn sound(text: &str, error: &crate::base::glob::GlobError) -> Result<(), Str
         Some(Err(_))
             if text
                 .chars()
-                .all(|c| !crate::base::word::is_unsafe_to_show(c)) =>
+                .all(|c| !vplan_base::word::is_unsafe_to_show(c)) =>
         {
             Err(format!(
                 "`{text}`: the help is no glob either: {:?}",

@@ -1,13 +1,14 @@
 //! Generates values of `lang`: contracts as a model that can be written in many styles, and command
 //! texts.
 
-use crate::base::command::{Env, quote};
-use crate::base::setting::{Row, Takes};
-use crate::base::word::Word;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::Union;
+use vplan_arbitrary::glob::among;
+use vplan_base::command::{Env, quote};
+use vplan_base::setting::{Row, Takes};
+use vplan_base::word::Word;
 
 /// A piece of a statement, before it is decided how it is written.
 #[derive(Clone, Debug)]
@@ -338,10 +339,10 @@ fn program() -> impl Strategy<Value = String> {
 /// Whether the grammar takes a word for a program.
 fn is_program(name: &[u8]) -> bool {
     let words = [Word::new(name)];
-    let text = crate::base::command::to_text(&Env::new(), &words);
+    let text = vplan_base::command::to_text(&Env::new(), &words);
     matches!(
-        crate::lang::command::parse_command(&text),
-        crate::base::command::Command::Argv { .. }
+        vplan_lang::command::parse_command(&text),
+        vplan_base::command::Command::Argv { .. }
     )
 }
 
@@ -429,29 +430,12 @@ fn verb() -> impl Strategy<Value = Line> {
 
 fn setting() -> impl Strategy<Value = Vec<Piece>> {
     prop_oneof![
-        select(vec![
-            "setup",
-            "always",
-            "optional",
-            "timeout 5m",
-            "retries 2",
-            "exit 0 3",
-            "skip-exit 77",
-            "tier 1",
-            "severity warning",
-            "sandbox none",
-            "sandbox guard",
-            "sandbox files",
-            "shared",
-            "on here",
-            "network on",
-            "network off",
-            "network loopback",
-            "format tap",
-            "max-errors 0",
-            "min-tests 4",
-            "pass-env HOME CARGO_*",
-        ])
+        among(
+            "setup | always | optional | timeout 5m | retries 2 | exit 0 3 | skip-exit 77 | \
+             tier 1 | severity warning | sandbox none | sandbox guard | sandbox files | \
+             shared | on here | network on | network off | network loopback | format tap | \
+             max-errors 0 | min-tests 4 | pass-env HOME CARGO_*",
+        )
         .prop_map(|w| words(&[w])),
         command().prop_map(|c| [bare("fix")].into_iter().chain(c).collect()),
         text().prop_map(|t| vec![bare("describe"), Piece::Str(t)]),
@@ -500,7 +484,7 @@ fn check() -> impl Strategy<Value = Line> {
     prop_oneof![block, short, anonymous]
 }
 
-/// The rows of an `each` of `x`: values, or folders.
+/// The rows of an `each` of `x`: values, folders, or packages.
 fn rows() -> impl Strategy<Value = Vec<Piece>> {
     let values = btree_set("[a-z0-9.]{1,3}", 1..4);
     let values = values.prop_map(|values| {
@@ -514,7 +498,12 @@ fn rows() -> impl Strategy<Value = Vec<Piece>> {
         pieces.extend(with.into_iter().map(Piece::Str));
         pieces
     });
-    prop_oneof![values, folders]
+    let manifest = proptest::option::of("([a-z]{1,3}/){0,2}(package.json|Cargo.toml|go.work)?");
+    let packages = manifest.prop_map(|manifest| {
+        let manifest = manifest.filter(|path| !path.is_empty()).map(Piece::Str);
+        [bare("in-workspace")].into_iter().chain(manifest).collect()
+    });
+    prop_oneof![values, folders, packages]
 }
 
 /// An `each` with a check, whose name, words and globs have its hole.
@@ -527,10 +516,11 @@ fn each() -> impl Strategy<Value = Line> {
             Piece::Glued(":"),
         ];
         let check = line(check.into_iter().chain(command).chain(hole()).collect());
-        let inside = block(
-            vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")],
-            vec![check],
-        );
+        let mut head = vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")];
+        if matches!(rows.first(), Some(Piece::Bare(word)) if word == "in-workspace") {
+            head.extend(["dependents", "{x}"].map(bare));
+        }
+        let inside = block(head, vec![check]);
         let inside = match deep {
             true => block(
                 words(&["each y in-folders \"{x}/*\""]),

@@ -1,9 +1,9 @@
 //! Orders of nodes that are plain numbers, as tests write them.
 
-use crate::base::index::{Dense, Index as _};
-use crate::contract::InclusionIndex;
-use crate::plan::order::{self, NodeIndex as I};
 use std::collections::BTreeSet;
+use vplan_base::index::{Dense, Index as _};
+use vplan_contract::InclusionIndex;
+use vplan_plan::order::{self, NodeIndex as I};
 
 /// [`order::Bundle`]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

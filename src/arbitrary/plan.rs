@@ -1,34 +1,35 @@
 //! Generates contracts, requests, facts and plans.
 
-use crate::arbitrary::glob::{changes_like, globs_of, path, selections};
-use crate::base::canon::Digest;
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason, to_text};
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::base::index::Index as _;
-use crate::base::jobs::Jobs;
-use crate::base::machine::{Machine, On};
-use crate::base::path::RepoPath;
-use crate::base::service::{Ready, ReadyCommand, Service};
-use crate::base::setting::{Row, Value};
-use crate::base::span::{Place, SourceId};
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::check::request::Assertion;
-use crate::contract::draft::{self, End};
-use crate::contract::expect::Expect;
-use crate::contract::{
-    BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
-    Placement, Risk, Role, Sequence, Sought, Test,
-};
-use crate::plan::Plan;
-use crate::plan::compile::{Compiled, compile};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::plan::proposal::Proposal;
-use crate::plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use vplan_arbitrary::glob::{among, changes_like, globs_of, path, selections};
+use vplan_base::canon::Digest;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::command::{Command, Env, Piece, Unsupported, UnsupportedReason, to_text};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::index::Index as _;
+use vplan_base::jobs::Jobs;
+use vplan_base::machine::{Machine, On};
+use vplan_base::path::RepoPath;
+use vplan_base::service::{Ready, ReadyCommand, Service};
+use vplan_base::setting::{Row, Value};
+use vplan_base::span::{Place, SourceId};
+use vplan_base::word::Word;
+use vplan_check::Kind;
+use vplan_check::request::Assertion;
+use vplan_check::verb::CommandRequest;
+use vplan_contract::draft::{self, End};
+use vplan_contract::expect::Expect;
+use vplan_contract::{
+    BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
+    Placement, Risk, Role, Sequence, Sought, Test,
+};
+use vplan_plan::Plan;
+use vplan_plan::compile::{Compiled, compile};
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::proposal::Proposal;
+use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 
 /// Paths that conditions and changes share: few, so that they meet.
 const PATHS: [&str; 12] = [
@@ -45,28 +46,12 @@ const PATHS: [&str; 12] = [
     "src",
     "contracts/verify.vplan",
 ];
-const GLOBS: [&str; 9] = [
-    "src/**",
-    "docs/**",
-    "**/*.md",
-    "*",
-    "**",
-    "src/a.rs",
-    "src/{a,b}.rs",
-    "**/gen/**",
-    "never/**",
-];
+const GLOBS: &str =
+    "src/** | docs/** | **/*.md | * | ** | src/a.rs | src/{a,b}.rs | **/gen/** | never/**";
 /// Globs of which conditions ask whether a file matches them.
 const MATCHED: [&str; 4] = ["src/*", "**/*.md", "{Makefile,-x}", "never/**"];
 const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
-const COMMANDS: [&str; 6] = [
-    "true",
-    "echo a",
-    "echo b",
-    "make test",
-    "npm run lint",
-    "./check.sh",
-];
+const COMMANDS: &str = "true | echo a | echo b | make test | npm run lint | ./check.sh";
 
 fn repo_path(text: &str) -> RepoPath {
     RepoPath::parse(text.as_bytes()).unwrap_or_else(|_| RepoPath::root())
@@ -116,14 +101,13 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
         path: "contracts/verify.vplan".to_owned(),
         digest: Digest::of(b"contract"),
         checks: checks.into(),
-        ..crate::plan::frame::without_contract()
+        ..vplan_plan::frame::without_contract()
     }
 }
 
 /// Selections of a few globs, some behind names, some excluding.
 pub fn selection() -> impl Strategy<Value = Selection> {
-    let glob =
-        || prop::sample::select(&GLOBS[..]).prop_filter_map("no glob", |t| Glob::parse(t).ok());
+    let glob = || among(GLOBS).prop_filter_map("no glob", |t| Glob::parse(t).ok());
     let plain = move || glob().prop_map(ItemContent::Glob);
     let inner = prop::collection::vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
     let named = (prop::sample::select(&["api", "prose"][..]), inner).prop_map(|(name, items)| {
@@ -197,10 +181,8 @@ pub fn condition() -> impl Strategy<Value = Condition> {
 
 /// The body of a check: mostly commands, so that some are equal.
 fn body() -> impl Strategy<Value = (Kind, Body)> {
-    let run =
-        prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Run, Body::Command(command(c))));
-    let test =
-        prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Test, Body::Command(command(c))));
+    let run = among(COMMANDS).prop_map(|c| (Kind::Run, Body::Command(command(c))));
+    let test = among(COMMANDS).prop_map(|c| (Kind::Test, Body::Command(command(c))));
     let changed = Just((Kind::Lint, Body::Command(command("lint {changed} end"))));
     let shell = Just((Kind::Shell, Body::Shell("a | b".to_owned())));
     let file = Just((
@@ -279,7 +261,15 @@ fn on(word: &str) -> Option<On> {
 
 /// What a generated check whose reads are held to may read of the repository.
 fn read_by_default() -> Selection {
-    crate::reuse::key::all_of(&globs(&["src/**"]))
+    Selection {
+        items: globs(&["src/**"])
+            .into_iter()
+            .map(|glob| Item {
+                not: false,
+                what: ItemContent::Glob(glob),
+            })
+            .collect(),
+    }
 }
 
 fn outside(paths: &[&str]) -> Value {
@@ -525,18 +515,26 @@ pub fn changes() -> impl Strategy<Value = ChangeSet> {
     .prop_map(ChangeSet::new)
 }
 
+/// Verbs that a caller states; most state none.
+fn stated_verb() -> impl Strategy<Value = Option<Kind>> {
+    use Kind::{Compile, Lint, Run, Test};
+    let verbs = [Run, Compile, Lint, Test];
+    prop::option::weighted(0.2, prop::sample::select(verbs.to_vec()))
+}
+
 /// Requests without `--only` and `--skip`, which depend on a contract.
 pub fn request() -> impl Strategy<Value = Request> {
     let role = prop::option::of(prop::sample::select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
     let risk = prop::sample::select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High][..]);
     let boundaries =
         prop::sample::subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd][..], 0..=2);
+    let one = prop_oneof![
+        5 => among(COMMANDS).prop_map(command),
+        1 => Just(command("fmt {changed}")),
+        1 => Just(unsupported()),
+    ];
     let explicit = prop::collection::vec(
-        prop_oneof![
-            5 => prop::sample::select(&COMMANDS[..]).prop_map(command),
-            1 => Just(command("fmt {changed}")),
-            1 => Just(unsupported()),
-        ],
+        (stated_verb(), one).prop_map(|(verb, command)| CommandRequest { verb, command }),
         0..4,
     );
     let mode = prop::sample::select(
@@ -746,7 +744,7 @@ pub fn varied() -> impl Strategy<Value = Compilation> {
             c.request.mode = mode;
             let commands = proposed
                 .into_iter()
-                .map(|text| (command(text), None))
+                .map(|text| (command(text).into(), None))
                 .collect();
             c.request.proposal = (dice % 4 > 0).then(|| Proposal {
                 question: "{}".into(),

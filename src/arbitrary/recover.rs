@@ -1,52 +1,32 @@
 //! Generates values of `recover`.
 
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::{Open, RewriteRule};
-use crate::base::word::Word;
-use crate::check::Severity;
-use crate::check::evidence::{Captured, Evidence, SpawnError};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::plan::{Origin, Plan, Step, digest};
-use crate::recover::Failure;
-use crate::recover::bare::{bare_plan, step};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select, subsequence};
+use vplan_arbitrary::glob::among;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::{Open, RewriteRule};
+use vplan_base::word::Word;
+use vplan_check::Severity;
+use vplan_check::evidence::{Captured, Evidence, SpawnError};
+use vplan_plan::bare::{bare_plan, step};
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::{Origin, Plan, Step, digest};
+use vplan_recover::Failure;
 
 /// Commands that rules and rows know, and some that they do not.
-const COMMANDS: &[&str] = &[
-    "make",
-    "make clean",
-    "make clean all",
-    "make x",
-    "make -C web y",
-    "npm run clean",
-    "npm run x",
-    "npm run build",
-    "npm run y -w a",
-    "pnpm x",
-    "pnpm lint",
-    "yarn x",
-    "bun run x",
-    "npx vitest run",
-    "pytest -q",
-    "timeout 5 npm test",
-    "rm -rf build dist",
-    "cargo clean",
-    "cargo test",
-    "./tool --flag",
-    "test -f build/a",
-    "test -s dist/b",
-    "[ -f out/c ]",
-    "test -f src/d",
-];
+const COMMANDS: &str = "\
+    make | make clean | make clean all | make x | make -C web y | npm run clean | npm run x | \
+    npm run build | npm run y -w a | pnpm x | pnpm lint | yarn x | bun run x | npx vitest run | \
+    pytest -q | timeout 5 npm test | rm -rf build dist | cargo clean | cargo test | \
+    ./tool --flag | test -f build/a | test -s dist/b | [ -f out/c ] | test -f src/d";
 
 /// The words of a command that rules and rows know.
 pub fn words() -> impl Strategy<Value = Vec<Word>> {
-    select(COMMANDS).prop_map(|text| text.split(' ').map(Word::from).collect())
+    among(COMMANDS).prop_map(|text| text.split(' ').map(Word::from).collect())
 }
 
 fn environment() -> impl Strategy<Value = Env> {
@@ -126,24 +106,16 @@ pub fn list() -> impl Strategy<Value = Plan> {
 }
 
 /// Commands of plans that clean up too early.
-const EARLY: &[&str] = &[
-    "make",
-    "npm run build",
-    "make clean",
-    "rm -rf build",
-    "npm run clean",
-    "pnpm lint",
-    "test -f build/a",
-    "[ -s build/b ]",
-    "test -s out/c",
-];
+const EARLY: &str = "\
+    make | npm run build | make clean | rm -rf build | npm run clean | pnpm lint | \
+    test -f build/a | [ -s build/b ] | test -s out/c";
 
 /// A plan with cleanups, producers and presence checks in any order; now and then with constraints.
 pub fn early_cleanup() -> impl Strategy<Value = Plan> {
-    let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
+    let step = (among(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
     (vec(step, 2..9), any::<bool>(), any::<bool>()).prop_map(|(chosen, chained, sealed)| {
         let words: Vec<&str> = chosen.iter().map(|(command, ..)| *command).collect();
-        let mut plan = crate::recover::bare::plan_of_words(&words);
+        let mut plan = vplan_plan::bare::plan_of_words(&words);
         let ids: Vec<String> = plan.steps.iter().map(|s| s.id.clone()).collect();
         for (i, (step, (_, predecessors, rare))) in plan.steps.iter_mut().zip(chosen).enumerate() {
             let earlier = predecessors
@@ -228,7 +200,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         .prop_map(
             |(mut settings, changed, deleted, policy, recover_contract)| {
                 settings.sort_by_key(|s| s.6);
-                let mut plan = bare_plan(&[]);
+                let mut plan = bare_plan::<Command>(&[]);
                 for (i, settings) in settings.into_iter().enumerate() {
                     let made = make_step(i, settings, &plan.steps);
                     plan.steps.push(made);
@@ -291,7 +263,11 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
 /// Failures of a plan's steps: most have the code that fits the command.
 pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
     let plan = plan.clone();
-    vec((any::<Index>(), select(FailureCode::ALL), 0_u8..4), 0..6).prop_map(move |list| {
+    vec(
+        (any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4),
+        0..6,
+    )
+    .prop_map(move |list| {
         let failure = |(index, code, odd): (Index, FailureCode, u8)| {
             let at = index.index(plan.steps.len().max(1));
             let step = plan.steps.get(at)?;
@@ -370,10 +346,10 @@ pub fn facts() -> impl Strategy<Value = Facts> {
             // Nothing else exists.
             let plan = every_command();
             let mut nothing = Facts::default();
-            for question in crate::recover::preflight_questions(&plan, &nothing) {
+            for question in vplan_recover::preflight_questions(&plan, &nothing) {
                 nothing.add(question, FactAnswer::List(Vec::new()));
             }
-            for question in crate::recover::preflight_questions(&plan, &nothing) {
+            for question in vplan_recover::preflight_questions(&plan, &nothing) {
                 if matches!(question, Question::Exists(_)) {
                     facts.add(question, FactAnswer::Word(Certainty::No));
                 }
@@ -384,7 +360,8 @@ pub fn facts() -> impl Strategy<Value = Facts> {
 }
 
 fn every_command() -> Plan {
-    crate::recover::bare::plan_of_words(COMMANDS)
+    let commands: Vec<&str> = COMMANDS.split(" | ").collect();
+    vplan_plan::bare::plan_of_words(&commands)
 }
 
 /// Lines that tools print, among noise.

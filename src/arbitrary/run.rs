@@ -1,56 +1,23 @@
 //! Generates values of `run`: small plans, scripts of what their steps do, and a world in virtual
 //! time that plays them in any order of simultaneous events.
 
-use crate::base::canon::Digest;
-use crate::base::command::{Unsupported, UnsupportedReason};
-use crate::base::index::Index as _;
-use crate::base::service::Service;
-use crate::base::word::Word;
-use crate::check::evidence::{Captured, Evidence, SpawnError};
-use crate::check::outcome::Status;
-use crate::check::{Kind, Severity};
-use crate::plan::request::RequestRecord;
-use crate::plan::{ContractRef, Origin, Plan, Step, StepIndex};
-use crate::run::elsewhere::Elsewhere;
-use crate::run::event::{Action, Event, Interrupt};
-use crate::run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
-use crate::run::state::{Beginning, Ending, GRACE_MS, RunState};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// A step that runs a program of its own name.
-#[must_use]
-pub fn step(id: &str) -> Step {
-    Step {
-        argv: Some(vec![Word::from(id)]),
-        command: id.to_owned(),
-        exit: vec![0],
-        id: id.to_owned(),
-        timeout_ms: 60_000,
-        ..crate::plan::step::empty(Kind::Run, Origin::Contract)
-    }
-}
-
-/// A plan of a contract with these steps: one after another, fail-fast, no budget.
-#[must_use]
-pub fn plan(steps: Vec<Step>) -> Plan {
-    let contract = ContractRef {
-        digest: Digest::of(b""),
-        imports: Vec::new(),
-        path: "contracts/verify.vplan".to_owned(),
-    };
-    crate::plan::digest::seal(Plan {
-        contract: Some(contract),
-        request: RequestRecord {
-            role: "worker".to_owned(),
-            ..RequestRecord::default()
-        },
-        ..Plan::of_steps(steps)
-    })
-}
+pub use vplan_arbitrary::made::{plan, step};
+use vplan_base::command::{Unsupported, UnsupportedReason};
+use vplan_base::index::Index as _;
+use vplan_base::service::Service;
+use vplan_check::evidence::{Captured, Evidence, SpawnError};
+use vplan_check::outcome::{GRACE_MS, Status};
+use vplan_check::{Kind, Severity};
+use vplan_plan::{Plan, Step, StepIndex};
+use vplan_run::elsewhere::Elsewhere;
+use vplan_run::event::{Action, Event, Interrupt};
+use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
+use vplan_run::state::{Beginning, Ending, RunState};
 
 /// The end of a process that is not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! What comes back of an order, and when it counts.
 
 use super::order::{Order, VERSION};
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::path::RepoPath;
-use crate::check::confine::{Confined, InputsBasis};
-use crate::check::evidence::Evidence;
-use crate::reuse::key::Print;
-use crate::run::record::ProgramRecord;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::path::RepoPath;
+use vplan_check::confine::{Confined, InputsBasis};
+use vplan_check::evidence::Evidence;
+use vplan_reuse::key::Print;
+use vplan_run::record::ProgramRecord;
 
 /// The answer to an order: what was seen of the try, and what it left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,11 +128,11 @@ impl StepAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::step;
-    use crate::away::order::Terms;
-    use crate::base::glob::Glob;
-    use crate::base::word::Word;
-    use crate::reuse::key::Prints;
+    use crate::order::Terms;
+    use vplan_arbitrary::made::step;
+    use vplan_base::glob::Glob;
+    use vplan_base::word::Word;
+    use vplan_reuse::key::Prints;
 
     fn order(nonce: u8) -> Order {
         let mut step = step("a");

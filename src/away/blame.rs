@@ -18,29 +18,31 @@ pub mod code {
     /// It ended.
     pub const OK: i32 = 0;
     /// Somebody cancelled it.
-    pub const CANCELLED: i32 = 1;
+    #[cfg(test)]
+    pub(crate) const CANCELLED: i32 = 1;
     /// Also what a client says of a server that is gone.
     pub const UNKNOWN: i32 = 2;
     /// What was asked for cannot be.
-    pub const INVALID_ARGUMENT: i32 = 3;
+    pub(crate) const INVALID_ARGUMENT: i32 = 3;
     /// Its time was up.
-    pub const DEADLINE_EXCEEDED: i32 = 4;
+    #[cfg(test)]
+    pub(crate) const DEADLINE_EXCEEDED: i32 = 4;
     /// Something is not there.
     pub const NOT_FOUND: i32 = 5;
     /// Who asks may not.
     pub const PERMISSION_DENIED: i32 = 7;
     /// There is too much to do.
-    pub const RESOURCE_EXHAUSTED: i32 = 8;
+    pub(crate) const RESOURCE_EXHAUSTED: i32 = 8;
     /// Something that it needs is not there.
-    pub const FAILED_PRECONDITION: i32 = 9;
+    pub(crate) const FAILED_PRECONDITION: i32 = 9;
     /// It was given up.
-    pub const ABORTED: i32 = 10;
+    pub(crate) const ABORTED: i32 = 10;
     /// It cannot do that.
     pub const UNIMPLEMENTED: i32 = 12;
     /// It failed.
-    pub const INTERNAL: i32 = 13;
+    pub(crate) const INTERNAL: i32 = 13;
     /// It is not there.
-    pub const UNAVAILABLE: i32 = 14;
+    pub(crate) const UNAVAILABLE: i32 = 14;
     /// Who asks is not known.
     pub const UNAUTHENTICATED: i32 = 16;
 }

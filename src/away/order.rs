@@ -1,11 +1,11 @@
 //! One try of one step, as it is sent to where it is executed.
 
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::plan::Step;
-use crate::reuse::key::{JUDGING, Print, Prints};
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_plan::Step;
+use vplan_reuse::key::{JUDGING, Print, Prints};
 
 /// The version of the shapes of an order and of its answer.
 pub const VERSION: u32 = 1;
@@ -175,9 +175,9 @@ pub fn may_leave(step: &Step, path: &RepoPath, ended_well: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::step;
-    use crate::base::glob::Glob;
-    use crate::base::machine::{Machine, On};
+    use vplan_arbitrary::made::step;
+    use vplan_base::glob::Glob;
+    use vplan_base::machine::{Machine, On};
 
     fn order() -> Order {
         let mut step = step("a");

@@ -1,11 +1,11 @@
 //! Which steps may be executed elsewhere: a function of the plan and of what the operator granted, not of
 //! what happened, so that two runs of a plan send the same steps.
 
-use crate::base::machine::On;
-use crate::base::word::visible;
-use crate::plan::{Plan, Step, StepIndex};
-use crate::reuse::decide::{self, eligible, makes_only_inputs};
-use crate::reuse::key::Order;
+use vplan_base::machine::On;
+use vplan_base::word::visible;
+use vplan_plan::{Plan, Step, StepIndex};
+use vplan_reuse::decide::{self, eligible, makes_only_inputs};
+use vplan_reuse::key::Order;
 
 /// The reason why a step is executed here. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,10 +59,10 @@ fn seat(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
-    use crate::base::glob::Glob;
-    use crate::base::machine::Machine;
-    use crate::reuse::key::all_of;
+    use vplan_arbitrary::made::{plan, step};
+    use vplan_base::glob::Glob;
+    use vplan_base::machine::Machine;
+    use vplan_reuse::key::all_of;
 
     fn globs(list: &[&str]) -> Vec<Glob> {
         list.iter().map(|glob| Glob::parse(glob).unwrap()).collect()

@@ -90,8 +90,8 @@ pub fn listed<'a, T>(list: impl IntoIterator<Item = (T, &'a Command)>) -> Listed
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::command::{Piece, UnsupportedReason};
-    use crate::base::word::Word;
+    use crate::command::{Piece, UnsupportedReason};
+    use crate::word::Word;
 
     fn command(text: &str) -> Command {
         let link = |part: &str| match part.split_once(' ') {

@@ -1,8 +1,18 @@
-//! Folders that are found by their names: what an `each … in-folders` asks for.
+//! Folders that an `each` asks for: by their names, or as packages of a workspace.
 
 use super::path::RepoPath;
 use super::word::Word;
+use super::workspace::{FoundMembers, WorkspaceQuery};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What an `each` asks of the repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EachQuestion {
+    /// `in-folders`
+    Folders(FolderQuery),
+    /// `in-workspace`
+    Workspace(WorkspaceQuery),
+}
 
 /// Folders of a repository: a glob of whole names, and the files that each of them holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +35,7 @@ pub enum FolderError {
 }
 
 /// What is known of folders: the answer to each question.
-pub type FolderAnswers = BTreeMap<FolderQuery, BTreeSet<RepoPath>>;
+pub type FolderAnswers = BTreeMap<EachQuestion, FoundMembers>;
 
 /// The separator of a glob and the files, where a question is written as one text.
 const WITH: &[u8] = b"//";

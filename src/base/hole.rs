@@ -1,6 +1,5 @@
 //! Holes: `{NAME}` in a text, which an `each` of the language fills, or a service.
 
-use super::glob;
 use super::name::is_reference;
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +19,8 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let opens = text.match_indices('{').map(|(at, _)| at);
     opens.filter_map(|at| {
         let (name, _) = text.get(at + 1..)?.split_once('}')?;
-        let is_hole = is_hole_name(name) || service_hole(name).is_some();
+        let is_hole =
+            is_hole_name(name) || service_hole(name).is_some() || package_hole(name).is_some();
         is_hole.then(|| (at..at + name.len() + 2, name))
     })
 }
@@ -29,6 +29,36 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 #[must_use]
 pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
+}
+
+/// What follows the name of an `each` over packages where the name of the package is meant.
+const NAME_OF: &str = ".name";
+
+/// Returns the name of the `each` whose package a hole names: `pkg` of `pkg.name`.
+#[must_use]
+pub fn package_hole(name: &str) -> Option<&str> {
+    name.strip_suffix(NAME_OF).filter(|each| is_hole_name(each))
+}
+
+/// Returns the placeholder for the name of a package of this `each`.
+#[must_use]
+pub fn hole_of_name(each: &str) -> String {
+    format!("{each}{NAME_OF}")
+}
+
+/// Writes a folder, or the name of a package, as a part of a name: `@acme/ui` is `acme.ui`, and the
+/// root of the repository `root`.
+#[must_use]
+pub fn as_part_of_name(value: &str) -> String {
+    if value == "." {
+        return "root".to_owned();
+    }
+    let plain = |c: char| match c {
+        '/' => '.',
+        c if c.is_ascii_alphanumeric() || "_-.:".contains(c) => c,
+        _ => '_',
+    };
+    value.trim_start_matches('@').chars().map(plain).collect()
 }
 
 /// The kind of value of a hole of a service.
@@ -227,10 +257,26 @@ impl Values {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
+    /// Returns them as written in names: packages as parts of one.
+    #[must_use]
+    pub fn in_names(&self) -> Self {
+        let is_package =
+            |name: &str| package_hole(name).is_some() || self.of(&hole_of_name(name)).is_some();
+        let part = |(name, value): (&str, &str)| {
+            let value = match is_package(name) {
+                true => as_part_of_name(value),
+                false => value.to_owned(),
+            };
+            (name.to_owned(), value)
+        };
+        self.iter().map(part).collect()
+    }
+
     /// Returns the last name of the innermost `each`.
     #[must_use]
     pub fn innermost(&self) -> Option<&str> {
-        self.0.last().map(|(name, _)| name.as_str())
+        let name = self.0.last().map(|(name, _)| name.as_str())?;
+        Some(package_hole(name).unwrap_or(name))
     }
 
     /// Puts the holes back into a text in which they were filled, as far as that can be seen.
@@ -257,16 +303,23 @@ impl Values {
         for (range, name) in holes(text) {
             let Some(value) = self.of(name) else { continue };
             filled.push_str(text.get(behind..range.start).unwrap_or_default());
+            behind = range.end;
             match escape {
                 Escape::Nothing => filled.push_str(value),
-                Escape::Glob => filled.push_str(&glob::escape(value)),
+                // What is below the root has no name in front.
+                Escape::Glob if value == "." && is_at_slash(text, behind, &filled) => behind += 1,
+                Escape::Glob => filled.push_str(&super::glob::escape::escape(value)),
                 Escape::Regex => filled.push_str(&regex::escape(value)),
             }
-            behind = range.end;
         }
         filled.push_str(text.get(behind..).unwrap_or_default());
         Cow::Owned(filled)
     }
+}
+
+/// Whether a path begins with the hole in front of this offset, and goes on with a `/`.
+fn is_at_slash(text: &str, behind: usize, before: &str) -> bool {
+    matches!(before, "" | "!") && text.get(behind..).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// `pkg = core, py = 3.12`
@@ -291,6 +344,7 @@ mod tests {
             ("unit-{py}", vec!["py"]),
             ("{a}{b-c}x{_d9}", vec!["a", "b-c", "_d9"]),
             ("{db.port}{db.pid}", vec!["db.port"]),
+            ("{pkg.name}{9.name}{.name}", vec!["pkg.name"]),
             ("{{a}}", vec!["a"]),
             ("{}{ a}{9}{a,b}{a", vec![]),
             ("{a{b}", vec!["b"]),
@@ -318,6 +372,45 @@ mod tests {
         }
         values.leave(1);
         assert_eq!(values.fill("{a}{b}", Escape::Nothing), "{b}*{b}");
+    }
+
+    #[test]
+    fn the_root_has_no_name_in_a_glob() {
+        let values: Values = [("d".to_owned(), ".".to_owned())].into_iter().collect();
+        for (text, escape, want) in [
+            ("{d}/**", Escape::Glob, "**"),
+            ("!{d}/a", Escape::Glob, "!a"),
+            ("x/{d}/a", Escape::Glob, "x/./a"),
+            ("{d}", Escape::Glob, "."),
+            ("{d}/a", Escape::Nothing, "./a"),
+        ] {
+            assert_eq!(values.fill(text, escape), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn packages_stand_in_names_as_parts() {
+        let values = [("p", "a/b"), ("p.name", "@x/y"), ("v", "c/d")];
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let values: Values = values.into_iter().collect();
+        let text = "{p} {p.name} {v}";
+        assert_eq!(values.fill(text, Escape::Nothing), "a/b @x/y c/d");
+        assert_eq!(values.in_names().fill(text, Escape::Nothing), "a.b x.y c/d");
+        assert_eq!(values.in_names().with_holes("t-x.y"), "t-{p.name}");
+        let one: Values = [("p".to_owned(), "a".to_owned())].into_iter().collect();
+        assert_eq!(one.innermost(), Some("p"));
+    }
+
+    #[test]
+    fn parts_of_names() {
+        for (value, want) in [
+            ("@acme/ui", "acme.ui"),
+            ("packages/a-b", "packages.a-b"),
+            (".", "root"),
+            ("a+b é", "a_b__"),
+        ] {
+            assert_eq!(as_part_of_name(value), want);
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ macro_rules! index {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(usize);
 
-        impl $crate::base::index::Index for $name {
+        impl $crate::index::Index for $name {
             const OF: &'static str = $of;
 
             fn new(position: usize) -> Self {

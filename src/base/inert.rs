@@ -40,18 +40,15 @@ pub fn without_escapes(text: &str) -> String {
 }
 
 /// Disarms the workflow commands in a text for people, which CI systems execute from a log's lines.
-/// GitHub's runner obeys a line that begins with `::` after blanks, and `##[` anywhere in a line;
-/// both comparisons ignore invisible characters, and a carriage return ends a line, too. The one
-/// gets a bar in front, the other a space inside. Everything else stays, line for line.
+/// GitHub's runner obeys a line that begins with `::` after blanks, and `##[` anywhere in a line, the
+/// agent of Azure Pipelines `##vso[` in any case; all comparisons ignore invisible characters, and a
+/// carriage return ends a line, too. The first gets a bar in front, the others a space inside.
+/// Everything else stays, line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive(['\n', '\r']) {
-        let mut seen = line
-            .chars()
-            .filter(|c| !is_overlooked(*c))
-            .skip_while(|c| c.is_whitespace());
-        if seen.next() == Some(':') && seen.next() == Some(':') {
+        if begins_command(line) {
             out.push_str("| ");
         }
         break_brackets(line, " [", &mut 0, &mut out);
@@ -60,7 +57,8 @@ pub fn without_commands(text: &str) -> String {
 }
 
 /// Disarms the workflow commands in a JSON document, whose value stays the same. No line of one
-/// begins with `::`, and `##[` occurs only inside strings, where a bracket can be escaped.
+/// begins with `::`, and `##[` and `##vso[` occur only inside strings, where a bracket can be
+/// escaped.
 #[must_use]
 pub fn json_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -90,13 +88,44 @@ pub fn kdl_without_commands(document: &str) -> String {
     out
 }
 
-/// Writes another text for each `[` after `##`; `signs`: how many `#` are right before the text,
-/// then at its end.
+/// Disarms the workflow commands in a graph for Graphviz, which shows the same labels.
+#[must_use]
+pub fn dot_without_commands(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    break_brackets(document, "&#91;", &mut 0, &mut out);
+    out
+}
+
+/// Disarms the workflow commands in the text between two single quotes of a shell, whose value stays
+/// the same: the quotes are closed and opened again inside a command.
+#[must_use]
+pub fn quoted_without_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive(['\n', '\r']) {
+        if begins_command(line) {
+            out.push_str("''");
+        }
+        break_brackets(line, "''[", &mut 0, &mut out);
+    }
+    out
+}
+
+/// Whether a line begins with `::` after blanks.
+fn begins_command(line: &str) -> bool {
+    let mut shown = line
+        .chars()
+        .filter(|c| !is_overlooked(*c))
+        .skip_while(|c| c.is_whitespace());
+    shown.next() == Some(':') && shown.next() == Some(':')
+}
+
+/// Writes another text for each `[` after `##` or `##vso`; `signs`: how far the text before goes
+/// towards that, then at its end (see [`signs_after`]).
 fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
         out.push_str(before);
-        out.push_str(if signs_at_end(before, *signs) >= 2 {
+        out.push_str(if matches!(signs_at_end(before, *signs), 2 | 5) {
             bracket
         } else {
             "["
@@ -108,20 +137,26 @@ fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String
     *signs = signs_at_end(rest, *signs);
 }
 
-/// Counts the `#` at the end of a text, regardless of ignored characters, when `before` of them
-/// precede it.
+/// Returns how far the end of a text goes towards `##vso`, regardless of ignored characters, when
+/// what precedes it goes as far as `before`.
 fn signs_at_end(text: &str, before: usize) -> usize {
-    let kept = text.trim_end_matches(|c| c == '#' || is_overlooked(c));
-    let end = text
-        .strip_prefix(kept)
-        .unwrap_or_default()
-        .chars()
-        .filter(|c| *c == '#')
-        .count();
-    if kept.is_empty() {
-        before.saturating_add(end)
-    } else {
-        end
+    let kept = text.trim_end_matches(|c| "#vVsSoO\u{17f}".contains(c) || is_overlooked(c));
+    let end = text.strip_prefix(kept).unwrap_or_default();
+    let before = if kept.is_empty() { before } else { 0 };
+    let end = end.chars().filter(|c| !is_overlooked(*c));
+    end.fold(before, signs_after)
+}
+
+/// Returns how far a text goes towards `##vso` with one more character: 1 and 2 for its signs, 3 to
+/// 5 with its letters.
+fn signs_after(signs: usize, c: char) -> usize {
+    match (signs, c) {
+        (1 | 2, '#') => 2,
+        (_, '#') => 1,
+        (2, 'v' | 'V') => 3,
+        (3, 's' | 'S' | '\u{17f}') => 4,
+        (4, 'o' | 'O') => 5,
+        _ => 0,
     }
 }
 
@@ -196,6 +231,15 @@ mod tests {
             ("a\r::error::x\r\n::b", "a\r| ::error::x\r\n| ::b"),
             ("│ ::error::x", "│ ::error::x"),
             (
+                "a ##vso[task.setvariable]x #\u{301}#VS\u{200b}O[y]",
+                "a ##vso [task.setvariable]x #\u{301}#VS\u{200b}O [y]",
+            ),
+            (
+                "#vso[x] ##vs[y] ##vsoo[z] ## vso[w]",
+                "#vso[x] ##vs[y] ##vsoo[z] ## vso[w]",
+            ),
+            ("###vso[x] ##v#vso[y]", "###vso [x] ##v#vso[y]"),
+            (
                 "#[test]\nstd::mem::swap\n: :a\n## [x]",
                 "#[test]\nstd::mem::swap\n: :a\n## [x]",
             ),
@@ -206,7 +250,8 @@ mod tests {
         let json = json_without_commands(r###"["a\\##[x]","#[y]"]"###);
         assert_eq!(json, r###"["a\\##\u005bx]","#[y]"]"###);
         // However it is cut, and twice the signs.
-        let document = "[\"##[x]\",\"#\u{34f}#\u{200b}[y]#[z]\",\"##\",[\"###[\"]]";
+        let document =
+            "[\"##[x]\",\"#\u{34f}#\u{200b}[y]#[z]\",\"##\",[\"###[\"],\"##vSo[\",\"#vso[\"]";
         let whole = json_without_commands(document);
         for cut in (0..=document.len()).filter(|at| document.is_char_boundary(*at)) {
             let mut signs = 0;
@@ -214,6 +259,19 @@ mod tests {
             let pieces = [before, behind]
                 .map(|piece| json_piece_without_commands(piece, &mut signs).into_owned());
             assert_eq!(pieces.concat(), whole, "{cut}");
+        }
+        assert_eq!(
+            json_without_commands("[\"##vso[x\"]"),
+            "[\"##vso\\u005bx\"]"
+        );
+        assert_eq!(dot_without_commands("a [l=\"##[x\"]"), "a [l=\"##&#91;x\"]");
+        for (from, to) in [
+            ("a ##[x ##vso[y", "a ##''[x ##vso''[y"),
+            ("a\n ::error::x\r::y", "a\n'' ::error::x\r''::y"),
+            ("::a", "''::a"),
+            ("a::b\n:c", "a::b\n:c"),
+        ] {
+            assert_eq!(quoted_without_commands(from), to, "{from:?}");
         }
         assert_eq!(
             kdl_without_commands("a \"##[x]\" #true"),
@@ -229,13 +287,13 @@ mod tests {
     fn one_by_one(text: &str) -> String {
         let (mut signs, mut out) = (0, String::new());
         for c in text.chars() {
-            out.push_str(&if c == '[' && signs >= 2 {
+            out.push_str(&if c == '[' && matches!(signs, 2 | 5) {
                 " [".to_owned()
             } else {
                 c.to_string()
             });
             if !is_overlooked(c) {
-                signs = if c == '#' { signs + 1 } else { 0 };
+                signs = signs_after(signs, c);
             }
         }
         out
@@ -245,7 +303,7 @@ mod tests {
         #![proptest_config(crate::arbitrary::config(512))]
 
         #[test]
-        fn brackets_are_broken_however_a_text_is_cut(texts in proptest::collection::vec("[#\\[a\u{200b}\u{301}]{0,6}", 0..6)) {
+        fn brackets_are_broken_however_a_text_is_cut(texts in proptest::collection::vec("[#\\[avSo\u{200b}\u{301}]{0,6}", 0..6)) {
             let (mut signs, mut out) = (0, String::new());
             for text in &texts {
                 break_brackets(text, " [", &mut signs, &mut out);

@@ -1,5 +1,6 @@
 //! Finds the known word closest to a misspelt one.
 
+use super::word::visible;
 use std::cell::Cell;
 
 /// Returns the known word nearest to a misspelt one, if one is near enough: equal but for case, or
@@ -8,6 +9,18 @@ use std::cell::Cell;
 /// of equally near ones.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, known, &Cell::new(usize::MAX))
+}
+
+/// The help of a message about an unknown word: the nearest known one, or what else to do.
+pub fn suggest<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: impl Into<String>,
+) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("did you mean `{}`?", visible(near)),
+        None => otherwise.into(),
+    }
 }
 
 /// Finds the nearest word, for texts that may consist of misspelt words: `budget` is how many

@@ -97,7 +97,7 @@ pub struct OriginError {
 }
 
 /// The prefix of every git import.
-pub const GIT_PREFIX: &str = "git+";
+pub(crate) const GIT_PREFIX: &str = "git+";
 
 const SHAPE: &str = "write `git+https://HOST/REPOSITORY?rev=OBJECTID#path/to/file.vplan`";
 const PROTOCOLS: &str = "a repository is fetched by `https://`, `ssh://` or `file://`";

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A program that runs beside checks.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Service {
@@ -23,15 +24,12 @@ pub struct Service {
     /// Environment variables that are added.
     pub env: Env,
     /// Annotation: the file that defines it, if it is not the contract itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Annotation: the line of its definition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// Its name.
     pub name: String,
     /// When it is ready; absent where it is as soon as it is started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
     /// The time that it has to become ready, in milliseconds.
     pub timeout_ms: u64,

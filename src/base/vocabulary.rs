@@ -16,22 +16,24 @@ pub trait Vocabulary: Copy {
 }
 
 /// Declares an enum whose variants are words, in the order of `ALL`.
+#[macro_export]
 macro_rules! vocabulary {
     (
         $(#[$about:meta])*
         $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }
     ) => {
-        $(#[$about])*
         #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize,
+            serde::Deserialize, schemars::JsonSchema,
         )]
+        $(#[$about])*
         pub enum $name {
             $($(#[$doc])* #[serde(rename = $word)] $variant,)*
         }
 
         impl $name {
             /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
             /// All of them, as they are written.
             pub const NAMES: &'static [&'static str] = &[$($word),*];
@@ -47,11 +49,11 @@ macro_rules! vocabulary {
             /// Returns the word with this spelling.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|word| word.name() == text)
+                Self::ALL.into_iter().find(|word| word.name() == text)
             }
         }
 
-        impl Vocabulary for $name {
+        impl $crate::vocabulary::Vocabulary for $name {
             fn spelling(self) -> &'static str {
                 self.name()
             }
@@ -61,8 +63,8 @@ macro_rules! vocabulary {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }
@@ -217,6 +219,12 @@ macro_rules! exit_codes {
             #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8
+            }
+
+            /// This one if something holds, and success if not.
+            #[must_use]
+            pub const fn when(self, holds: bool) -> Self {
+                if holds { self } else { Self::Success }
             }
 
             /// The code of this number, if it has a meaning.
@@ -389,10 +397,10 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        each_word_is_read_back(RewriteRule::ALL);
-        each_word_is_read_back(FormatName::ALL);
-        each_word_is_read_back(ReportKind::ALL);
-        each_word_is_read_back(FailureCode::ALL);
+        each_word_is_read_back(&RewriteRule::ALL);
+        each_word_is_read_back(&FormatName::ALL);
+        each_word_is_read_back(&ReportKind::ALL);
+        each_word_is_read_back(&FailureCode::ALL);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::hole::has_hole;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
+use std::ffi::OsStr;
 
 /// An argument, a value or a piece of output: bytes, most of the time UTF-8.
 ///
@@ -204,7 +205,8 @@ pub fn is_bidi_control(c: char) -> bool {
 /// `\u{…}`, an invalid byte becomes `\xHH`. Everything that vplan prints and did not write itself
 /// goes through here.
 #[must_use]
-pub fn visible(bytes: &[u8]) -> String {
+pub fn visible(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -221,6 +223,19 @@ pub fn visible(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Makes the path of a file safe to show, as [`visible`].
+#[must_use]
+pub fn visible_path(path: impl AsRef<OsStr>) -> String {
+    visible(path.as_ref().as_encoded_bytes())
+}
+
+/// Whether a list of words, with blanks between them, has a word.
+#[must_use]
+pub fn has_word(words: &str, word: impl AsRef<[u8]>) -> bool {
+    let mut words = words.split_whitespace();
+    words.any(|known| known.as_bytes() == word.as_ref())
 }
 
 /// Formats the first items of a list, and how many there are besides: `a, b and 3 more`.

@@ -1,9 +1,9 @@
 //! Says what differs between two baselines: what is known is not asked for.
 
-use super::Baseline;
-use crate::base::word::visible;
-use crate::plan::diff::{Class, Difference};
+use super::known::Baseline;
 use std::collections::BTreeMap;
+use vplan_base::word::visible;
+use vplan_plan::diff::{Class, Difference};
 
 /// Returns the differences of two baselines, those that weaken first: each check that has entries
 /// which the older one does not list fails for less.

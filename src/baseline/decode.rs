@@ -1,12 +1,12 @@
 //! Reads a baseline, and reports what is wrong with it.
 
 use super::error::{ANEW, BAD_VALUE, MISSING, SYNTAX, TOO_MANY, UNKNOWN, VERSION};
-use super::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES};
-use crate::base::canon::Digest;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::visible;
-use crate::plan::kdl::text::{Node, NodeEntry, Value, lines};
+use super::known::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES};
+use vplan_base::canon::Digest;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::word::visible;
+use vplan_plan::kdl::text::{Node, NodeEntry, Value, lines};
 
 /// The most mistakes of a text that are listed.
 const MAX_MISTAKES: usize = 20;
@@ -206,8 +206,8 @@ struct Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::encode;
-    use crate::baseline::error::{CODES, UNKNOWN_CHECK};
+    use crate::encode;
+    use crate::error::{CODES, UNKNOWN_CHECK};
     use std::collections::BTreeSet;
 
     fn good() -> String {

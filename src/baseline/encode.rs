@@ -1,9 +1,8 @@
 //! Writes a baseline. The same entries give the same bytes.
 
-use super::{Baseline, EntryKind, KnownEntry};
-use crate::base::word::is_unsafe_to_show;
-use crate::plan::kdl::{self as plan_kdl, value};
-use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
+use super::known::{Baseline, EntryKind, KnownEntry};
+use vplan_base::word::is_unsafe_to_show;
+use vplan_plan::kdl::{self as plan_kdl, value};
 
 const HEADER: &str = "// Written by `vplan baseline record`: known findings, which fail nothing once they are at the base.\nversion 1\n";
 
@@ -12,13 +11,13 @@ const HEADER: &str = "// Written by `vplan baseline record`: known findings, whi
 pub fn encode(baseline: &Baseline) -> String {
     let mut out = HEADER.to_owned();
     for entry in baseline.entries() {
-        out.push_str(&node(entry).to_string());
+        out.push_str(&node(entry));
         out.push('\n');
     }
     out
 }
 
-fn node(entry: &KnownEntry) -> KdlNode {
+fn node(entry: &KnownEntry) -> String {
     let format = string(Some("format"), &entry.format);
     let (name, own) = match &entry.what {
         EntryKind::Finding {
@@ -27,26 +26,21 @@ fn node(entry: &KnownEntry) -> KdlNode {
             message,
         } => {
             let rule = rule.as_ref().map(|rule| string(Some("rule"), rule));
-            let place = [Some(string(Some("file"), file)), rule];
-            let message = string(Some("message"), message);
-            let own = place.into_iter().flatten().chain([message]).collect();
-            ("finding", own)
+            let (file, message) = (string(Some("file"), file), string(Some("message"), message));
+            (
+                "finding",
+                format!("{file}{}{message}", rule.unwrap_or_default()),
+            )
         }
-        EntryKind::Test { name } => ("test", vec![string(Some("name"), name)]),
+        EntryKind::Test { name } => ("test", string(Some("name"), name)),
     };
+    let check = string(None, &entry.check);
     let fingerprint = string(Some("fingerprint"), &entry.fingerprint.to_string());
-    let mut node = KdlNode::new(name);
-    *node.entries_mut() = [string(None, &entry.check), format]
-        .into_iter()
-        .chain(own)
-        .chain([fingerprint])
-        .collect();
-    node.set_format(KdlNodeFormat::default());
-    node
+    format!("{name}{check}{format}{own}{fingerprint}")
 }
 
-fn string(name: Option<&str>, text: &str) -> KdlEntry {
-    value(name, text, quoted(text))
+fn string(name: Option<&str>, text: &str) -> String {
+    value(name, &quoted(text))
 }
 
 /// Writes a text as a baseline has it.

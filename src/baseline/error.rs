@@ -1,6 +1,6 @@
 //! The codes of messages about a baseline.
 
-use crate::base::diagnostic::Code;
+use vplan_base::diagnostic::Code;
 
 /// The text is no KDL, or uses parts of KDL that a baseline does not; a merge is not finished.
 pub const SYNTAX: Code = Code("vplan::baseline::syntax");

@@ -1,18 +1,19 @@
 //! Makes the baseline of what a run has found.
 
-use super::{Baseline, EntryKind, KnownEntry, MAX_BYTES, MAX_ENTRIES, TEXT_SHOWN, encode};
-use crate::base::inert::inert;
-use crate::base::unit::show_size;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::baseline::cannot_be_known;
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, FailedTest, Finding};
-use crate::contract::{Body, Contract};
-use crate::plan::{Plan, Step};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
+use super::encode::encode;
+use super::known::{Baseline, EntryKind, KnownEntry, MAX_BYTES, MAX_ENTRIES, TEXT_SHOWN};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::inert::inert;
+use vplan_base::unit::show_size;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::baseline::cannot_be_known;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::{FAILED_KEPT, FINDINGS_KEPT, FailedTest, Finding};
+use vplan_contract::{Body, Contract};
+use vplan_plan::{Plan, Step};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// A baseline that was made of a run, and what became of each check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,7 +166,7 @@ fn changed(
         check: check.clone(),
         why: "the run did not have it".to_owned(),
     }));
-    let mut baseline = Baseline { entries: after };
+    let mut baseline = Baseline::new(after);
     if let Some(why) = too_large(&baseline) {
         left.push(LeftOut {
             check: String::new(),
@@ -183,7 +184,7 @@ fn changed(
 
 /// Says why a baseline could not be read again.
 fn too_large(baseline: &Baseline) -> Option<String> {
-    if baseline.entries.len() > MAX_ENTRIES {
+    if baseline.entries().len() > MAX_ENTRIES {
         return Some(format!("a baseline has at most {MAX_ENTRIES} entries"));
     }
     let is_large = u64::try_from(encode(baseline).len()).is_ok_and(|size| size > MAX_BYTES);

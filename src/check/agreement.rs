@@ -9,9 +9,10 @@
 use super::Kind;
 use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
-use super::reading::{Finding, Level, Reading};
-use crate::base::inert::without_escapes;
-use crate::base::word::{and_more, count, visible};
+use super::reading::{Finding, Level, Reading, TestCounts};
+use super::tool::Invocation;
+use vplan_base::inert::without_escapes;
+use vplan_base::word::{and_more, count, visible};
 
 /// The most failed tests that are named.
 const NAMED: usize = 3;
@@ -104,6 +105,20 @@ pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading>
     (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
 }
 
+/// The reading of a tool that ended well and says that it tested nothing: no tests.
+#[must_use]
+pub fn nothing(run: &Invocation, kind: Kind, evidence: &Evidence) -> Option<Reading> {
+    if kind != Kind::Test || evidence.exit != Some(0) {
+        return None;
+    }
+    let text = [evidence.stdout.text(), evidence.stderr.text()].concat();
+    let says = |phrase: &&str| memchr::memmem::find(&text, phrase.as_bytes()).is_some();
+    run.no_tests().find(says).map(|_| Reading {
+        tests: Some(TestCounts::default()),
+        ..Reading::of(run.program())
+    })
+}
+
 /// Whether it wrote nothing; what a package manager says before a script is no word of the tool
 /// that the script runs.
 fn is_silent(evidence: &Evidence) -> bool {
@@ -145,6 +160,10 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<ReadingFault> {
     };
     let output = &terms.output;
     let tests = reading.tests.filter(|_| terms.kind == Kind::Test);
+    if tests.is_some_and(TestCounts::is_impossible) {
+        let text = "its output counts tests that no run can have".to_owned();
+        return fault(Cause::Contradiction, text);
+    }
     if let Some(tests) = tests.filter(|t| t.failed > 0) {
         let names = reading.failed_tests.iter().map(|t| short(&t.name));
         let text = format!(
@@ -236,7 +255,7 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         .report
         .filter(|_| evidence.report_missing || reading.is_none())
     {
-        let glob = visible(glob.as_bytes());
+        let glob = visible(glob);
         return Some(format!(
             "it wrote no report that `{glob}` selects; what was there before does not count"
         ));
@@ -251,7 +270,7 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         (Some(_), None) if is_silent(evidence) => Some("it wrote nothing".to_owned()),
         (Some(format), None) => Some(format!(
             "nothing in its output is of the format `{}`{}",
-            visible(format.as_bytes()),
+            visible(format),
             if output.is_defined {
                 beginning(evidence)
             } else {
@@ -310,7 +329,17 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         unread(format!("{said}{part}"))
     });
     if reading.errors == 0 && reading.warnings == 0 {
-        return unread.unwrap_or(Outcome::PASSED);
+        let flaky = reading.tests.map_or(0, |tests| tests.flaky);
+        return match unread {
+            unread if tests && flaky > 0 => {
+                let rest = unread.and_then(|outcome| outcome.detail);
+                let rest = rest.map_or_else(String::new, |rest| format!("; {rest}"));
+                let tests = count(flaky, "test");
+                let text = format!("{tests} passed only when tried again{rest}");
+                Outcome::new(Status::Flaky, Cause::Retried, text)
+            }
+            unread => unread.unwrap_or(Outcome::PASSED),
+        };
     }
     let within = limit(terms.output.max_errors, true);
     let errors =
@@ -432,11 +461,8 @@ pub fn short(text: &str) -> String {
         .find(|l| !l.is_empty())
         .unwrap_or_default();
     match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!(
-            "{}…",
-            visible(line.get(..end).unwrap_or_default().as_bytes())
-        ),
-        None => visible(line.as_bytes()),
+        Some((end, _)) => format!("{}…", visible(line.get(..end).unwrap_or_default())),
+        None => visible(line),
     }
 }
 

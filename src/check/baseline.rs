@@ -16,10 +16,10 @@ use super::agreement::{located, short};
 use super::evidence::Evidence;
 use super::outcome::{Cause, Outcome, Status, Terms};
 use super::reading::{FailedTest, Finding, Identity, Level, Reading};
-use crate::base::canon::Digest;
-use crate::base::word::{count, visible};
 use rules::Rule;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::word::{count, visible};
 
 /// The known findings and failing tests of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,7 +171,7 @@ pub fn judge(
     if found == 0 || !is_counted(&outcome) {
         return outcome;
     }
-    let origin = visible(known.origin.as_bytes());
+    let origin = visible(&known.origin);
     match excused(terms, evidence, &identities, &outcome) {
         Ok(what) => Outcome::new(
             Status::PassedWithWarnings,
@@ -303,7 +303,7 @@ pub fn cannot_be_known(format: &str, argv: &[&str]) -> Option<String> {
     match Rule::of(format) {
         None => Some(format!(
             "the format `{}` has no exit code for findings alone",
-            visible(format.as_bytes())
+            visible(format)
         )),
         Some(rule) => rule.is_whole(argv).err().map(str::to_owned),
     }

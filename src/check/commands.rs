@@ -1,64 +1,34 @@
 //! Parses the commands that a shell is given as text (`sh -c 'make && ./own'`) into invocations.
 
-use super::tool::{Invocation, Tool, base_name, is_assignment};
-
-/// Commands that write nothing that is read: they prepare, or pass on what others write.
-const QUIET: &[&str] = &[
-    ":", "[", "cd", "cp", "echo", "exit", "export", "mkdir", "mv", "printf", "rm", "set", "sleep",
-    "tee", "test", "touch", "true", "ulimit", "umask", "unset",
-];
-
-/// Programs whose names begin a line that may be a command.
-const PROGRAMS: &[&str] = &[
-    "_mocha",
-    "bun",
-    "bunx",
-    "c8",
-    "cargo",
-    "coverage",
-    "cross",
-    "cross-env",
-    "dotnet",
-    "env",
-    "go",
-    "gotestsum",
-    "jest",
-    "mocha",
-    "node",
-    "npx",
-    "nyc",
-    "pdm",
-    "pipenv",
-    "pnpm",
-    "poetry",
-    "py.test",
-    "pytest",
-    "python",
-    "python3",
-    "sh",
-    "tap",
-    "tape",
-    "timeout",
-    "uv",
-    "uvx",
-    "vitest",
-    "yarn",
-];
+use super::tool::table::{is_echoed, is_quiet};
+use super::tool::{Invocation, base_name, is_assignment, started};
 
 /// Whether a line that begins with this word may be a command that starts a known tool.
 #[must_use]
 pub fn is_command(word: &str) -> bool {
     let is_path = word.contains('/');
-    (word.len() <= 12 || is_path && word.len() <= 100) && PROGRAMS.contains(&base_name(word))
+    (word.len() <= 12 || is_path && word.len() <= 100) && is_echoed(base_name(word))
 }
 
 /// The commands that an argument vector starts one after another: those of a shell's text, without
 /// what writes nothing that is read, or the one that it is.
 #[must_use]
 pub fn parts(argv: &[&str]) -> Vec<Invocation> {
-    let whole = Invocation::of(argv);
-    let found = text_of_shell(&whole).map(commands).unwrap_or_default();
-    if found.is_empty() { vec![whole] } else { found }
+    let text = shell_text(argv.iter().copied());
+    let found = text.as_deref().map(commands).unwrap_or_default();
+    if found.is_empty() {
+        vec![Invocation::of(argv)]
+    } else {
+        found
+    }
+}
+
+/// The text that an argument vector gives to a shell, after any launchers: `sh -c TEXT`,
+/// `env -S TEXT`, `flock FILE -c TEXT`.
+#[must_use]
+pub fn shell_text<'a>(argv: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let words: Vec<String> = argv.into_iter().map(str::to_owned).collect();
+    started(&words).text
 }
 
 /// The commands of a shell's text, without what writes nothing that is read.
@@ -74,39 +44,59 @@ pub fn commands(text: &str) -> Vec<Invocation> {
         // What remains of `2>&1` is a number.
         .filter(|words| {
             words.first().is_some_and(|program| {
-                !QUIET.contains(&base_name(program)) && !program.bytes().all(|b| b.is_ascii_digit())
+                !is_quiet(base_name(program)) && !program.bytes().all(|b| b.is_ascii_digit())
             })
         })
         .map(|words| Invocation::of(&words))
         .collect()
 }
 
-/// The text that a shell is told to execute.
-fn text_of_shell(run: &Invocation) -> Option<&str> {
-    if !run.is(Tool::Shell) {
-        return None;
-    }
-    let mut words = run.arguments().iter();
-    let mut expects_text = false;
-    while let Some(word) = words.next() {
-        match word.strip_prefix(['-', '+']) {
-            // `-o` takes the name of an option.
-            Some(letters) if !word.starts_with("--") => {
-                expects_text |= word.starts_with('-') && letters.contains('c');
-                if letters.ends_with('o') {
-                    words.next();
-                }
-            }
-            Some(_) => {}
-            None => return expects_text.then_some(word),
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_spelling_of_a_shell_is_one() {
+        for command in [
+            "sh -c x",
+            "bash -c x",
+            "/bin/bash -ec x",
+            "bash -o pipefail -c x",
+            "bash -euo pipefail -c x",
+            "bash --norc -c x",
+            "zsh -fc x",
+            "busybox sh -c x",
+            "timeout 5 sh -c x",
+            "timeout -k 5 60 bash -c x",
+            "env -u X A=1 sh -c x",
+            "env -S x",
+            "nice -n 5 nohup sh -c x",
+            "flock l sh -c x",
+            "flock l -c x",
+            "xargs -0 sh -c x",
+            "find . -exec sh -c x",
+            "npx -c x",
+            "npm exec -c x",
+            "uv run bash -c x",
+            "nix-shell --run x",
+            "nix develop -c sh -c x",
+            "mise exec -- sh -c x",
+            "su ci -c x",
+            "script -qc x",
+            "eval x",
+        ] {
+            let text = shell_text(command.split(' '));
+            assert_eq!(text.as_deref(), Some("x"), "{command}");
+        }
+        for command in [
+            "sh x.sh",
+            "bash -e x.sh -c",
+            "eslint -c x",
+            "npx eslint -c x",
+        ] {
+            assert_eq!(shell_text(command.split(' ')), None, "{command}");
+        }
+    }
 
     #[test]
     fn a_text_of_a_shell_is_its_commands() {
@@ -136,7 +126,7 @@ mod tests {
                 ],
                 &["pytest", "go"],
             ),
-            (&["sh", "-c", "cd a"], &["sh"]),
+            (&["sh", "-c", "cd a"], &["cd"]),
             (&["sh", "test.sh"], &["sh"]),
         ] {
             let parts = parts(argv);

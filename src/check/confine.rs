@@ -2,6 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
 
 /// What a step is kept from, and what it is not: the text of `vplan help sandbox`.
 pub const PAGE: &str = concat!(
@@ -32,48 +34,28 @@ pub fn is_toolchain(path: &str) -> bool {
         })
 }
 
-/// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
-/// before.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum SandboxLevel {
-    /// Not at all.
-    #[default]
-    None,
-    /// It changes nothing but what it declares, and cannot tamper with vplan.
-    Guard,
-    /// It reads nothing but what it declares, besides.
-    Files,
-    /// Nothing exists for it but what it declares, besides, and nothing of it is left.
-    Sealed,
+vplan_base::vocabulary! {
+    /// The level at which a step is confined. A later one is stronger: it has all guarantees of the ones
+    /// before.
+    #[derive(Default)]
+    SandboxLevel {
+        /// Not at all.
+        #[default]
+        None = "none",
+        /// It changes nothing but what it declares, and cannot tamper with vplan.
+        Guard = "guard",
+        /// It reads nothing but what it declares, besides.
+        Files = "files",
+        /// Nothing exists for it but what it declares, besides, and nothing of it is left.
+        Sealed = "sealed",
+    }
 }
 
 impl SandboxLevel {
-    /// All levels, the weakest first.
-    pub const ALL: [SandboxLevel; 4] = [
-        SandboxLevel::None,
-        SandboxLevel::Guard,
-        SandboxLevel::Files,
-        SandboxLevel::Sealed,
-    ];
-
-    /// Returns its word in a contract.
+    /// Returns its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
-        match self {
-            SandboxLevel::None => "none",
-            SandboxLevel::Guard => "guard",
-            SandboxLevel::Files => "files",
-            SandboxLevel::Sealed => "sealed",
-        }
-    }
-
-    /// Returns the level with this word.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.word() == word)
+        self.name()
     }
 
     /// Returns what it guarantees, sorted.
@@ -114,33 +96,25 @@ impl SandboxLevel {
     }
 }
 
-/// The networks that a step may use. A later one lets it use less.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum NetworkUse {
-    /// All.
-    #[default]
-    On,
-    /// That between its own processes: a loopback of its own, and nothing else.
-    Loopback,
-    /// None: no socket but those within the machine that have a path or a name.
-    Off,
+vplan_base::vocabulary! {
+    /// The networks that a step may use. A later one lets it use less.
+    #[derive(Default)]
+    NetworkUse {
+        /// All.
+        #[default]
+        On = "on",
+        /// That between its own processes: a loopback of its own, and nothing else.
+        Loopback = "loopback",
+        /// None: no socket but those within the machine that have a path or a name.
+        Off = "off",
+    }
 }
 
 impl NetworkUse {
-    /// All, the widest first.
-    pub const ALL: [NetworkUse; 3] = [NetworkUse::On, NetworkUse::Loopback, NetworkUse::Off];
-
-    /// Returns its word in a contract.
+    /// Returns its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
-        match self {
-            NetworkUse::On => "on",
-            NetworkUse::Loopback => "loopback",
-            NetworkUse::Off => "off",
-        }
+        self.name()
     }
 
     /// Returns what it guarantees. That of a later one includes that of the ones before.
@@ -236,6 +210,17 @@ impl Guarantee {
             Guarantee::OnlyDeclared => "only declared files are made, changed and removed",
         }
     }
+}
+
+/// What a step may read outside of the repository, by its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct OutsideRequest<'a> {
+    /// The first word of its command.
+    pub program: Option<&'a Word>,
+    /// Its working directory.
+    pub dir: &'a RepoPath,
+    /// Its `reads`.
+    pub reads: &'a [String],
 }
 
 /// How a step is confined.

@@ -4,20 +4,14 @@ use super::evidence::{Evidence, SERVICE, UNANSWERED, UNCONFINED};
 use super::judge::{JudgeAnswer, Ruling};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
-use crate::base::word::visible;
+use vplan_base::word::{has_word, visible};
 
 /// Spawn errors that a person mends by installing or creating something: exit 5.
-const SETUP_CODES: [&str; 9] = [
-    "ENOENT",
-    "ENOTDIR",
-    "EACCES",
-    "ENOEXEC",
-    "ELOOP",
-    "PROGRAM_NOT_FOUND",
-    "PROGRAM_IN_REPOSITORY",
-    "NO_SUCH_DIRECTORY",
-    "DIRECTORY_OUTSIDE",
-];
+const SETUP_CODES: &str = "ENOENT ENOTDIR EACCES ENOEXEC ELOOP PROGRAM_NOT_FOUND \
+    PROGRAM_IN_REPOSITORY NO_SUCH_DIRECTORY DIRECTORY_OUTSIDE";
+
+/// Spawn errors of a machine that lacks descriptors, processes, memory or room: exit 5.
+const MACHINE_CODES: &str = "EAGAIN EIO EMFILE ENFILE ENOMEM ENOSPC";
 
 /// Judges one try. Total; the first that holds: not started, out of time, ended by a signal,
 /// changed what it must not, skipped itself, a false assertion; then what exit code and output say
@@ -29,11 +23,11 @@ const SETUP_CODES: [&str; 9] = [
 #[must_use]
 pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(earlier) = &evidence.earlier {
-        let run = visible(earlier.run_id.as_bytes());
+        let run = visible(&earlier.run_id);
         let detail = match earlier.signed_by.as_ref().zip(earlier.scope.as_ref()) {
             None => format!("passed in run {run} on the same inputs"),
             Some((key, scope)) => {
-                let scope = visible(scope.as_bytes());
+                let scope = visible(scope);
                 format!("passed in `{scope}`, signed by {key}, on the same inputs: run {run}")
             }
         };
@@ -44,13 +38,14 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
             SERVICE => Cause::Service,
             UNCONFINED => Cause::Sandbox,
             UNANSWERED => Cause::Away,
-            code if SETUP_CODES.contains(&code) => Cause::Missing,
+            code if has_word(SETUP_CODES, code) => Cause::Missing,
+            code if has_word(MACHINE_CODES, code) => Cause::Machine,
             _ => Cause::SpawnError,
         };
-        return Outcome::new(Status::Errored, cause, visible(error.message.as_bytes()));
+        return Outcome::new(Status::Errored, cause, visible(&error.message));
     }
     if evidence.timed_out || evidence.duration_ms > terms.limit_ms {
-        let limit = crate::base::unit::show_duration(terms.limit_ms);
+        let limit = vplan_base::unit::show_duration(terms.limit_ms);
         return if terms.by_budget {
             Outcome::new(
                 Status::TimedOut,
@@ -69,7 +64,7 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         return Outcome::new(
             Status::Failed,
             Cause::Signal,
-            format!("ended by {}", visible(signal.as_bytes())),
+            format!("ended by {}", visible(signal)),
         );
     }
     if terms.kind == Kind::Judge {
@@ -106,11 +101,7 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         };
     }
     if let Some(assertion) = &evidence.assertion {
-        return Outcome::new(
-            Status::Failed,
-            Cause::Assertion,
-            visible(assertion.as_bytes()),
-        );
+        return Outcome::new(Status::Failed, Cause::Assertion, visible(assertion));
     }
     if is_read {
         return agreement::judge(terms, evidence, exit);
@@ -155,7 +146,7 @@ fn ruled(evidence: &Evidence) -> Outcome {
             reasoning,
             ..
         }) => {
-            let mut why = visible(reasoning.trim().as_bytes());
+            let mut why = visible(reasoning.trim());
             super::reading::clip(&mut why);
             Outcome::new(
                 Status::Failed,
@@ -171,7 +162,7 @@ mod tests {
     use super::super::evidence::SpawnError;
     use super::super::outcome::Output;
     use super::*;
-    use crate::base::path::RepoPath;
+    use vplan_base::path::RepoPath;
 
     fn terms(kind: Kind) -> Terms<'static> {
         Terms {
@@ -264,6 +255,13 @@ mod tests {
                 spawn("PROGRAM_NOT_FOUND"),
                 Status::Errored,
                 Some(Cause::Missing),
+            ),
+            (
+                "no descriptors",
+                run,
+                spawn("EMFILE"),
+                Status::Errored,
+                Some(Cause::Machine),
             ),
             (
                 "too many arguments",
@@ -410,7 +408,7 @@ mod tests {
         ] {
             assert_eq!(
                 serde_json::to_string(&cause).unwrap(),
-                format!("\"{}\"", cause.word())
+                format!("\"{}\"", cause.name())
             );
         }
         for status in [Status::NotRun, Status::TimedOut, Status::PassedWithWarnings] {

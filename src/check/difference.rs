@@ -1,8 +1,8 @@
 //! Names what a step differs in from an earlier pass of it: kinds and names, never a value.
 
-use crate::base::word::{and_more, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::word::{and_more, visible};
 
 /// The first thing in which a step differs from its last kept pass, and the number of the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

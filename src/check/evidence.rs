@@ -1,8 +1,8 @@
 //! The evidence of one attempt of a step: bounded, plain data, gathered by the shell (`effect`) and
 //! evaluated by pure rooms.
 
-use crate::base::canon::Digest;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
 
 /// Everything known of one try.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Evidence {
     /// The number of processes that were still there when it ended and had to be stopped.
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.
-    pub mutated: Option<crate::base::path::RepoPath>,
+    pub mutated: Option<vplan_base::path::RepoPath>,
     /// The digest of the question to a judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
@@ -59,43 +59,35 @@ pub const UNCONFINED: &str = "SANDBOX_FAILED";
 pub const UNANSWERED: &str = "AWAY";
 
 /// A pass in an earlier run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierPass {
     /// Its time by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
     pub at: String,
     /// The message besides "passed", if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Its duration then, in milliseconds.
     pub duration_ms: u64,
     /// The number of errors in its output, where it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// Its exit code.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The format in which its output was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The digest of all that it depends on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<crate::base::canon::Digest>,
+    pub key: Option<vplan_base::canon::Digest>,
     /// The run.
     pub run_id: String,
     /// What the operator says of the machines of which it may be one, where it is shared.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The id of the key that signed it, where it is shared.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
     /// The id of the step then.
     pub step: String,
     /// The number of tests that it ran, where its output was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<super::reading::TestCounts>,
     /// The number of warnings in its output, where it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
 
@@ -104,10 +96,10 @@ pub struct EarlierPass {
 #[serde(default)]
 pub struct Captured {
     /// The first bytes.
-    pub head: crate::base::word::Word,
+    pub head: vplan_base::word::Word,
     /// The last bytes that are not in `head`; both together are everything when nothing was left
     /// out between them.
-    pub tail: crate::base::word::Word,
+    pub tail: vplan_base::word::Word,
     /// The number of bytes that the step wrote.
     pub total: u64,
 }
@@ -130,7 +122,7 @@ impl Captured {
     /// Whether the step wrote nothing but blanks.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        let blank = |w: &crate::base::word::Word| w.as_bytes().iter().all(u8::is_ascii_whitespace);
+        let blank = |w: &vplan_base::word::Word| w.as_bytes().iter().all(u8::is_ascii_whitespace);
         blank(&self.head) && blank(&self.tail)
     }
 }
@@ -138,7 +130,7 @@ impl Captured {
 impl From<&[u8]> for Captured {
     fn from(bytes: &[u8]) -> Self {
         Self {
-            head: crate::base::word::Word::new(bytes),
+            head: vplan_base::word::Word::new(bytes),
             tail: Default::default(),
             total: bytes.len() as u64,
         }

@@ -3,9 +3,9 @@
 //! Judges what the shell gathered; reads no file itself.
 
 use super::request::{Assertion, FileType};
-use crate::base::unit::show_size;
-use crate::base::word::{quote_string, visible};
 use regex::bytes::{Regex, RegexBuilder};
+use vplan_base::unit::show_size;
+use vplan_base::word::{quote_string, visible};
 
 /// The most bytes of a file that an assertion about its content looks at: 64 MiB. What a larger
 /// file holds behind them is not known, and an assertion that would have to know it does not hold.
@@ -122,14 +122,14 @@ pub fn regex(pattern: &str) -> Result<Regex, String> {
             other => {
                 let text = other.to_string();
                 let last = text.lines().last().unwrap_or_default().trim();
-                visible(last.strip_prefix("error: ").unwrap_or(last).as_bytes())
+                visible(last.strip_prefix("error: ").unwrap_or(last))
             }
         })
 }
 
 fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
     if let Target::Unknown(why) = &facts.target {
-        return Err(visible(why.as_bytes()));
+        return Err(visible(why));
     }
     match assertion {
         Assertion::Absent if facts.target != Target::Missing => {

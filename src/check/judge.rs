@@ -10,12 +10,12 @@
 //!
 //! Everything else is a bad answer, and never a pass.
 
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::word::{Word, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, visible};
 
 /// The protocol, for authors of a judge: what `vplan help judge` prints.
 pub const PROTOCOL: &str = include_str!("judge.md");
@@ -126,7 +126,7 @@ impl JudgeAnswer {
         let answer: Self = serde_json::from_slice(bytes).map_err(|e| {
             BadAnswer(format!(
                 "the answer is not the JSON that was asked for: {}",
-                visible(e.to_string().as_bytes())
+                visible(e.to_string())
             ))
         })?;
         if let Some(version) = answer.version.filter(|v| *v != 1) {
@@ -144,7 +144,7 @@ impl JudgeAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::change::{ChangedFile, Status};
+    use vplan_base::change::{ChangedFile, Status};
 
     #[test]
     fn answers() {

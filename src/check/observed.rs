@@ -1,12 +1,12 @@
 //! What a try of a step was seen to do: the files that it read, looked for, listed and wrote, and
 //! what it connected to, with the programs that did it.
 
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
 
 /// Everything that a try was seen to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,49 +1,35 @@
 //! Defines how a step ended (status and cause), and the terms that decide it.
 
 use super::Kind;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The terminal status of a step. Every planned step gets exactly one.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It passed.
-    Passed,
-    /// It passed, with warnings within the limits.
-    PassedWithWarnings,
-    /// It passed on a later try.
-    Flaky,
-    /// It failed.
-    Failed,
-    /// Its time was up.
-    TimedOut,
-    /// It could not be run.
-    Errored,
-    /// It was waived, said so itself, or has no judge.
-    Skipped,
-    /// Its turn never came: fail fast, budget, needs, cancelled.
-    NotRun,
-    /// An earlier pass on the same inputs replaces it.
-    Cached,
+/// The time between SIGTERM and SIGKILL, in milliseconds, unless the budget leaves less.
+pub const GRACE_MS: u64 = 10_000;
+
+vplan_base::vocabulary! {
+    /// The terminal status of a step. Every planned step gets exactly one.
+    Status {
+        /// It passed.
+        Passed = "passed",
+        /// It passed, with warnings within the limits.
+        PassedWithWarnings = "passed_with_warnings",
+        /// It passed on a later try, or some of its tests did.
+        Flaky = "flaky",
+        /// It failed.
+        Failed = "failed",
+        /// Its time was up.
+        TimedOut = "timed_out",
+        /// It could not be run.
+        Errored = "errored",
+        /// It was waived, said so itself, or has no judge.
+        Skipped = "skipped",
+        /// Its turn never came: fail fast, budget, needs, cancelled.
+        NotRun = "not_run",
+        /// An earlier pass on the same inputs replaces it.
+        Cached = "cached",
+    }
 }
 
 impl Status {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Status::Passed,
-        Status::PassedWithWarnings,
-        Status::Flaky,
-        Status::Failed,
-        Status::TimedOut,
-        Status::Errored,
-        Status::Skipped,
-        Status::NotRun,
-        Status::Cached,
-    ];
-
     /// Whether what `needs` this step may run.
     #[must_use]
     pub fn is_pass(self) -> bool {
@@ -58,143 +44,83 @@ impl Status {
     pub fn is_failure(self) -> bool {
         matches!(self, Status::Failed | Status::TimedOut | Status::Errored)
     }
-
-    /// The name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Passed => "passed",
-            Status::PassedWithWarnings => "passed_with_warnings",
-            Status::Flaky => "flaky",
-            Status::Failed => "failed",
-            Status::TimedOut => "timed_out",
-            Status::Errored => "errored",
-            Status::Skipped => "skipped",
-            Status::NotRun => "not_run",
-            Status::Cached => "cached",
-        }
-    }
 }
 
-/// The cause of a status: a stable word, the `reason` of a report. Words never change their
-/// meaning.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// failed: an exit code that is not accepted.
-    ExitCode,
-    /// failed: a signal that vplan did not send.
-    Signal,
-    /// failed: an assertion of a `file` check.
-    Assertion,
-    /// failed: a file that `unchanged` selects differs.
-    Mutated,
-    /// failed: tracked files changed while it ran alone, which nothing lets it change.
-    TreeChanged,
-    /// failed: it says how its output is to be read, and nothing in it can be read so.
-    NoEvidence,
-    /// failed: its output says that tests failed.
-    TestsFailed,
-    /// failed: fewer tests ran than must, or none.
-    TooFewTests,
-    /// failed: more errors than are allowed.
-    Errors,
-    /// failed: more warnings than are allowed.
-    Warnings,
-    /// failed: its exit code and its output do not say the same.
-    Contradiction,
-    /// failed: the judge said so.
-    Judged,
-    /// errored: the judge gave no answer that can be used.
-    BadAnswer,
-    /// `timed_out`: its own limit.
-    TimeLimit,
-    /// `timed_out`: the budget ended while it ran; `not_run`: the budget was used up before.
-    Budget,
-    /// errored: the program or the directory is missing, or is not to be used.
-    Missing,
-    /// errored: a service that it runs beside was never ready, or died.
-    Service,
-    /// errored: it could not be confined as it asks to be.
-    Sandbox,
-    /// errored: it was sent elsewhere, and no answer that counts came back.
-    Away,
-    /// errored: the system could not start it for another reason.
-    SpawnError,
-    /// errored: the command needs a shell that there is not.
-    Unsupported,
-    /// errored: how it ended is not known.
-    Lost,
-    /// skipped: one of its own skip codes.
-    SkipExit,
-    /// skipped: there is no judge.
-    #[serde(rename = "no judge")]
-    NoJudge,
-    /// `not_run`: a step before it failed.
-    FailFast,
-    /// `not_run`: a step that it needs did not pass.
-    Needs,
-    /// `not_run`: the run was interrupted.
-    Cancelled,
-    /// `not_run`: the record could not be written.
-    Storage,
-    /// `not_run`: the change is outside the contract's scope.
-    Policy,
-    /// `not_run`: the report of the shard that it belongs to is missing.
-    Shard,
-    /// flaky: it passed on a later try.
-    Retried,
-    /// cached: it passed in an earlier run, and all that it depends on is as it was.
-    SameInputs,
-    /// `passed_with_warnings`: what it found is known, by the baseline that counts.
-    Known,
-    /// passed: by exit code alone, because its output, or a part of it, is in no format that is
-    /// known.
-    OutputUnread,
-}
-
-impl Cause {
-    /// The word in reports.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Cause::ExitCode => "exit_code",
-            Cause::Signal => "signal",
-            Cause::Assertion => "assertion",
-            Cause::Mutated => "mutated",
-            Cause::TreeChanged => "tree_changed",
-            Cause::NoEvidence => "no_evidence",
-            Cause::TestsFailed => "tests_failed",
-            Cause::TooFewTests => "too_few_tests",
-            Cause::Errors => "errors",
-            Cause::Warnings => "warnings",
-            Cause::Contradiction => "contradiction",
-            Cause::Judged => "judged",
-            Cause::BadAnswer => "bad_answer",
-            Cause::TimeLimit => "time_limit",
-            Cause::Budget => "budget",
-            Cause::Missing => "missing",
-            Cause::Service => "service",
-            Cause::Sandbox => "sandbox",
-            Cause::Away => "away",
-            Cause::SpawnError => "spawn_error",
-            Cause::Unsupported => "unsupported",
-            Cause::Lost => "lost",
-            Cause::SkipExit => "skip_exit",
-            Cause::NoJudge => "no judge",
-            Cause::FailFast => "fail_fast",
-            Cause::Needs => "needs",
-            Cause::Cancelled => "cancelled",
-            Cause::Storage => "storage",
-            Cause::Policy => "policy",
-            Cause::Shard => "shard",
-            Cause::Retried => "retried",
-            Cause::SameInputs => "same_inputs",
-            Cause::Known => "known",
-            Cause::OutputUnread => "output_unread",
-        }
+vplan_base::vocabulary! {
+    /// The cause of a status: a stable word, the `reason` of a report. Words never change their
+    /// meaning.
+    Cause {
+        /// failed: an exit code that is not accepted.
+        ExitCode = "exit_code",
+        /// failed: a signal that vplan did not send.
+        Signal = "signal",
+        /// failed: an assertion of a `file` check.
+        Assertion = "assertion",
+        /// failed: a file that `unchanged` selects differs.
+        Mutated = "mutated",
+        /// failed: tracked files changed while it ran alone, which nothing lets it change.
+        TreeChanged = "tree_changed",
+        /// failed: it says how its output is to be read, and nothing in it can be read so.
+        NoEvidence = "no_evidence",
+        /// failed: its output says that tests failed.
+        TestsFailed = "tests_failed",
+        /// failed: fewer tests ran than must, or none.
+        TooFewTests = "too_few_tests",
+        /// failed: more errors than are allowed.
+        Errors = "errors",
+        /// failed: more warnings than are allowed.
+        Warnings = "warnings",
+        /// failed: its exit code and its output do not say the same.
+        Contradiction = "contradiction",
+        /// failed: the judge said so.
+        Judged = "judged",
+        /// errored: the judge gave no answer that can be used.
+        BadAnswer = "bad_answer",
+        /// `timed_out`: its own limit.
+        TimeLimit = "time_limit",
+        /// `timed_out`: the budget ended while it ran; `not_run`: the budget was used up before.
+        Budget = "budget",
+        /// errored: the program or the directory is missing, or is not to be used.
+        Missing = "missing",
+        /// errored: a service that it needs was never ready, or died.
+        Service = "service",
+        /// errored: it could not be confined as it asks to be.
+        Sandbox = "sandbox",
+        /// errored: it was sent elsewhere, and no answer that counts came back.
+        Away = "away",
+        /// errored: the machine has no descriptor, process, memory or room for it.
+        Machine = "machine",
+        /// errored: the system could not start it for another reason.
+        SpawnError = "spawn_error",
+        /// errored: the command needs a shell that there is not.
+        Unsupported = "unsupported",
+        /// errored: how it ended is not known.
+        Lost = "lost",
+        /// skipped: one of its own skip codes.
+        SkipExit = "skip_exit",
+        /// skipped: there is no judge.
+        NoJudge = "no judge",
+        /// `not_run`: a step before it failed.
+        FailFast = "fail_fast",
+        /// `not_run`: a step that it needs did not pass.
+        Needs = "needs",
+        /// `not_run`: the run was interrupted.
+        Cancelled = "cancelled",
+        /// `not_run`: the record could not be written.
+        Storage = "storage",
+        /// `not_run`: the change is outside the contract's scope.
+        Policy = "policy",
+        /// `not_run`: the report of the shard that it belongs to is missing.
+        Shard = "shard",
+        /// flaky: it passed on a later try, or its tool tried tests again and they passed.
+        Retried = "retried",
+        /// cached: it passed in an earlier run, and all that it depends on is as it was.
+        SameInputs = "same_inputs",
+        /// `passed_with_warnings`: what it found is known, by the baseline that counts.
+        Known = "known",
+        /// passed: by exit code alone, because its output, or a part of it, is in no format that is
+        /// known.
+        OutputUnread = "output_unread",
     }
 }
 

@@ -4,9 +4,9 @@
 //! output: counts are complete, lists hold the first of them.
 
 use super::Kind;
-use crate::base::canon::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
 
 /// The most findings of each severity that are kept with their text: as many as a baseline of a
 /// tool that was never heeded has.
@@ -46,22 +46,19 @@ pub struct Reading {
 }
 
 /// A finding of a compiler or linter.
+#[serde_with::skip_serializing_none]
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
     /// The tool's code for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// From 1, as the tool counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     /// As the tool names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The tool's words, on one line unless the tool wrote several.
     pub message: String,
@@ -101,6 +98,9 @@ pub enum Level {
 pub struct TestCounts {
     /// Failed, and those that ended in an error.
     pub failed: u64,
+    /// Of the passed ones those that failed first, and passed when their tool tried them again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flaky: u64,
     /// Passed.
     pub passed: u64,
     /// Skipped.
@@ -108,17 +108,15 @@ pub struct TestCounts {
 }
 
 /// A test that failed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailedTest {
     /// The file, if the output names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The reason: the assertion or the first lines of the failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Its name as the tool writes it, with its suites where the tool names them.
     pub name: String,
@@ -139,6 +137,11 @@ pub struct Identity {
     pub known: bool,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl TestCounts {
     /// Returns the number of tests that gave evidence: all but the skipped ones.
     #[must_use]
@@ -146,11 +149,29 @@ impl TestCounts {
         self.passed.saturating_add(self.failed)
     }
 
+    /// Whether one of them is larger than a run can have.
+    #[must_use]
+    pub(crate) fn is_impossible(self) -> bool {
+        let all = [self.failed, self.passed, self.skipped];
+        all.iter().any(|n| *n > super::output::kit::number::LARGEST)
+    }
+
     /// Adds those of another run or suite.
     pub fn add(&mut self, more: TestCounts) {
         self.failed = self.failed.saturating_add(more.failed);
+        self.flaky = self.flaky.saturating_add(more.flaky);
         self.passed = self.passed.saturating_add(more.passed);
         self.skipped = self.skipped.saturating_add(more.skipped);
+    }
+}
+
+impl FailedTest {
+    /// One of which only the name is known.
+    pub(crate) fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -224,10 +245,8 @@ impl Reading {
                     .cloned(),
             );
         }
-        failed_tests.into_iter().for_each(|test| self.fail(test));
-        problems
-            .into_iter()
-            .for_each(|problem| self.object(problem));
+        self.fail_all(failed_tests);
+        self.object_all(problems);
         unread.into_iter().for_each(|part| self.leave_out(part));
     }
 
@@ -301,6 +320,18 @@ impl Reading {
         }
     }
 
+    /// Notes each of these failed tests, while there is room.
+    pub(crate) fn fail_all(&mut self, tests: impl IntoIterator<Item = FailedTest>) {
+        tests.into_iter().for_each(|test| self.fail(test));
+    }
+
+    /// Notes each of these problems, while there is room.
+    pub(crate) fn object_all<P: Into<String>>(&mut self, problems: impl IntoIterator<Item = P>) {
+        problems
+            .into_iter()
+            .for_each(|problem| self.object(problem));
+    }
+
     /// Notes what speaks against a pass, while there is room.
     pub fn object(&mut self, problem: impl Into<String>) {
         if self.problems.len() < PROBLEMS_KEPT {
@@ -309,6 +340,13 @@ impl Reading {
             self.problems.push(problem);
         }
     }
+}
+
+/// A copy of foreign text, cut to what is kept.
+pub(crate) fn clipped(text: &str) -> String {
+    let mut text = text.to_owned();
+    clip(&mut text);
+    text
 }
 
 /// Cuts foreign text to what is kept, at a character, with a mark.

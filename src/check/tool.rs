@@ -5,20 +5,30 @@
 //! Each layer has its own message for "not found"; the last one does the work and writes the output.
 
 mod builder;
+mod form;
+mod launch;
 mod layer;
 mod package_manager;
+pub mod reading;
+pub mod table;
 
-use crate::base::path::RepoPath;
+pub use form::Form;
+pub use launch::{Started, is_shell, name, operands, started};
+
 use builder::{just, make, ninja};
+pub(super) use launch::is_assignment;
+use launch::one_command;
 pub use layer::base_name;
-use layer::{Inner, Words, exec, has, moved, skip_options, unversioned, value};
-pub(crate) use layer::{Layer, Role, Tool};
+use layer::{Inner, Words, has, moved, skip_options, unversioned, value};
+pub use layer::{Layer, Role, Tool};
 use package_manager::{bun, npm, pnpm, script, yarn};
+use vplan_base::path::RepoPath;
 
 /// The programs that a command starts.
 pub struct Invocation {
     layers: Vec<Layer>,
     words: Vec<String>,
+    formats: Vec<&'static str>,
 }
 
 impl Invocation {
@@ -26,10 +36,18 @@ impl Invocation {
     #[must_use]
     pub fn of(argv: &[&str]) -> Self {
         let words: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let layers = layers(&words, None);
         Self {
-            layers: layers(&words, None),
+            formats: layers.last().map(formats_of).unwrap_or_default(),
+            layers,
             words,
         }
+    }
+
+    /// The formats that the program writes that does the work.
+    #[must_use]
+    pub fn formats(&self) -> &[&'static str] {
+        &self.formats
     }
 
     /// The program that does the work, behind everything that only starts it; without its folder.
@@ -46,7 +64,7 @@ impl Invocation {
 
     /// Whether this tool does the work, by whatever program.
     #[must_use]
-    pub(crate) fn is(&self, tool: Tool) -> bool {
+    pub fn is(&self, tool: Tool) -> bool {
         self.layers.last().is_some_and(|layer| layer.tool == tool)
     }
 
@@ -111,11 +129,82 @@ impl Invocation {
     }
 }
 
+impl Invocation {
+    /// The phrases with which its programs say that nothing was tested.
+    pub fn no_tests(&self) -> impl Iterator<Item = &'static str> {
+        let rows = self.layers.iter().flat_map(rows_of);
+        rows.flat_map(|row| row.no_tests.iter().copied())
+    }
+}
+
+/// A file pattern that steers a program of a command.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Steering {
+    pub program: String,
+    /// A name, in the folder where the program runs or above; `**/NAME` also below.
+    pub file: &'static str,
+    /// The part of the file that it is about.
+    pub part: Option<&'static str>,
+    pub dir: Option<RepoPath>,
+}
+
+/// The configuration files of a command's programs, by the table of tools.
+#[must_use]
+pub fn configuration(layers: &[Layer]) -> Vec<Steering> {
+    let of_layer = |layer: &Layer| {
+        let of_row = |row: &'static table::Row| {
+            row.config.iter().map(|pattern| {
+                let (file, part) = match pattern.split_once(':') {
+                    Some((file, part)) => (file, Some(part)),
+                    None => (*pattern, None),
+                };
+                Steering {
+                    program: layer.program.clone(),
+                    file,
+                    part,
+                    dir: layer.dir.clone(),
+                }
+            })
+        };
+        let rows = rows_of(layer);
+        rows.into_iter().flat_map(of_row).collect::<Vec<_>>()
+    };
+    let mut found: Vec<Steering> = layers.iter().flat_map(of_layer).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The rows of the table that a program's call is of.
+fn rows_of(layer: &Layer) -> Vec<&'static table::Row> {
+    let values = launch::values_of(&layer.program);
+    let words: Vec<String> = [layer.program.clone()]
+        .into_iter()
+        .chain(layer.arguments.iter().cloned())
+        .collect();
+    let rows = table::table().of(&layer.program);
+    rows.filter(|(_, call)| launch::matched(call, &words, &values).is_some())
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// The formats that a program writes.
+fn formats_of(layer: &Layer) -> Vec<&'static str> {
+    let rows = rows_of(layer);
+    let mut found: Vec<_> = rows
+        .iter()
+        .flat_map(|row| row.formats.iter().copied())
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// The most layers of a command.
 const DEEPEST: usize = 8;
 
 /// Returns the layers of an argument vector that starts in this directory, if it is known.
-pub(crate) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
+pub fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut next = Some((words.to_vec(), dir.cloned()));
     while let Some((words, dir)) = next
@@ -131,7 +220,7 @@ pub(crate) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
 
 /// Returns the layers of a script's body as its runner printed it. Only its simple commands are
 /// parsed.
-pub(crate) fn layers_of_body(body: &str) -> Vec<Layer> {
+pub fn layers_of_body(body: &str) -> Vec<Layer> {
     let mut found = Vec::new();
     for part in body.split(['&', '|', ';']) {
         let words: Vec<String> = part
@@ -147,13 +236,50 @@ pub(crate) fn layers_of_body(body: &str) -> Vec<Layer> {
     found
 }
 
-pub(super) fn is_assignment(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(name, _)| crate::base::command::is_env_name(name))
+/// The tools whose messages are known, by program.
+const TOOLS: &[(&str, Tool)] = &[
+    ("_mocha", Tool::Mocha),
+    ("ava", Tool::Ava),
+    ("bunx", Tool::Bun),
+    ("cargo-nextest", Tool::Nextest),
+    ("ctest", Tool::Ctest),
+    ("cypress", Tool::Cypress),
+    ("hatch", Tool::PythonRunner),
+    ("jest", Tool::Jest),
+    ("mocha", Tool::Mocha),
+    ("npx", Tool::Npm),
+    ("pdm", Tool::PythonRunner),
+    ("pipenv", Tool::PythonRunner),
+    ("pipx", Tool::PythonRunner),
+    ("pixi", Tool::PythonRunner),
+    ("playwright", Tool::Playwright),
+    ("pnpx", Tool::Pnpm),
+    ("poetry", Tool::PythonRunner),
+    ("py.test", Tool::Pytest),
+    ("pytest", Tool::Pytest),
+    ("rye", Tool::PythonRunner),
+    ("unittest", Tool::Unittest),
+    ("uv", Tool::PythonRunner),
+    ("uvx", Tool::PythonRunner),
+    ("vitest", Tool::Vitest),
+];
+
+fn tool_of(program: &str, rest: Words<'_>) -> Tool {
+    let tests = || rest.first().is_some_and(|word| word == "test");
+    match program {
+        "react-scripts" if tests() => Tool::Jest,
+        "deno" if tests() => Tool::DenoTest,
+        _ if program.starts_with("py") && launch::names_modules(program) => Tool::Python,
+        _ if launch::is_shell(program) => Tool::Shell,
+        _ => TOOLS
+            .iter()
+            .find(|(name, _)| *name == program)
+            .map_or(Tool::Other, |(_, tool)| *tool),
+    }
 }
 
 fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
-    let program = words.first().map(|w| base_name(w)).unwrap_or_default();
+    let program = words.first().map(|w| name(w)).unwrap_or_default();
     let rest = words.get(1..).unwrap_or_default();
     let plain = |tool| Layer {
         tool,
@@ -171,298 +297,87 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         "pnpm" => pnpm(rest, plain(Tool::Pnpm)),
         "yarn" | "yarnpkg" => yarn(rest, plain(Tool::Yarn)),
         "bun" => bun(rest, plain(Tool::Bun)),
-        "npx" => exec(rest, plain(Tool::Npm), NPX_VALUES),
-        "pnpx" => exec(rest, plain(Tool::Pnpm), &[]),
-        "bunx" => exec(rest, plain(Tool::Bun), &["-p", "--package"]),
-        "corepack" => (plain(Tool::Wrapper), Some((unversioned(rest), dir))),
         "make" | "gmake" => (make(rest, plain(Tool::Make)), None),
         "ninja" | "ninja-build" | "samu" => (ninja(rest, plain(Tool::Ninja)), None),
         "just" => (just(rest, plain(Tool::Just)), None),
-        "env" | "cross-env" => environment(rest, plain(Tool::Wrapper)),
-        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "pipx" | "pixi" => {
-            let (words, _) = skip_options(rest, UV_VALUES);
-            match words {
-                [run, rest @ ..] if run == "run" => {
-                    wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner))
-                }
-                [tool, run, rest @ ..] if tool == "tool" && run == "run" => {
-                    wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner))
-                }
-                _ => (plain(Tool::PythonRunner), None),
-            }
-        }
-        "uvx" => wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner)),
-        "coverage" => match rest.split_first() {
-            Some((run, rest)) if run == "run" => {
-                let python = ["python".to_owned()]
-                    .into_iter()
-                    .chain(rest.iter().cloned());
-                let module = module(rest, COVERAGE_VALUES, dir.clone()).1;
-                (
-                    plain(Tool::Other),
-                    module.or_else(|| Some((python.collect(), dir))),
-                )
-            }
-            _ => (plain(Tool::Other), None),
-        },
-        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => (plain(Tool::Shell), None),
         "cargo" | "cross" => cargo(rest, plain(Tool::Cargo)),
-        "cargo-nextest" => (plain(Tool::Nextest), None),
-        "go" => (
+        "go" if !launches(words) => (
             with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0),
             None,
         ),
-        "node" | "nodejs" | "tsx" => node(rest, plain(Tool::Node)),
-        "vitest" => (plain(Tool::Vitest), None),
-        "jest" => (plain(Tool::Jest), None),
-        "react-scripts" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::Jest), None),
-        "mocha" | "_mocha" => (plain(Tool::Mocha), None),
-        "ava" => (plain(Tool::Ava), None),
-        "playwright" => (plain(Tool::Playwright), None),
-        "cypress" => (plain(Tool::Cypress), None),
-        "ctest" => (plain(Tool::Ctest), None),
-        "deno" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::DenoTest), None),
-        "pytest" | "py.test" => (plain(Tool::Pytest), None),
-        "unittest" => (plain(Tool::Unittest), None),
-        _ if let Some((_, values, operands)) =
-            LAUNCHERS.iter().find(|(name, ..)| *name == program) =>
-        {
-            let (rest, _) = skip_options(rest, values);
-            let rest = rest.get(*operands..).unwrap_or_default();
-            let set = rest.iter().take_while(|word| is_assignment(word)).count();
-            wrapped(rest.get(set..).unwrap_or_default(), plain(Tool::Wrapper))
-        }
-        _ if is_python(program) => {
-            let (asked, inner) = module(rest, &["-W", "-X"], dir.clone());
-            let role = if asked.is_empty() {
-                Role::Plain
-            } else {
-                Role::Module
-            };
-            (
-                Layer {
-                    role,
-                    asked,
-                    ..plain(Tool::Python)
-                },
-                inner,
-            )
-        }
-        _ => (plain(Tool::Other), None),
+        "node" | "nodejs" | "tsx" if !launches(words) => (node(rest, plain(Tool::Node)), None),
+        _ => launched(words, plain(tool_of(program, rest))),
     }
 }
 
-/// Programs that only start another one: their options that take a value, and how many operands
-/// precede the command.
-const LAUNCHERS: &[(&str, &[&str], usize)] = &[
-    ("c8", COVER_VALUES, 0),
-    ("ccache", &[], 0),
-    ("chronic", &[], 0),
-    ("distcc", &[], 0),
-    ("doas", &["-C", "-u"], 0),
-    ("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    ("ionice", &["-c", "--class", "-n", "--classdata"], 0),
-    ("nice", &["-n", "--adjustment"], 0),
-    ("nohup", &[], 0),
-    ("nyc", COVER_VALUES, 0),
-    ("sccache", &[], 0),
-    ("setsid", &[], 0),
-    (
-        "stdbuf",
-        &["-i", "--input", "-o", "--output", "-e", "--error"],
-        0,
-    ),
-    ("sudo", &["-C", "-D", "-g", "-h", "-p", "-R", "-T", "-u"], 0),
-    ("taskset", &[], 1),
-    ("time", &["-f", "--format", "-o", "--output"], 0),
-    ("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    ("unbuffer", &[], 0),
-    (
-        "xvfb-run",
-        &[
-            "-e",
-            "--error-file",
-            "-f",
-            "--auth-file",
-            "-n",
-            "--server-num",
-            "-p",
-            "--xauth-protocol",
-            "-s",
-            "--server-args",
-            "-w",
-            "--wait",
-        ],
-        0,
-    ),
-];
-
-/// Options of c8 and nyc that take a value.
-const COVER_VALUES: &[&str] = &[
-    "-r",
-    "--reporter",
-    "-o",
-    "--reports-dir",
-    "--report-dir",
-    "-n",
-    "--include",
-    "-x",
-    "--exclude",
-    "-e",
-    "--extension",
-    "--src",
-    "--temp-dir",
-    "--temp-directory",
-    "--cwd",
-    "-t",
-];
-
-/// Options of `coverage run` that take a value.
-const COVERAGE_VALUES: &[&str] = &[
-    "--concurrency",
-    "--context",
-    "--data-file",
-    "--include",
-    "--omit",
-    "--rcfile",
-    "--source",
-];
-
-/// `python`, `python3.13`, `pypy3`, `py`.
-fn is_python(program: &str) -> bool {
-    let version = ["python", "pypy", "py"]
-        .iter()
-        .find_map(|name| program.strip_prefix(name));
-    version.is_some_and(|v| {
-        v.bytes()
-            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b't'))
-    })
+fn launches(words: Words<'_>) -> bool {
+    matches!(launch::inner(words), Some(launch::Inner::At(_)))
 }
 
-fn wrapped(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let asked = rest
-        .first()
-        .map(|w| base_name(w).to_owned())
-        .into_iter()
-        .collect();
-    let dir = layer.dir.clone();
-    (
-        Layer {
-            role: Role::Exec,
-            asked,
-            ..layer
-        },
-        Some((rest.to_vec(), dir)),
-    )
-}
-
-fn environment(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let (mut rest, options) = skip_options(rest, &["-u", "--unset", "-C", "--chdir"]);
-    let dir = match value(&options, &["-C", "--chdir"]) {
+/// The layer of a program that may start another one, by the table of tools.
+fn launched(words: Words<'_>, layer: Layer) -> (Layer, Inner) {
+    let Some(found) = launch::inner(words) else {
+        return (layer, None);
+    };
+    let dir = match launch::folder(words) {
         Some(to) => moved(&layer.dir, to),
         None => layer.dir.clone(),
     };
-    while let Some((_, further)) = rest.split_first().filter(|(first, _)| first.contains('=')) {
-        rest = further;
-    }
-    wrapped(rest, Layer { dir, ..layer })
+    let inner = match found {
+        launch::Inner::At(at) => {
+            let inner = words.iter().skip(at).skip_while(|word| is_assignment(word));
+            inner.cloned().collect()
+        }
+        launch::Inner::Text(text) => match one_command(&text) {
+            Some(words) => words,
+            None => return (layer, None),
+        },
+    };
+    let is_package = matches!(layer.tool, Tool::Npm | Tool::Pnpm | Tool::Bun);
+    let first = inner.first();
+    let asked = first.map(|word| match is_package {
+        true => unversioned(std::slice::from_ref(word)).concat(),
+        false => base_name(word).to_owned(),
+    });
+    let role = match layer.tool {
+        Tool::Python if words.contains(&"-m".to_owned()) => Role::Module,
+        Tool::Python | Tool::Shell => Role::Plain,
+        _ => Role::Exec,
+    };
+    let tool = match layer.tool {
+        Tool::Other => Tool::Wrapper,
+        tool => tool,
+    };
+    let asked = asked.filter(|_| role != Role::Plain).into_iter().collect();
+    (
+        Layer {
+            tool,
+            role,
+            asked,
+            dir: dir.clone(),
+            ..layer
+        },
+        Some((unversioned(&inner), dir)),
+    )
 }
 
-/// Parses `-m NAME …`, after other options. The module's name is taken for its program.
-fn module(rest: Words<'_>, values: &[&str], dir: Option<RepoPath>) -> (Vec<String>, Inner) {
-    let mut words = rest;
-    while let Some((first, further)) = words.split_first() {
-        if first == "-m" {
-            let asked = further.first().cloned().into_iter().collect();
-            return (asked, Some((further.to_vec(), dir)));
-        }
-        let takes_value = values.contains(&first.as_str());
-        if !first.starts_with('-') || first == "-" || first == "-c" {
-            break;
-        }
-        words = further.get(usize::from(takes_value)..).unwrap_or_default();
-    }
-    (Vec::new(), None)
-}
-
-const UV_VALUES: &[&str] = &[
-    "--with",
-    "--extra",
-    "--group",
-    "--only-group",
-    "-p",
-    "--python",
-    "--project",
-    "--directory",
-    "--env-file",
-    "--package",
-    "--from",
-    "--index-url",
-    "--default-index",
-];
-const NPX_VALUES: &[&str] = &[
-    "-p",
-    "--package",
-    "-w",
-    "--workspace",
-    "-c",
-    "--call",
-    "--prefix",
-    "--loglevel",
-    "--registry",
-];
-
-fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let (words, options) = skip_options(
-        rest,
-        &[
-            "-r",
-            "--require",
-            "--import",
-            "--loader",
-            "--run",
-            "-C",
-            "--conditions",
-            "--env-file",
-            "--test-concurrency",
-            "--test-name-pattern",
-            "--test-reporter",
-            "--test-reporter-destination",
-            "--test-timeout",
-        ],
-    );
+fn node(rest: Words<'_>, layer: Layer) -> Layer {
+    let values = launch::values_of("node");
+    let (words, options) = skip_options(rest, &values);
     if let Some(name) = value(&options, &["--run"]) {
-        return (
-            Layer {
-                lenient: false,
-                ..script(layer, name)
-            },
-            None,
-        );
+        return Layer {
+            lenient: false,
+            ..script(layer, name)
+        };
     }
     if has(&options, &["--test"]) {
-        return (
-            Layer {
-                tool: Tool::NodeTest,
-                asked: words.to_vec(),
-                ..layer
-            },
-            None,
-        );
+        return Layer {
+            tool: Tool::NodeTest,
+            asked: words.to_vec(),
+            ..layer
+        };
     }
-    // The program of a package, by its script.
-    let inner = words.split_first().and_then(|(script, rest)| {
-        let name = base_name(script);
-        let ends = [".js", ".mjs", ".cjs"];
-        let name = ends
-            .iter()
-            .find_map(|end| name.strip_suffix(end))
-            .unwrap_or(name);
-        let words = [name.to_owned()].into_iter().chain(rest.iter().cloned());
-        script.contains("node_modules").then(|| words.collect())
-    });
-    let dir = layer.dir.clone();
-    (layer, inner.map(|words| (words, dir)))
+    layer
 }
 
 fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
@@ -644,10 +559,13 @@ mod tests {
                 "python3 -m unittest discover",
                 "Python:Module:unittest@d Unittest:Plain:@d",
             ),
-            ("coverage run -m pytest", "Other:Plain:@d Pytest:Plain:@d"),
+            (
+                "coverage run -m pytest",
+                "Wrapper:Exec:pytest@d Pytest:Plain:@d",
+            ),
             (
                 "coverage run --source a manage.py test",
-                "Other:Plain:@d Python:Plain:@d",
+                "Wrapper:Exec:manage.py@d Other:Plain:@d",
             ),
             ("python3 x.py -m pytest", "Python:Plain:@d"),
             ("pythonista -m pytest", "Other:Plain:@d"),
@@ -671,7 +589,16 @@ mod tests {
             ("deno test", "DenoTest:Plain:@d"),
             ("deno run x", "Other:Plain:@d"),
             ("./node_modules/.bin/vitest", "Vitest:Plain:@d"),
-            ("corepack pnpm@9 run x", "Wrapper:Plain:@d Pnpm:Script:x@d"),
+            (
+                "corepack pnpm@9 run x",
+                "Wrapper:Exec:pnpm@9@d Pnpm:Script:x@d",
+            ),
+            ("mise exec -- make a", "Wrapper:Exec:make@d Make:Goals:a@d"),
+            (
+                "uv --directory w run make a",
+                "PythonRunner:Exec:make@d/w Make:Goals:a@d/w",
+            ),
+            ("sh -c pytest", "Shell:Plain:@d Pytest:Plain:@d"),
         ] {
             assert_eq!(shown(command), want, "{command}");
         }

@@ -2,19 +2,19 @@
 
 use super::terminal::When;
 use super::value::duration;
-use crate::base::canon::Digest;
-use crate::base::jobs::Jobs;
-use crate::base::vocabulary::Exit;
-use crate::check::confine::{NetworkUse, SandboxLevel};
-use crate::engine::Engine;
-use crate::engine::request::Allowed;
-use crate::plan::audit::FindingKind;
-use crate::plan::shard::{MOST, Shard};
-use crate::run::feedback::LEAST_BYTES;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use vplan_base::canon::Digest;
+use vplan_base::jobs::Jobs;
+use vplan_base::vocabulary::Exit;
+use vplan_check::confine::{NetworkUse, SandboxLevel};
+use vplan_engine::Engine;
+use vplan_engine::request::Allowed;
+use vplan_plan::audit::FindingKind;
+use vplan_plan::shard::{MOST, Shard};
+use vplan_run::feedback::LEAST_BYTES;
 
 /// The exit codes of what ends with a verdict.
 pub(super) fn verdicts() -> String {
@@ -151,8 +151,9 @@ pub struct Request {
     /// The least tier.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub min_tier: u8,
-    /// A command to run first (repeatable). A `cd DIR` or `export NAME=VALUE` alone holds for the
-    /// commands after it.
+    /// A command to run first (repeatable). `test:make x` states its verb: `run`, `compile`, `test` or
+    /// `lint`. It demands at least what vplan knows of the tool; `run:test:x` starts a program called
+    /// `test:x`. A `cd DIR` or `export NAME=VALUE` alone holds for the commands after it.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub command: Vec<OsString>,
     /// Commands to run first: one a line, or a JSON array of strings; `-` is standard input.
@@ -222,7 +223,7 @@ pub struct Changes {
     /// These paths.
     ///
     /// `added:PATH`, `deleted:PATH`, … say how they changed; `:PATH` is a path whatever it looks
-    /// like.
+    /// like, `:/PATH` one from the root in any directory.
     #[arg(long, value_name = "[STATUS:]PATH", num_args = 1.., group = "source")]
     pub changed: Vec<OsString>,
     /// The paths in this file; `-` is standard input.
@@ -236,20 +237,15 @@ pub struct Changes {
     /// The staged files.
     #[arg(long, group = "source")]
     pub staged: bool,
-    /// Every tracked file.
+    /// Every file of the tree, tracked or not.
     #[arg(long, group = "source")]
     pub all: bool,
     /// No file.
     #[arg(long, group = "source")]
     pub changed_none: bool,
-    /// The form of `--changed-from`.
-    #[arg(
-        long,
-        value_name = "FORM",
-        default_value = "names",
-        requires = "changed_from"
-    )]
-    pub changed_format: ListFormat,
+    /// The form of `--changed-from`; otherwise it is recognised.
+    #[arg(long, value_name = "FORM", requires = "changed_from")]
+    pub changed_format: Option<ListFormat>,
     /// `--changed-from` is separated by NUL.
     #[arg(short = 'z', long = "null", requires = "changed_from")]
     pub null: bool,
@@ -270,14 +266,14 @@ pub enum ListFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deny {
     /// A plan with such a step.
-    Step(crate::engine::request::Deny),
+    Step(vplan_engine::request::Deny),
     /// A run in which a step was seen to do this.
     Finding(FindingKind),
 }
 
 impl ValueEnum for Deny {
     fn value_variants<'a>() -> &'a [Self] {
-        use crate::engine::request::Deny::{DefinitionChanged, Shell};
+        use vplan_engine::request::Deny::{DefinitionChanged, Shell};
         const ALL: [Deny; FindingKind::ALL.len() + 2] = [
             Deny::Step(DefinitionChanged),
             Deny::Step(Shell),
@@ -293,11 +289,11 @@ impl ValueEnum for Deny {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        use crate::engine::request::Deny::{DefinitionChanged, Shell};
+        use vplan_engine::request::Deny::{DefinitionChanged, Shell};
         Some(PossibleValue::new(match self {
             Deny::Step(DefinitionChanged) => "definition-changed",
             Deny::Step(Shell) => "shell",
-            Deny::Finding(kind) => kind.word(),
+            Deny::Finding(kind) => kind.name(),
         }))
     }
 }
@@ -313,7 +309,7 @@ pub enum Risk {
     High,
 }
 
-impl From<Risk> for crate::plan::request::Risk {
+impl From<Risk> for vplan_plan::request::Risk {
     fn from(risk: Risk) -> Self {
         match risk {
             Risk::Low => Self::Low,
@@ -323,7 +319,7 @@ impl From<Risk> for crate::plan::request::Risk {
     }
 }
 
-impl From<Mode> for crate::plan::request::Mode {
+impl From<Mode> for vplan_plan::request::Mode {
     fn from(mode: Mode) -> Self {
         match mode {
             Mode::Off => Self::Off,
@@ -471,6 +467,10 @@ pub struct Run {
     /// with what there is, which the report names.
     #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = RUN)]
     pub sandbox_missing: SandboxMissing,
+    /// Let files that a confined step may change be hard links to files in this folder: the store of
+    /// pnpm, uv or ccache (repeatable).
+    #[arg(long, value_name = "DIR", help_heading = RUN)]
+    pub sandbox_store: Vec<PathBuf>,
     /// Let this variable through to the checks that ask for it (repeatable).
     #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub grant_env: Vec<String>,
@@ -587,7 +587,7 @@ pub enum SandboxMissing {
     Run,
 }
 
-impl From<SandboxMissing> for crate::engine::request::SandboxMissing {
+impl From<SandboxMissing> for vplan_engine::request::SandboxMissing {
     fn from(missing: SandboxMissing) -> Self {
         match missing {
             SandboxMissing::Refuse => Self::Refuse,
@@ -784,23 +784,18 @@ pub(super) fn levels() -> impl TypedValueParser<Value = SandboxLevel> {
 
 /// Reads one of these levels.
 pub(super) fn level_of(levels: &[SandboxLevel]) -> impl TypedValueParser<Value = SandboxLevel> {
-    PossibleValuesParser::new(levels.iter().map(|level| level.word()))
-        .map(|word| SandboxLevel::named(&word).unwrap_or_default())
+    PossibleValuesParser::new(levels.iter().map(|level| level.name()))
+        .map(|word| SandboxLevel::parse(&word).unwrap_or_default())
 }
 
 /// Reads the word of `--network`.
 fn networks() -> impl TypedValueParser<Value = NetworkUse> {
-    let named = |word: String| {
-        NetworkUse::ALL
-            .into_iter()
-            .find(|network| network.word() == word)
-    };
-    PossibleValuesParser::new(NetworkUse::ALL.map(NetworkUse::word))
-        .map(move |word| named(word).unwrap_or_default())
+    PossibleValuesParser::new(NetworkUse::NAMES)
+        .map(|word| NetworkUse::parse(&word).unwrap_or_default())
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
+    vplan_base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
 }
 
 /// Reads the budget of a feedback: in bytes, enough for a message.

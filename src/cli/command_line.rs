@@ -204,7 +204,7 @@ pub enum Command {
 
 impl CommandLine {
     /// Makes the folders in which vplan keeps things independent of the working directory.
-    pub fn keep_folders(&mut self) {
+    pub(crate) fn keep_folders(&mut self) {
         let records = match &mut self.command {
             Command::Run(run) => run.records.as_mut(),
             Command::Fix(fix) => fix.run.records.as_mut(),

@@ -7,12 +7,6 @@ use super::args::Global;
 use super::command::{help, schema};
 use super::command_line::CommandLine;
 use super::history::{Records, ids, open};
-use crate::base::jobs::Jobs;
-use crate::contract::{BUILT_IN_ROLES, Contract};
-use crate::effect::os::completing::{Question, VARIABLE};
-use crate::effect::repo::load;
-use crate::front::std::SHIPPED;
-use crate::run::past::short;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
@@ -22,6 +16,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use vplan_base::jobs::Jobs;
+use vplan_contract::{BUILT_IN_ROLES, Contract};
+use vplan_front::std::SHIPPED;
+use vplan_os::completing::{Question, VARIABLE};
+use vplan_repo::load;
+use vplan_run::past::short;
 
 /// The most runs that are offered, the newest ones.
 const RUNS: usize = 50;

@@ -2,16 +2,16 @@
 
 use super::args::Global;
 use super::render::style::{Tone, cut, duration, paint};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::repo::load::Site;
-use crate::effect::store::history::History;
-use crate::engine::Failure;
-use crate::engine::tree_status::unreadable;
-use crate::run::past::{State, Summary, find, short};
-use crate::run::verdict::Verdict;
 use clap::Args;
 use std::path::PathBuf;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::tree_status::unreadable;
+use vplan_repo::load::Site;
+use vplan_run::past::{State, Summary, find, short};
+use vplan_run::verdict::Verdict;
+use vplan_store::history::History;
 
 /// The directory of the records.
 #[derive(Clone, Debug, Args)]
@@ -84,8 +84,8 @@ pub fn when(run: &Summary) -> String {
     };
     let plain = text.replacen('T', " ", 1);
     match plain.split_once('.') {
-        Some((seconds, _)) => format!("{} UTC", visible(seconds.as_bytes())),
-        None => visible(plain.as_bytes()),
+        Some((seconds, _)) => format!("{} UTC", visible(seconds)),
+        None => visible(&plain),
     }
 }
 
@@ -103,7 +103,7 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
         1 => format!("{} of 1 step passed", run.passed),
         n => format!("{} of {n} steps passed", run.passed),
     };
-    let narrowed = if run.coverage == Some(crate::plan::Coverage::Narrowed) {
+    let narrowed = if run.coverage == Some(vplan_plan::Coverage::Narrowed) {
         ", narrowed coverage"
     } else {
         ""
@@ -123,7 +123,7 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
         let names = run
             .failed
             .iter()
-            .map(|id| visible(id.as_bytes()))
+            .map(visible)
             .collect::<Vec<_>>()
             .join(", ");
         text.push_str(&format!(

@@ -1,17 +1,16 @@
 //! Files that an option names as the place of a document: when one may be overwritten, and how a
 //! stream into one failed.
 
-use crate::base::word::visible;
-use crate::effect::os::{files, view};
-use crate::engine::Failure;
-use crate::plan::document::Form;
-use crate::run::journal::lines;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::rc::Rc;
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_os::{files, view};
+use vplan_plan::document::Form;
+use vplan_run::journal::lines;
 
 /// An option that writes a document, which recognises its own files.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +78,13 @@ pub const DIVISION: Output = Output {
 };
 
 /// A file for another system.
-pub const EMITTED: Output = Output {
+pub(crate) const EMITTED: Output = Output {
     flag: "--output",
-    is_own: crate::emit::is_emitted,
+    is_own: vplan_emit::is_emitted,
 };
 
 /// A manual page.
-pub const MAN: Output = Output {
+pub(crate) const MAN: Output = Output {
     flag: "--dir",
     is_own: |text| {
         let text = String::from_utf8_lossy(text);
@@ -117,7 +116,7 @@ impl Output {
     /// # Errors
     /// A directory; without `force`, a file that the option has not written.
     pub fn check(self, path: &Path, force: bool, code: &'static str) -> Result<(), Failure> {
-        let (name, flag) = (visible(path.as_os_str().as_bytes()), self.flag);
+        let (name, flag) = (visible_path(path), self.flag);
         match self.may(path, force) {
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 let message = format!("`{flag}` needs a file, and `{name}` is a directory");
@@ -159,7 +158,7 @@ pub struct Stream<W> {
 }
 
 /// The error of a stream, if it failed.
-pub type WriteFault = Rc<RefCell<Option<io::Error>>>;
+pub(crate) type WriteFault = Rc<RefCell<Option<io::Error>>>;
 
 impl<W: Write> Stream<W> {
     /// Makes a stream.

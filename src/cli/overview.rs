@@ -3,42 +3,17 @@
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
+use vplan_base::word::has_word;
 
 /// The groups of commands, in the order of the help. Every command is in one of them.
-pub const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Daily",
-        &[
-            "init", "check", "explain", "run", "feedback", "status", "log", "loop",
-        ],
-    ),
-    (
-        "Contract",
-        &[
-            "import", "fmt", "test", "diff", "audit", "lock", "baseline", "std",
-        ],
-    ),
-    (
-        "Pipelines",
-        &["fix", "plan", "emit", "merge", "gate", "hook"],
-    ),
-    (
-        "Records",
-        &["runs", "details", "report", "stats", "verify", "gc"],
-    ),
+pub const GROUPS: [(&str, &str); 5] = [
+    ("Daily", "init check explain run feedback status log loop"),
+    ("Contract", "import fmt test diff audit lock baseline std"),
+    ("Pipelines", "fix plan emit merge gate hook"),
+    ("Records", "runs details report stats verify gc"),
     (
         "Help, tools",
-        &[
-            "tour",
-            "help",
-            "man",
-            "completions",
-            "schema",
-            "recover",
-            "classify",
-            "argv",
-            "step",
-        ],
+        "tour help man completions schema recover classify argv step",
     ),
 ];
 
@@ -47,67 +22,22 @@ pub const MOST: usize = 41;
 
 /// The arguments that `-h` shows of a command, by their ids; of all other commands it shows all
 /// arguments. The global ones are [`GLOBAL`].
-const USUAL: [(&str, &[&str]); 11] = [
-    (
-        "audit",
-        &["names", "from_records", "write", "deny", "machine", "role"],
-    ),
-    (
-        "emit",
-        &["target", "shards", "base_from", "output", "check"],
-    ),
-    (
-        "explain",
-        &["name", "only", "changed", "base", "staged", "all", "role"],
-    ),
-    (
-        "fix",
-        &[
-            "names", "only", "jobs", "changed", "base", "staged", "all", "role",
-        ],
-    ),
-    ("lock", &["check", "record", "timeout"]),
-    (
-        "loop",
-        &[
-            "fix",
-            "max_rounds",
-            "names",
-            "only",
-            "base",
-            "all",
-            "subject",
-        ],
-    ),
-    ("merge", &["reports", "expect", "require", "junit", "sarif"]),
-    (
-        "plan",
-        &["output", "only", "changed", "base", "staged", "all", "role"],
-    ),
-    (
-        "recover",
-        &[
-            "command", "failed", "exit", "stdout", "stderr", "plan", "failure",
-        ],
-    ),
-    (
-        "run",
-        &[
-            "names",
-            "only",
-            "jobs",
-            "keep_going",
-            "changed",
-            "base",
-            "staged",
-            "all",
-        ],
-    ),
-    ("status", &["require", "base", "all", "subject", "records"]),
+const USUAL: [(&str, &str); 11] = [
+    ("audit", "names from_records write deny machine role"),
+    ("emit", "target shards base_from output check"),
+    ("explain", "name only changed base staged all role"),
+    ("fix", "names only jobs changed base staged all role"),
+    ("lock", "check record timeout"),
+    ("loop", "fix max_rounds names only base all subject"),
+    ("merge", "reports expect require junit sarif"),
+    ("plan", "output only changed base staged all role"),
+    ("recover", "command failed exit stdout stderr plan failure"),
+    ("run", "names only jobs keep_going changed base staged all"),
+    ("status", "require base all subject records"),
 ];
 
 /// The global arguments that `-h` shows.
-const GLOBAL: [&str; 4] = ["directory", "format", "quiet", "help"];
+const GLOBAL: &str = "directory format quiet help";
 
 /// Arranges the help of the whole command line and of its commands.
 #[must_use]
@@ -121,7 +51,7 @@ pub fn arranged(all: Command) -> Command {
     let (short, long) = (list(&all, false), list(&all, true));
     let topics = all.get_after_help().cloned().unwrap_or_default();
     all.mut_subcommands(usual)
-        .mut_args(|arg| shown(arg, &GLOBAL))
+        .mut_args(|arg| shown(arg, GLOBAL))
         .help_template(template)
         .before_help(short)
         .before_long_help(long)
@@ -144,8 +74,8 @@ fn usual(command: Command) -> Command {
 }
 
 /// Leaves an argument in the short help only if it is one of these.
-fn shown(arg: Arg, usual: &[&str]) -> Arg {
-    let hidden = !usual.contains(&arg.get_id().as_str());
+fn shown(arg: Arg, usual: &str) -> Arg {
+    let hidden = !has_word(usual, arg.get_id().as_str());
     arg.hide_short_help(hidden)
 }
 
@@ -153,7 +83,7 @@ fn shown(arg: Arg, usual: &[&str]) -> Arg {
 fn list(all: &Command, long: bool) -> StyledStr {
     let header = all.get_styles().get_header();
     let literal = all.get_styles().get_literal();
-    let line = |name: &&str| {
+    let line = |name: &str| {
         let about = all.find_subcommand(name).and_then(Command::get_about);
         let about = about.map(ToString::to_string).unwrap_or_default();
         format!("  {literal}{name:<11}{literal:#}  {about}\n")
@@ -161,7 +91,7 @@ fn list(all: &Command, long: bool) -> StyledStr {
     let mut text = String::new();
     for (number, (title, commands)) in GROUPS.iter().enumerate() {
         if long || number == 0 {
-            let lines: String = commands.iter().map(line).collect();
+            let lines: String = commands.split(' ').map(line).collect();
             text += &format!("{header}{title}:{header:#}\n{lines}\n");
             continue;
         }
@@ -172,7 +102,7 @@ fn list(all: &Command, long: bool) -> StyledStr {
         // A line begins with a blank, because clap finds no line end before a change of style.
         text += &format!(
             "  {title:<11}  {literal}{}{literal:#}\n",
-            commands.join(", ")
+            commands.replace(' ', ", ")
         );
     }
     text.trim_end().to_owned().into()
@@ -181,7 +111,7 @@ fn list(all: &Command, long: bool) -> StyledStr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::command_line::CommandLine;
+    use crate::command_line::CommandLine;
     use clap::CommandFactory as _;
     use std::collections::BTreeSet;
 
@@ -209,14 +139,13 @@ mod tests {
         let all = built();
         let grouped: Vec<&str> = GROUPS
             .iter()
-            .flat_map(|(_, names)| *names)
-            .copied()
+            .flat_map(|(_, names)| names.split(' '))
             .collect();
         let known: BTreeSet<&str> = all.get_subcommands().map(Command::get_name).collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), known);
         assert_eq!(grouped.len(), known.len(), "none is in two groups");
         assert!(known.len() <= MOST, "{} commands", known.len());
-        assert_eq!(GROUPS[0].1.len(), 8, "the daily ones");
+        assert_eq!(GROUPS[0].1.split(' ').count(), 8, "the daily ones");
         let (short, long) = (list(&all, false).to_string(), list(&all, true).to_string());
         let wide = long.lines().find(|line| line.chars().count() > COLUMNS);
         assert_eq!(wide, None);
@@ -235,8 +164,8 @@ mod tests {
             let help = command.render_help().to_string();
             let wide = help.lines().find(|line| line.chars().count() > COLUMNS);
             assert_eq!(wide, None, "{path}");
-            let daily = |name: &&str| path == format!("vplan {name}");
-            let most = if GROUPS[0].1.iter().any(daily) {
+            let daily = |name: &str| path == format!("vplan {name}");
+            let most = if GROUPS[0].1.split(' ').any(daily) {
                 LINES
             } else {
                 MORE_LINES
@@ -269,7 +198,7 @@ mod tests {
         for (name, ids) in USUAL {
             let all = built();
             let command = all.find_subcommand(name).unwrap();
-            for id in ids {
+            for id in ids.split(' ') {
                 let shown = |a: &Arg| a.get_id() == id && !a.is_hide_short_help_set();
                 assert!(command.get_arguments().any(shown), "{name} {id}");
             }

@@ -2,18 +2,18 @@
 
 use super::outputs::PAGE;
 use super::render::html::{LOG_SHOWN, Log, RUNS_SHOWN, Record, Try, page};
-use crate::base::vocabulary::Exit;
-use crate::effect::os::files::read_start;
-use crate::effect::store::history::History;
-use crate::engine::Failure;
-use crate::plan::Plan;
-use crate::plan::audit::matrix::Matrix;
-use crate::run::journal::{JournalEntry, lines};
-use crate::run::past::Summary;
-use crate::run::report::Report;
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
+use vplan_os::files::read_start;
+use vplan_plan::Plan;
+use vplan_plan::audit::matrix::Matrix;
+use vplan_run::journal::{JournalEntry, lines};
+use vplan_run::past::Summary;
+use vplan_run::report::Report;
+use vplan_store::history::History;
 
 /// The most recorded runs that are looked at for those of the same contract.
 const LOOKED_AT: usize = 200;
@@ -57,7 +57,7 @@ pub fn write(
     let page = page(&report, &plan, &record);
     if to != Path::new("-") {
         PAGE.write(to, &page, force).map_err(|e| {
-            let shown = crate::base::word::visible(to.as_os_str().as_encoded_bytes());
+            let shown = vplan_base::word::visible_path(to);
             Failure::new(
                 Exit::Setup,
                 "vplan::records::page",

@@ -6,19 +6,19 @@ use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::screen::Screen;
 use super::terminal::Terminal;
-use crate::base::index::Dense;
-use crate::base::inert::without_escapes;
-use crate::base::word::visible;
-use crate::check::outcome::Status;
-use crate::effect::os::terminal::{look, size_of_stderr};
-use crate::effect::runner::executor::Running;
-use crate::effect::runner::verify::ProgressEvent;
-use crate::engine::verify;
-use crate::plan::{Plan, StepIndex};
-use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
+use vplan_base::index::Dense;
+use vplan_base::inert::without_escapes;
+use vplan_base::word::visible;
+use vplan_check::outcome::Status;
+use vplan_engine::verify;
+use vplan_os::terminal::{look, size_of_stderr};
+use vplan_plan::{Plan, StepIndex};
+use vplan_run::record::StepRecord;
+use vplan_runner::executor::Running;
+use vplan_runner::verify::ProgressEvent;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
@@ -239,10 +239,7 @@ impl Progress {
     fn rewritten(&mut self, rule: &str, plan: &Plan, kept: usize, terminal: &Terminal) {
         let say = |color| {
             let steps = count(plan.steps.len(), "step");
-            let what = format!(
-                "↻ plan repaired by {}, now {steps}",
-                visible(rule.as_bytes())
-            );
+            let what = format!("↻ plan repaired by {}, now {steps}", visible(rule));
             format!("  {}\n", paint(color, Tone::Warn, &what))
         };
         match self {

@@ -1,10 +1,10 @@
 //! The flags of `run` that say where steps are executed.
 
 use super::value::duration;
-use crate::engine::request::{RemoteRequest, TlsFiles};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
+use vplan_engine::request::{RemoteRequest, TlsFiles};
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]

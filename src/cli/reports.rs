@@ -7,18 +7,17 @@
 use super::outputs::{JUNIT, Output, SARIF};
 use super::render::{github, junit, sarif};
 use super::terminal::Terminal;
-use crate::base::canon::to_canonical;
-use crate::base::inert::json_without_commands;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::repo::github::{Job, append};
-use crate::engine::Failure;
-use crate::plan::Plan;
-use crate::run::report::Report;
 use clap::{Args, ValueEnum};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::canon::to_canonical;
+use vplan_base::inert::json_without_commands;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{visible, visible_path};
+use vplan_engine::Failure;
+use vplan_plan::Plan;
+use vplan_repo::github::{Job, append};
+use vplan_run::report::Report;
 
 /// Flags of `run` and `merge`.
 #[derive(Clone, Debug, Args)]
@@ -60,7 +59,7 @@ impl Reports {
 
     /// Whether one of the documents goes to standard output, which is then for a program.
     #[must_use]
-    pub fn take_stdout(&self) -> bool {
+    pub(crate) fn take_stdout(&self) -> bool {
         self.files()
             .iter()
             .any(|(_, file)| *file == Some(Path::new("-")))
@@ -77,7 +76,7 @@ impl Reports {
         for (output, file) in self.files() {
             let Some(file) = file else { continue };
             let flag = output.flag;
-            let name = visible(file.as_os_str().as_bytes());
+            let name = visible_path(file);
             if let Some(holder) = stdout.filter(|_| file == Path::new("-")) {
                 return wrong(format!(
                     "standard output is taken by `{holder}`, so `{flag} -` has no place"
@@ -109,10 +108,10 @@ impl Reports {
         let mut complete = true;
         let mut failed = |what: &str, path: &Path, error: &io::Error| {
             complete = false;
-            let path = visible(path.as_os_str().as_bytes());
+            let path = visible_path(path);
             let message = format!(
                 "{what} cannot be written to `{path}`: {}",
-                visible(error.to_string().as_bytes())
+                visible(error.to_string())
             );
             terminal.failure(&Failure::new(Exit::Internal, "vplan::run::report", message));
         };
@@ -143,7 +142,7 @@ impl Reports {
                 // failure.
                 let why = match error.kind() {
                     io::ErrorKind::FileTooLarge => "the limit of 1 MiB is reached".to_owned(),
-                    _ => visible(error.to_string().as_bytes()),
+                    _ => visible(error.to_string()),
                 };
                 terminal.note(&format!("  ! the step summary was not written: {why}\n"));
             }

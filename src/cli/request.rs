@@ -1,25 +1,25 @@
 //! Turns the words of a command line into what the engine is asked.
 
 use super::args::{Changes, Deny, ListFormat, Request, Require, Run, Saved};
-use crate::base::command::{Command, is_env_name};
-use crate::base::word::visible;
-use crate::check::confine::Confinement;
-use crate::effect::os::environment::Grants;
-use crate::effect::os::{files, input, view};
-use crate::effect::repo::changes::{BaseRevision, ChangeSource, list};
-use crate::effect::store::history::Keep;
-use crate::engine::propose::command;
-use crate::engine::request::PlanFile;
-use crate::engine::request::selector;
-use crate::engine::saved::read_division;
-use crate::engine::{self, Failure, PlanRequest, VerifyRequest};
-use crate::lang::command::parse_command;
-use crate::plan::audit::FindingKind;
-use crate::plan::request::{Boundary, Skip};
-use crate::run::verdict;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
+use vplan_base::command::is_env_name;
+use vplan_base::word::{visible, visible_path};
+use vplan_check::confine::Confinement;
+use vplan_check::verb::CommandRequest;
+use vplan_engine::propose::command_text;
+use vplan_engine::request::{PlanFile, command_request, selector};
+use vplan_engine::saved::read_division;
+use vplan_engine::{self as engine, Failure, PlanRequest, VerifyRequest};
+use vplan_os::environment::Grants;
+use vplan_os::{files, input, view};
+use vplan_plan::audit::FindingKind;
+use vplan_plan::request::{Boundary, Skip};
+use vplan_repo::changes::{BaseRevision, ChangeSource, list};
+use vplan_run::verdict;
+use vplan_store::history::Keep;
 
 /// The largest list of changed files or commands that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
@@ -46,7 +46,7 @@ impl Request {
             Some(kind) if !observes => {
                 let message = format!(
                     "`--deny {}` is about what steps are seen to do",
-                    kind.word()
+                    kind.name()
                 );
                 Err(Failure::usage("vplan::usage::deny", message)
                     .help("`vplan run --observe` sees it"))
@@ -91,14 +91,13 @@ impl Request {
         })
     }
 
-    fn explicit(&self) -> Result<Vec<Command>, Failure> {
-        let mut commands = self
-            .command
-            .iter()
-            .map(|text| command(text))
-            .collect::<Result<Vec<_>, _>>()?;
+    fn explicit(&self) -> Result<Vec<CommandRequest>, Failure> {
+        let mut commands = commands(&self.command)?;
         if let Some(path) = &self.commands_from {
-            commands.extend(listed(path)?.iter().map(|text| parse_command(text)));
+            let of = visible(path.as_os_str().as_bytes());
+            for text in listed(path)? {
+                commands.push(command_request(&of, &text)?);
+            }
         }
         Ok(commands)
     }
@@ -131,11 +130,11 @@ impl Changes {
         } else if let Some(path) = &self.changed_from {
             Some(ChangeSource::From {
                 bytes: read(path)?,
-                format: match self.changed_format {
+                format: self.changed_format.map(|format| match format {
                     ListFormat::Names => list::ListFormat::Names,
                     ListFormat::NameStatus => list::ListFormat::NameStatus,
                     ListFormat::Raw => list::ListFormat::Raw,
-                },
+                }),
                 nul: self.null,
             })
         } else if let Some(name) = &self.base {
@@ -212,6 +211,7 @@ impl Run {
             },
             require_subtree: self.require_containment == Some(super::args::Containment::Subtree),
             sandbox_missing: self.sandbox_missing.into(),
+            sandbox_stores: self.sandbox_store.clone(),
             judge: self.judge.clone(),
             grants,
             max_output: Some(self.max_output),
@@ -229,7 +229,7 @@ impl Run {
 
     fn grants(&self) -> Result<Grants, Failure> {
         if let Some(name) = self.grant_env.iter().find(|n| !is_env_name(n)) {
-            let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
+            let message = format!("`{}` is no name of a variable", visible(name));
             return Err(Failure::usage("vplan::usage::grant_env", message)
                 .help("`--grant-env NAME`, without a value"));
         }
@@ -239,6 +239,14 @@ impl Run {
             capabilities: self.keep_capabilities,
         })
     }
+}
+
+/// Reads the commands of `--command`.
+pub(crate) fn commands(texts: &[OsString]) -> Result<Vec<CommandRequest>, Failure> {
+    texts
+        .iter()
+        .map(|text| command_request("--command", command_text(text)?))
+        .collect()
 }
 
 /// The revision that `--base` names.
@@ -269,7 +277,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         files::read_plain(&view::outside(path), MAX_LIST)
     };
     read.map_err(|e| {
-        let shown = visible(path.as_os_str().as_bytes());
+        let shown = visible_path(path);
         Failure::usage(
             "vplan::usage::unreadable",
             format!("`{shown}` cannot be read: {e}"),
@@ -280,7 +288,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// Reads a list of commands: one a line, or a JSON array.
 fn listed(path: &Path) -> Result<Vec<String>, Failure> {
     let wrong = |why: &str| {
-        let shown = visible(path.as_os_str().as_bytes());
+        let shown = visible_path(path);
         Failure::usage("vplan::usage::commands", format!("`{shown}` {why}"))
             .help("one command a line, or a JSON array of strings")
     };

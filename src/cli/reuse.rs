@@ -1,9 +1,9 @@
 //! The flags of `run` that say whether results of earlier runs are used.
 
-use crate::engine::request::{CacheRequest, TlsFiles};
-use crate::reuse::decide::Use;
 use clap::Args;
 use std::path::PathBuf;
+use vplan_engine::request::{CacheRequest, TlsFiles};
+use vplan_reuse::decide::Use;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]

@@ -1,7 +1,7 @@
 //! The flags of `run` that say whose round it is.
 
-use crate::ledger::Status;
 use clap::{Args, ValueEnum};
+use vplan_ledger::Status;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]

@@ -8,7 +8,8 @@
 use indicatif::TermLike;
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use vplan_os::parallel::locked;
 
 /// A terminal, as it is drawn on.
 pub struct Screen {
@@ -40,15 +41,11 @@ impl Screen {
         }
     }
 
-    fn drawing(&self) -> MutexGuard<'_, Drawing> {
-        self.drawing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a sequence that moves the cursor; none for no step.
     fn moved(&self, steps: usize, direction: char) {
         if steps > 0 {
             let sequence = format!("\x1b[{steps}{direction}");
-            self.drawing().bytes.extend(sequence.bytes());
+            locked(&self.drawing).bytes.extend(sequence.bytes());
         }
     }
 }
@@ -89,14 +86,14 @@ impl TermLike for Screen {
     }
 
     fn write_line(&self, s: &str) -> io::Result<()> {
-        let mut drawing = self.drawing();
+        let mut drawing = locked(&self.drawing);
         drawing.bytes.extend(s.bytes());
         drawing.bytes.extend(b"\r\n");
         Ok(())
     }
 
     fn write_str(&self, s: &str) -> io::Result<()> {
-        let mut drawing = self.drawing();
+        let mut drawing = locked(&self.drawing);
         if s.bytes().all(|b| b == b' ') {
             drawing.is_full = true;
             return Ok(());
@@ -109,12 +106,12 @@ impl TermLike for Screen {
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.drawing().bytes.extend(b"\r\x1b[2K");
+        locked(&self.drawing).bytes.extend(b"\r\x1b[2K");
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
-        let mut drawing = self.drawing();
+        let mut drawing = locked(&self.drawing);
         drawing.is_full = false;
         let bytes = std::mem::take(&mut drawing.bytes);
         drawing.out.write_all(&bytes)?;

@@ -1,16 +1,16 @@
 //! Describes standard output, and decides what may be written to it.
 
 use super::render;
-use crate::base::inert::{json_piece_without_commands, json_without_commands, without_commands};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::os::terminal;
-use crate::effect::repo::lockfile::LockFile;
-use crate::engine::{Failure, Observer};
-use crate::plan::drift::Difference;
 use clap::ValueEnum;
 use std::cell::Cell;
 use std::io::Write;
+use vplan_base::inert::{json_piece_without_commands, json_without_commands, without_commands};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::{Failure, Observer};
+use vplan_os::terminal;
+use vplan_plan::drift::Difference;
+use vplan_repo::lockfile::LockFile;
 
 /// The use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -71,7 +71,7 @@ impl Terminal {
 
     /// Writes to standard output what `write` writes, piece by piece: a document of many megabytes
     /// need not be in memory.
-    pub fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
+    pub(crate) fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         let result = write(&mut out).and_then(|()| out.flush());
         if result.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) {
@@ -85,16 +85,36 @@ impl Terminal {
         self.print(&without_commands(text));
     }
 
+    /// Writes a contract to standard output. What is a workflow command in a comment is disarmed.
+    ///
+    /// # Errors
+    /// One is in a statement, whose meaning that would change.
+    pub(crate) fn print_contract(&self, text: &str) -> Result<(), Failure> {
+        let shown = without_commands(text);
+        let mut lines = text.lines().zip(shown.lines());
+        if lines.any(|(line, shown)| line != shown && !line.trim_start().starts_with('#')) {
+            let message = "the contract has a workflow command in a statement, which a CI system would execute from its log";
+            return Err(Failure::usage("vplan::usage::stdout", message).help(
+                "write it to a file (without `--stdout`), or print it with `--format json`",
+            ));
+        }
+        self.print(&shown);
+        Ok(())
+    }
+
     /// Writes a JSON document and a line end; nothing in it is a workflow command.
-    pub fn print_json<T: serde::Serialize>(&self, value: &T) {
-        let mut text = json_without_commands(&crate::base::canon::to_canonical(value));
+    pub(crate) fn print_json<T: serde::Serialize>(&self, value: &T) {
+        let mut text = json_without_commands(&vplan_base::canon::to_canonical(value));
         text.push('\n');
         self.print(&text);
     }
 
     /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line
     /// end; nothing in it is a workflow command.
-    pub fn print_json_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
+    pub(crate) fn print_json_with(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) {
         self.print_with(|out| {
             let mut pieces = JsonPieces {
                 out: &mut *out,
@@ -206,7 +226,7 @@ impl JsonPieces<'_> {
 /// Standard output for lines of JSON, each written in one go: nothing in them is a workflow
 /// command.
 #[derive(Debug)]
-pub struct JsonLines;
+pub(crate) struct JsonLines;
 
 impl Write for JsonLines {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {

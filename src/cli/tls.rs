@@ -1,8 +1,8 @@
 //! The flags of `run` that say by which servers and this machine know each other.
 
-use crate::engine::request::TlsFiles;
 use clap::Args;
 use std::path::PathBuf;
+use vplan_engine::request::TlsFiles;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]

@@ -2,6 +2,6 @@
 
 /// Reads a length of time. Returns its milliseconds.
 pub(super) fn duration(text: &str) -> Result<u64, String> {
-    crate::base::unit::parse_duration(text)
+    vplan_base::unit::parse_duration(text)
         .map_err(|_| "expected a duration such as `10m`".to_owned())
 }

@@ -6,12 +6,12 @@ use super::draft::{self, At, Verb};
 use super::error::{
     ABSENT_AND_MORE, CHANGED_MISPLACED, EMPTY_FILE, NO_VERB, REGEX, SEVERAL_VERBS, SIZE_RANGE,
 };
-use crate::base::command::{Command, Env};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::unit::show_size;
-use crate::check::Kind;
-use crate::check::file;
-use crate::check::request::Assertion;
+use vplan_base::command::{Command, Env};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::unit::show_size;
+use vplan_check::Kind;
+use vplan_check::file;
+use vplan_check::request::Assertion;
 
 impl Checker<'_> {
     /// The kind of a check, its body, and the assignments in front of its command. `None` after an

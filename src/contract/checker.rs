@@ -3,16 +3,18 @@
 use super::caps::Caps;
 use super::draft::{At, Draft, PathsIndex};
 use super::resolve::Names;
+use super::uses::Uses;
 use super::{CheckIndex, InclusionIndex};
-use crate::base::diagnostic::Diagnostics;
-use crate::base::glob::Selection;
-use crate::base::index::Dense;
-use crate::base::service::Service;
-use crate::base::source::Sources;
-use crate::base::span::Place;
-use crate::check::definition::FormatDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::glob::Selection;
+use vplan_base::index::Dense;
+use vplan_base::service::Service;
+use vplan_base::source::Sources;
+use vplan_base::span::Place;
+use vplan_base::workspace::WorkspaceQuery;
+use vplan_check::definition::FormatDefinition;
 
 /// A draft under examination. Its methods live in the files beside this one, each of which says
 /// what it decides.
@@ -39,6 +41,8 @@ pub(super) struct Checker<'d> {
 pub(super) struct Resolved {
     pub(super) selections: Dense<PathsIndex, Option<Arc<Selection>>>,
     pub(super) used: BTreeSet<PathsIndex>,
+    /// What the packages of a workspace use.
+    pub(super) workspaces: BTreeMap<WorkspaceQuery, Uses>,
 }
 
 /// The services of a contract, by name.

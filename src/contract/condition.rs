@@ -4,9 +4,9 @@
 //! in one pass (`base::matching`); tests hold it against this.
 
 use super::{Sought, Test};
-use crate::base::change::ChangeSet;
-use crate::base::glob::Selection;
-use crate::base::path::RepoPath;
+use vplan_base::change::ChangeSet;
+use vplan_base::glob::Selection;
+use vplan_base::path::RepoPath;
 
 /// Whether a condition holds for a role and a change. `exists` answers whether a path, or a file of
 /// a glob, exists.
@@ -49,9 +49,9 @@ fn all_items(selection: &Selection, changes: &ChangeSet) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::change::{ChangedFile, Status};
-    use crate::base::glob::{Glob, Item, ItemContent};
     use std::sync::Arc;
+    use vplan_base::change::{ChangedFile, Status};
+    use vplan_base::glob::{Glob, Item, ItemContent};
 
     fn selection(items: &[&str]) -> Selection {
         let item = |text: &&str| {

@@ -4,21 +4,23 @@
 //! Values are typed, but names are unresolved, globs unread, and nothing has been compared with
 //! anything else.
 
-use crate::base::canon::Digest;
-use crate::base::command::Command;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::folders::{FolderAnswers, FolderQuery};
-use crate::base::hole::Values;
-use crate::base::index::{Dense, Index as _, at};
-use crate::base::jobs::Jobs;
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::span::{Place, SourceId};
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::check::definition::{LineLevel, LineMeaning};
-use crate::check::request::Assertion;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::command::Command;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::folders::{EachQuestion, FolderAnswers};
+use vplan_base::hole::Values;
+use vplan_base::index::{Dense, Index as _, at};
+use vplan_base::jobs::Jobs;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::span::{Place, SourceId};
+use vplan_base::word::Word;
+use vplan_base::workspace::WorkspaceQuery;
+use vplan_check::Kind;
+use vplan_check::definition::{LineLevel, LineMeaning};
+use vplan_check::request::Assertion;
+use vplan_check::verb::CommandRequest;
 
 /// A value and the place it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +103,7 @@ pub struct Draft {
     /// The rows of `each` blocks, of each file.
     pub rows: Rows,
     /// What `each` blocks ask of folders, with the place of the first that asks.
-    pub asked: BTreeMap<FolderQuery, Place>,
+    pub asked: BTreeMap<EachQuestion, Place>,
     /// The answers that were known.
     pub folders: FolderAnswers,
     /// The checks that the blocks of imports take out.
@@ -159,17 +161,17 @@ impl Rows {
     }
 }
 
-crate::index!(
+vplan_base::index!(
     ConditionIndex,
     "condition of a contract",
     "Position of a condition in its contract, and in the draft of that."
 );
-crate::index!(
+vplan_base::index!(
     InclusionIndex,
     "use of a file",
     "Number of a use of an imported file; the contract itself is the first."
 );
-crate::index!(
+vplan_base::index!(
     PathsIndex,
     "named selection of a draft",
     "Position of a `paths` statement in its draft."
@@ -370,6 +372,17 @@ pub enum SelKind {
     Glob(String),
     /// The name of a `paths` definition.
     Name(String),
+    /// `dependents {NAME}`: the files of a package, and of what it uses.
+    Dependents(Package),
+}
+
+/// A package of a workspace that an `each` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// The workspace.
+    pub workspace: WorkspaceQuery,
+    /// The folder of the package.
+    pub folder: RepoPath,
 }
 
 /// The head of a conditional block.
@@ -743,7 +756,7 @@ pub enum ExpectLine {
     /// `at milestone-end|run-end …`
     At(Vec<End>),
     /// `command STR`
-    Command(Command),
+    Command(CommandRequest),
     /// `exists STR…`
     Exists(Vec<At<String>>),
     /// `plan NAME…`

@@ -1,7 +1,8 @@
 //! The codes of messages about a contract whose syntax is right.
 
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::span::Place;
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::span::Place;
+use vplan_check::verb::WrongVerb;
 
 /// Says that a name is given a second time, and where it was given first.
 pub(super) fn defined_twice(what: &str, place: Place, first: Place) -> Diagnostic {
@@ -9,6 +10,14 @@ pub(super) fn defined_twice(what: &str, place: Place, first: Place) -> Diagnosti
         .label(place, "defined again here")
         .label(first, "first defined here")
         .help("give one of them another name")
+}
+
+/// Reports a command of a request with a verb that is none.
+#[must_use]
+pub fn command_verb(found: &WrongVerb, place: Place) -> Diagnostic {
+    Diagnostic::error(COMMAND_VERB, found.to_string())
+        .label(place, "not a verb of a command")
+        .help(&*found.help)
 }
 
 macro_rules! codes {
@@ -66,6 +75,12 @@ codes! {
     EACH_TOO_MANY = "each_too_many";
     /// The text behind `in-folders` is no glob of as many folder names as the `each` has names.
     EACH_GLOB = "each_glob";
+    /// The workspace of an `each` cannot be read, or it is not said which one is meant.
+    EACH_WORKSPACE = "each_workspace";
+    /// `dependents` with what is no package of an `each NAME in-workspace` around it.
+    EACH_PACKAGE = "each_package";
+    /// Something in the manifests of a workspace that names nothing, or two things.
+    EACH_MEMBER = "each_member";
     /// No folder is found by the glob of an `each`.
     EACH_EMPTY = "each_empty";
 
@@ -198,6 +213,8 @@ codes! {
     TESTS_MISPLACED = "tests_misplaced";
     /// A file of tests that does not say which contract it tests.
     TESTS_MISSING = "tests_missing";
+    /// A command of a request begins with a misspelt verb, or one that takes no command.
+    COMMAND_VERB = "command_verb";
     /// A statement that may not occur in a file of tests.
     NOT_A_TEST = "not_a_test";
 

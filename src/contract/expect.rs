@@ -3,11 +3,11 @@
 pub mod validate;
 
 use super::draft::{At, End, RiskLevel};
-use crate::base::change::ChangeSet;
-use crate::base::command::Command;
-use crate::base::path::RepoPath;
-use crate::base::span::Place;
 use std::collections::BTreeSet;
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::span::Place;
+use vplan_check::verb::CommandRequest;
 
 /// One test: a request, and what the plan for it must be.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Expect {
     /// The boundaries.
     pub ends: BTreeSet<End>,
     /// Commands of the request, in order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandRequest>,
     /// The paths that exist for `whenExists`; every other path does not.
     pub exists: BTreeSet<RepoPath>,
     /// The assertions: at least one, each kind once at most, in file order.

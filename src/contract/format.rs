@@ -8,17 +8,17 @@ use super::error::{
     FORMAT_TOUCH, FORMAT_TWICE, FORMAT_UNUSED, UNKNOWN_WORD, defined_twice,
 };
 use super::settings::quoted_list;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::nearest::nearest;
-use crate::base::setting::{Row, Value};
-use crate::base::span::Place;
-use crate::base::vocabulary::FormatName;
-use crate::base::word::{quote_pattern, visible};
-use crate::check::definition::{FormatDefinition, LINES, LineLevel, LineMeaning, LinePattern};
-use crate::check::output::is_built_in;
-use crate::check::pattern::{LineHole, Pattern, PatternFault};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::nearest::nearest;
+use vplan_base::setting::{Row, Value};
+use vplan_base::span::Place;
+use vplan_base::vocabulary::FormatName;
+use vplan_base::word::{quote_pattern, visible};
+use vplan_check::definition::{FormatDefinition, LINES, LineLevel, LineMeaning, LinePattern};
+use vplan_check::output::is_built_in;
+use vplan_check::pattern::{LineHole, Pattern, PatternFault};
 
 impl Checker<'_> {
     /// Reads all `format` blocks.

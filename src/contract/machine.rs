@@ -7,12 +7,12 @@ use super::error::{
     DUPLICATE_LINE, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS, UNKNOWN_MACHINE,
     UNUSED_MACHINE, defined_twice,
 };
-use crate::base::diagnostic::Diagnostic;
-use crate::base::machine::{MOST_PROPERTIES, Machine, On};
-use crate::base::setting::{Row, Value};
-use crate::base::span::Place;
-use crate::base::word::visible;
 use std::collections::BTreeMap;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::machine::{MOST_PROPERTIES, Machine, On};
+use vplan_base::setting::{Row, Value};
+use vplan_base::span::Place;
+use vplan_base::word::visible;
 
 impl Checker<'_> {
     /// Reads all `machine` blocks.

@@ -8,11 +8,11 @@ use super::error::{
 };
 use super::resolve::line;
 use super::{CheckIndex, InclusionIndex, Sequence};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::graph::{Graph, Node};
-use crate::base::index::Dense;
-use crate::base::span::Place;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::graph::{Graph, Node};
+use vplan_base::index::Dense;
+use vplan_base::span::Place;
 
 /// The other constraints on the order: the tiers of the checks and their `needs`.
 pub(super) struct Edges<'e> {
@@ -340,7 +340,7 @@ fn expand(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::index::Index as _;
+    use vplan_base::index::Index as _;
 
     #[test]
     fn what_a_star_stands_for() {

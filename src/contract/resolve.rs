@@ -6,17 +6,17 @@ use super::error::{
     DUPLICATE_NAME, EACH_SAME_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK,
 };
 use super::{BUILT_IN_ROLES, CheckIndex, InclusionIndex};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::hole::Values;
-use crate::base::index::{Dense, numbered};
-use crate::base::name::{is_pattern, matches};
-use crate::base::nearest::nearest_within;
-use crate::base::source::Sources;
-use crate::base::span::Place;
-use crate::base::word::visible;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::hole::Values;
+use vplan_base::index::{Dense, numbered};
+use vplan_base::name::{is_pattern, matches};
+use vplan_base::nearest::nearest_within;
+use vplan_base::source::Sources;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
 
 /// All names that a contract defines.
 #[derive(Debug)]
@@ -378,7 +378,7 @@ fn base_id(check: &Check) -> String {
     let text = match check.verbs.first().map(|v| &v.value) {
         Some(Verb::Command(_, command)) => {
             let mut bare = command.clone();
-            if let crate::base::command::Command::Argv { env, .. } = &mut bare {
+            if let vplan_base::command::Command::Argv { env, .. } = &mut bare {
                 env.clear();
             }
             bare.to_text()
@@ -415,9 +415,9 @@ pub(super) fn line(sources: &Sources, place: Place) -> usize {
 mod tests {
     use super::super::draft::Verb;
     use super::*;
-    use crate::base::command::{Command, Env, Piece};
-    use crate::base::word::Word;
-    use crate::check::Kind;
+    use vplan_base::command::{Command, Env, Piece};
+    use vplan_base::word::Word;
+    use vplan_check::Kind;
 
     fn check(name: Option<&str>, words: &[&str]) -> CheckEntry {
         let pieces = words.iter().map(|w| Piece::Word(Word::from(*w))).collect();

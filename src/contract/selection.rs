@@ -3,20 +3,23 @@
 use super::InclusionIndex;
 use super::caps::Caps;
 use super::checker::Checker;
-use super::draft::{At, Paths, PathsIndex, Sel, SelKind};
+use super::draft::{At, Package, Paths, PathsIndex, Sel, SelKind};
 use super::error::{
     GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS,
 };
 use super::resolve::Names;
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::glob::{Glob, GlobError, Item, ItemContent, Selection};
-use crate::base::graph::Graph;
-use crate::base::index::{Dense, at, numbered};
-use crate::base::path::{PathError, RepoPath};
-use crate::base::span::{Place, Span};
-use crate::base::word::visible;
+use super::uses::Uses;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::folders::EachQuestion;
+use vplan_base::glob::{Glob, GlobError, Item, ItemContent, Selection};
+use vplan_base::graph::Graph;
+use vplan_base::index::{Dense, at, numbered};
+use vplan_base::path::{PathError, RepoPath};
+use vplan_base::span::{Place, Span};
+use vplan_base::word::visible;
+use vplan_base::workspace::dependents;
 
 impl Checker<'_> {
     /// Resolves all `paths` definitions, those that others are made of first.
@@ -137,6 +140,12 @@ impl Checker<'_> {
                 );
                 return None;
             }
+            (SelKind::Dependents(_), _) => {
+                let message = format!("`{setting}` takes globs, not packages");
+                let error = Diagnostic::error(NOT_A_GLOB, message);
+                self.sink.push(error.label(item.what.place, "packages"));
+                return None;
+            }
             (SelKind::Name(name), _) => {
                 self.sink.push(
                     Diagnostic::error(NOT_A_GLOB, format!("`{setting}` takes globs, not the names of `paths`"))
@@ -167,6 +176,7 @@ impl Checker<'_> {
             SelKind::Glob(text) => self
                 .glob(text, item.what.place, item.inner)
                 .map(ItemContent::Glob),
+            SelKind::Dependents(package) => self.dependents(package, item.what.place),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
                     if !self.names.is_absent(name) {
@@ -195,11 +205,33 @@ impl Checker<'_> {
         }
     }
 
+    /// The files of a package and of all that it uses, which are made once for all its uses.
+    fn dependents(&mut self, package: &Package, place: Place) -> Option<ItemContent> {
+        let asked = EachQuestion::Workspace(package.workspace.clone());
+        let found = self.draft.folders.get(&asked)?;
+        let uses = self.paths.workspaces.entry(package.workspace.clone());
+        let uses = uses.or_insert_with(|| Uses::new(found, &package.workspace));
+        match uses.of(&package.folder) {
+            Ok(items) => Some(ItemContent::Paths {
+                items,
+                name: dependents(&package.folder),
+            }),
+            Err(folder) => {
+                let message = format!("no glob can name the files of the package `{folder}`");
+                let error = Diagnostic::error(GLOB, message).label(place, "it, or what it uses");
+                self.sink.push(error.help("give the folder another name"));
+                None
+            }
+        }
+    }
+
     fn size(&self, items: &[Sel], sizes: &Dense<PathsIndex, Size>) -> Size {
         let mut sum = Size { depth: 1, globs: 0 };
         for item in items {
             let inner = match &item.what.value {
                 SelKind::Glob(_) => Size { depth: 0, globs: 1 },
+                // Its size is that of the workspace, and it is made once.
+                SelKind::Dependents(_) => Size { depth: 1, globs: 1 },
                 SelKind::Name(name) => self
                     .names
                     .paths

@@ -8,13 +8,13 @@ use super::error::{
 };
 use super::resolve::line;
 use super::{Body, Check, InclusionIndex, ServicePlace};
-use crate::base::command::{Command, Piece};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{Given, ServiceHole, replace};
-use crate::base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
-use crate::base::setting::{Row, Value};
-use crate::base::word::{Word, visible};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::{Command, Piece};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::{Given, ServiceHole, replace};
+use vplan_base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
+use vplan_base::setting::{Row, Value};
+use vplan_base::word::{Word, visible};
 
 impl Checker<'_> {
     /// Reads all services. One that several rows of an `each` define alike is one.
@@ -96,7 +96,7 @@ impl Checker<'_> {
             draft::Ready::Line(text) => Ready::Line(text.clone()),
             draft::Ready::Run(command) => {
                 let verb = At::new(
-                    Verb::Command(crate::check::Kind::Run, command.clone()),
+                    Verb::Command(vplan_check::Kind::Run, command.clone()),
                     ready.place,
                 );
                 let (pieces, env) = self.service_command(Some(&verb)).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Checker<'_> {
             self.sink.push(error);
         }
         let mut service = Service {
-            command: crate::base::command::to_text(&Default::default(), &argv),
+            command: vplan_base::command::to_text(&Default::default(), &argv),
             argv,
             dir,
             env,
@@ -158,7 +158,7 @@ impl Checker<'_> {
     fn service_command(
         &mut self,
         verb: Option<&At<Verb>>,
-    ) -> Option<(Vec<Piece>, crate::base::command::Env)> {
+    ) -> Option<(Vec<Piece>, vplan_base::command::Env)> {
         let At { value, place } = verb?;
         let Verb::Command(_, Command::Argv { env, pieces }) = value else {
             return None;

@@ -7,20 +7,20 @@ use super::error::{
     FOREIGN_SETTING, NUMBER, READS, REPORT_FORMAT, TIER_TWICE, UNKNOWN_WORD,
 };
 use super::{Body, Check, InclusionIndex};
-use crate::base::command::{Env, is_env_name};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::glob::Glob;
-use crate::base::index::bug;
-use crate::base::path::RepoPath;
-use crate::base::service::Service;
-use crate::base::setting::{Row, Settings, Takes, Unset, Value, Verbs};
-use crate::base::span::Place;
-use crate::base::unit::MAX_INTEGER;
-use crate::base::vocabulary::ReportKind;
-use crate::check::confine::SandboxLevel;
-use crate::check::{Kind, Report};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use vplan_base::command::{Env, is_env_name};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::glob::Glob;
+use vplan_base::index::bug;
+use vplan_base::path::RepoPath;
+use vplan_base::service::Service;
+use vplan_base::setting::{Row, Settings, Takes, Unset, Value, Verbs};
+use vplan_base::span::Place;
+use vplan_base::unit::MAX_INTEGER;
+use vplan_base::vocabulary::ReportKind;
+use vplan_check::confine::SandboxLevel;
+use vplan_check::{Kind, Report};
 
 const FINDINGS: &[Kind] = &[Kind::Compile, Kind::Lint];
 const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
@@ -684,7 +684,7 @@ impl Check {
     #[must_use]
     pub fn level(&self) -> SandboxLevel {
         match self.settings.get(&Row::Sandbox) {
-            Some(Value::Word(word)) => SandboxLevel::named(word).unwrap_or_default(),
+            Some(Value::Word(word)) => SandboxLevel::parse(word).unwrap_or_default(),
             _ => SandboxLevel::None,
         }
     }

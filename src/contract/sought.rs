@@ -1,11 +1,11 @@
 //! Says what `whenExists`, `whenExistsAny` and `whenAbsent` ask for: paths, and globs.
 
 use super::draft;
-use crate::base::glob::Glob;
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
 use serde::Serialize;
 use std::fmt;
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
 
 /// What a condition asks the existence of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

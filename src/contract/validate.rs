@@ -20,16 +20,16 @@ use super::{
     AllowedImport, ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract,
     InclusionIndex, Placement, Sought, TakenOut, Test,
 };
-use crate::base::canon::Digest;
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
-use crate::base::setting::{LEAVING, Row};
-use crate::base::source::Sources;
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::check::confine::SandboxLevel;
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::index::Dense;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::{LEAVING, Row};
+use vplan_base::source::Sources;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
+use vplan_check::confine::SandboxLevel;
 
 /// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now,
 /// be it from here or from the front end.
@@ -38,7 +38,7 @@ pub fn validate(draft: &Draft, sources: &Sources, sink: &mut Diagnostics) -> Opt
 }
 
 /// The same under other limits.
-pub fn validate_within(
+pub(crate) fn validate_within(
     draft: &Draft,
     sources: &Sources,
     caps: &Caps,
@@ -611,11 +611,11 @@ mod tests {
 
     use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb, Written};
     use super::*;
-    use crate::base::command::{Command, Env, Piece};
-    use crate::base::jobs::Jobs;
-    use crate::base::setting::Row;
-    use crate::base::word::Word;
-    use crate::check::Kind;
+    use vplan_base::command::{Command, Env, Piece};
+    use vplan_base::jobs::Jobs;
+    use vplan_base::setting::Row;
+    use vplan_base::word::Word;
+    use vplan_check::Kind;
 
     fn at<T>(value: T) -> At<T> {
         At::new(value, Place::default())

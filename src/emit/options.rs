@@ -6,9 +6,9 @@ use std::fmt;
 /// The code of an option that cannot be used.
 pub const USAGE: &str = "vplan::usage::emit";
 /// The most shards that `auto` takes.
-pub const AUTO_MOST: u32 = 20;
+pub(crate) const AUTO_MOST: u32 = 20;
 /// How long a shard may be expected to take before `auto` takes more of them.
-pub const AUTO_TARGET: &str = "10m";
+pub(crate) const AUTO_TARGET: &str = "10m";
 /// The number of shards of GitLab, where none is asked for.
 const OF_GITLAB: u32 = 4;
 /// The most bytes of a free text.
@@ -59,7 +59,7 @@ impl Target {
 /// The number of shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// As many as keep each of them within [`AUTO_TARGET`], [`AUTO_MOST`] at most.
+    /// As many as keep each of them within `AUTO_TARGET`, `AUTO_MOST` at most.
     Auto,
     /// Always so many.
     Fixed(u32),
@@ -258,7 +258,7 @@ impl EmitOptions {
 
     /// Returns the words of `vplan merge` that say what a pass must be, behind a blank.
     #[must_use]
-    pub fn of_verdict(&self) -> &'static str {
+    pub(crate) fn of_verdict(&self) -> &'static str {
         match self.require {
             None => "",
             Some(LeastCoverage::Some) => " --require some",

@@ -2,13 +2,13 @@
 
 use super::failure::Failure;
 use super::request::TlsFiles;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::os::files::read_plain;
-use crate::effect::repo::load::Site;
-use crate::effect::store::grpc::{RemoteAddress, Tls};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_os::files::read_plain;
+use vplan_repo::load::Site;
+use vplan_store::grpc::{RemoteAddress, Tls};
 
 /// The largest file of headers, of certificates or of a key, in bytes.
 const MOST: u64 = 1 << 20;

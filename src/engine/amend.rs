@@ -1,19 +1,19 @@
 //! Writes into a contract what an audit would have it say.
 
-use crate::base::diagnostic::Diagnostics;
-use crate::base::setting::Row;
-use crate::base::source::Source;
-use crate::base::span::{SourceId, Span};
-use crate::base::word::quote_literal;
-use crate::contract::{CheckIndex, Contract};
-use crate::lang::ast::{Body, Node, Value};
-use crate::lang::layout::{Formatted, reformat};
-use crate::lang::parse::{Caps, parse};
-use crate::lang::statement::Keyword;
-use crate::plan::MAY_CHANGE;
-use crate::plan::audit::amendment::{Amendment, head};
-use crate::plan::audit::covering::fewest;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::setting::Row;
+use vplan_base::source::Source;
+use vplan_base::span::{SourceId, Span};
+use vplan_base::word::quote_literal;
+use vplan_contract::{CheckIndex, Contract};
+use vplan_lang::ast::{Body, Node, Value};
+use vplan_lang::layout::{Formatted, reformat};
+use vplan_lang::parse::{Caps, parse};
+use vplan_lang::statement::Keyword;
+use vplan_plan::MAY_CHANGE;
+use vplan_plan::audit::amendment::{Amendment, head};
+use vplan_plan::audit::covering::fewest;
 
 /// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
 /// text that the contract was read from. What it may change is left out where it would let a

@@ -8,37 +8,37 @@ use super::place::Engine;
 use super::request::VerifyRequest;
 use super::tree_status::unreadable;
 use super::verify::{Caller, Verified, verify};
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::source::Source;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{Word, visible};
-use crate::check::confine::SandboxLevel;
-use crate::check::observed::Observed;
-use crate::contract::condition::holds;
-use crate::contract::{Check, Condition, Contract, Sought};
-use crate::effect::git::{Git, environment};
-use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::files::rewrite::Editable;
-use crate::effect::os::outside::Outside;
-use crate::effect::os::process::program::Root;
-use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::facts::{self, Ground};
-use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
-use crate::effect::store::history::History;
-use crate::plan::audit::findings::ObservedFindings;
-use crate::plan::audit::matrix::{Matrix, matrix};
-use crate::plan::audit::{Audited, ObservedRun, Subject, audit};
-use crate::plan::diff::contracts::{Side, compare};
-use crate::plan::diff::{Class, Difference};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::plan::request::Selector;
-use crate::plan::{MAY_CHANGE, Plan};
-use crate::reuse::decide::Use;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::source::Source;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{Word, visible};
+use vplan_check::confine::SandboxLevel;
+use vplan_check::observed::Observed;
+use vplan_contract::condition::holds;
+use vplan_contract::{Check, Condition, Contract, Sought};
+use vplan_git::{Git, environment};
+use vplan_os::environment::{Environment, Grants};
+use vplan_os::files::rewrite::Editable;
+use vplan_os::outside::Outside;
+use vplan_os::process::program::Root;
+use vplan_plan::audit::findings::ObservedFindings;
+use vplan_plan::audit::matrix::{Matrix, matrix};
+use vplan_plan::audit::{Audited, ObservedRun, Subject, audit};
+use vplan_plan::diff::contracts::{Side, compare};
+use vplan_plan::diff::{Class, Difference};
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::request::Selector;
+use vplan_plan::{MAY_CHANGE, Plan};
+use vplan_repo::changes::ChangeSource;
+use vplan_repo::facts::{self, Ground};
+use vplan_repo::load::{ContractRequest, LoadError, Loaded, Site};
+use vplan_reuse::decide::Use;
+use vplan_store::history::History;
 
 /// The most recorded runs that are looked through.
 const LOOKED_AT: usize = 200;
@@ -133,10 +133,16 @@ impl Engine<'_> {
             let records = asked.records.as_deref();
             let history = History::open(&session.site.home, records).map_err(|e| unreadable(&e))?;
             let run = recorded(&history, run)?;
-            self.hold(&session.site, contract, &[run], audit)
+            let hidden = session.hidden_reads(&run.plan, &run.steps);
+            let audited = self.hold(&session.site, contract, &[run], audit)?;
+            Ok::<_, Failure>((audited, hidden))
         };
         match audited() {
-            Ok(audited) => ObservedFindings::of(&audited, denied),
+            Ok((audited, hidden)) => {
+                let mut found = ObservedFindings::of(&audited, denied);
+                found.caveats.extend(hidden);
+                found
+            }
             Err(failure) => ObservedFindings::unknown(failure.message, denied),
         }
     }

@@ -6,23 +6,23 @@ use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
 use super::request::RemoteRequest;
-use crate::away::seat::{Why, seats};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::files::is_program;
-use crate::effect::os::own_program::program;
-use crate::effect::os::process::program::Root;
-use crate::effect::runner::away::{Away, FolderTransport, Transport};
-#[cfg(feature = "remote")]
-use crate::effect::runner::away::{ReapiSettings, ReapiTransport, Unusable};
-use crate::effect::store::reuse::results::Results;
-use crate::plan::Plan;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "remote")]
 use std::time::Duration;
+use vplan_away::seat::{Why, seats};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_os::environment::{Environment, Grants};
+use vplan_os::files::is_program;
+use vplan_os::own_program::program;
+use vplan_os::process::program::Root;
+use vplan_plan::Plan;
+use vplan_runner::away::{Away, FolderTransport, Transport};
+#[cfg(feature = "remote")]
+use vplan_runner::away::{ReapiSettings, ReapiTransport, Unusable};
+use vplan_store::reuse::results::Results;
 
 /// The time before a server that failed is asked again for the first time.
 #[cfg(feature = "remote")]
@@ -81,7 +81,14 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
         pause: PAUSE,
     });
     let server = server.map_err(|error| unusable("the connection", &error))?;
-    server.check().map_err(|why| {
+    let checked = match server.check() {
+        // As for one that stops answering later, the steps are executed here.
+        Err(why @ Unusable::Unreachable(_)) if asked.fall_back => {
+            return Ok(Some(Transport::Reapi(Box::new(server.given_up(&why)))));
+        }
+        checked => checked,
+    };
+    checked.map_err(|why| {
         let code = match why {
             Unusable::Unreachable(_) => "vplan::away::unreachable",
             Unusable::Refused(_) => "vplan::away::refused",
@@ -167,7 +174,9 @@ pub fn places(session: &Session, plan: &Plan) -> Result<Vec<Option<Why>>, Failur
     let root = Root::open(&session.site.root);
     let root = root.map_err(|error| unusable("the repository", &error))?;
     let environment = Environment::of_this_process(&root, Grants::default());
-    Ok(seats(plan, &|step| environment.kept_here(&root, step)))
+    Ok(seats(plan, &|step| {
+        environment.kept_here(&root, step.environment_request())
+    }))
 }
 
 fn real(path: &Path) -> Result<PathBuf, Failure> {

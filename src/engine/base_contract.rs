@@ -1,45 +1,50 @@
 //! Compares the contract with the one at the base of the change: a change must not weaken the
 //! contract that it is verified against.
 
+use super::continuation::accepted_by;
 use super::failure::Failure;
 use super::failure::invalid;
+use super::judge_commit::Judge;
 use super::open::Session;
 use super::place::Engine;
 use super::request::{Allowed, VerifyRequest};
 use super::subject::{RoundRequirements, named};
-use crate::base::canon::Digest;
-use crate::base::command::quote;
-use crate::base::path::RepoPath;
-use crate::base::source::Sources;
-use crate::base::word::{Word, visible};
-use crate::contract::Contract;
-use crate::effect::git::Git;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::folders::FoldersOf;
-use crate::effect::repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
-use crate::effect::repo::lockfile;
-use crate::effect::repo::since::Since;
-use crate::effect::store::ledger::LedgerFile;
-use crate::ledger::Ledger;
-use crate::plan::Plan;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::diff::contracts::Side;
-use crate::plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
-use crate::plan::facts::Facts;
-use crate::plan::frame::without_contract;
-use crate::plan::request::{ChangedIn, Mode};
 use std::path::Path;
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_base::source::Sources;
+use vplan_base::word::visible;
+use vplan_contract::Contract;
+use vplan_git::Git;
+use vplan_git::object::Oid;
+use vplan_ledger::Ledger;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::diff::contracts::Side;
+use vplan_plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
+use vplan_plan::facts::Facts;
+use vplan_plan::frame::without_contract;
+use vplan_plan::request::{ChangedIn, Mode};
+use vplan_repo::changes::base::Unrelated;
+use vplan_repo::folders::FoldersOf;
+use vplan_repo::ledger_file::LedgerFile;
+use vplan_repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
+use vplan_repo::lockfile;
+use vplan_repo::since::Since;
 
 /// The most weakenings that a message lists.
 const SAID: usize = 3;
+
 /// The most checks that a caveat names.
 const NAMED: usize = 20;
 
 /// The terms on which the contract is compared with that of the base.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// The base; `None` where there is none.
+    /// The commit whose contract counts; `None` where there is none.
     pub base: Option<&'a Oid>,
+    /// The branch that this commit is the tip of, if it has no common ancestor with HEAD.
+    pub unrelated: Option<&'a Unrelated>,
     /// The present merge base, where the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
@@ -58,9 +63,10 @@ pub struct Terms<'a> {
 impl<'a> Terms<'a> {
     /// Returns the terms of a plain run.
     #[must_use]
-    pub fn plain(base: Option<&'a Oid>) -> Self {
+    pub fn plain(judge: &'a Judge) -> Self {
         Self {
-            base,
+            base: judge.commit.as_ref(),
+            unrelated: judge.unrelated.as_ref(),
             present: None,
             effect: Effect::Narrows,
             accepted: &[],
@@ -72,13 +78,13 @@ impl<'a> Terms<'a> {
 
 /// Compares for a plan that is only shown. What only git could tell is left to the run.
 #[must_use]
-pub fn of_look(session: &Session, engine: &Engine<'_>, base: Option<&Oid>) -> Vec<Caveat> {
+pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> Vec<Caveat> {
     caveats(
         session,
         engine,
         &Terms {
             may_ask: false,
-            ..Terms::plain(base)
+            ..Terms::plain(judge)
         },
     )
 }
@@ -87,12 +93,15 @@ pub fn of_look(session: &Session, engine: &Engine<'_>, base: Option<&Oid>) -> Ve
 /// lock has changed since, nothing is read and git is not called.
 #[must_use]
 pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
-    let (Some(base), Some(git)) = (terms.base, session.git()) else {
+    let Some(git) = session.git().filter(|_| session.request.mode != Mode::Off) else {
         return Vec::new();
     };
-    if session.request.mode == Mode::Off {
-        return Vec::new();
-    }
+    let unrelated = terms
+        .unrelated
+        .map(|branch| no_ancestor(session, terms, branch));
+    let Some(base) = terms.base else {
+        return unrelated.into_iter().collect();
+    };
     let comparison = Comparison {
         session,
         engine,
@@ -103,6 +112,7 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
     let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes())
         .filter(|path| *path != session.contract_path);
     let (own, mut found) = comparison.own(default.is_some());
+    found.extend(unrelated);
     if let Some(default) = default {
         // A contract that the base has at this very path was chosen by the caller, who may have
         // several.
@@ -129,7 +139,7 @@ pub fn of_run(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
     is_loop: bool,
-    base: Option<&Oid>,
+    judge: &Judge,
     requirements: Option<&RoundRequirements>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
@@ -163,31 +173,14 @@ pub fn of_run(
         accepted: &accepted,
         subject,
         present: requirements.and_then(|held| held.present.as_ref()),
-        ..Terms::plain(base)
+        ..Terms::plain(judge)
     };
     Ok(caveats(session, engine, &terms))
 }
 
-/// Returns the commit whose contract counts. A caller that names a base has chosen it; where files
-/// are named, or all of them are taken, it is the base of the whole change.
-#[must_use]
-pub fn judged_since(session: &Session, engine: &Engine<'_>) -> Option<Oid> {
-    let gathered = &session.gathered;
-    if gathered.place == Some(ChangedIn::WorkTree) {
-        return gathered.base;
-    }
-    let whole = engine
-        .by_default(&session.site, session.loaded.as_ref())
-        .ok()
-        .flatten();
-    whole
-        .filter(|place| !place.assumed)
-        .map_or(gathered.base, |place| Some(place.commit))
-}
-
 /// Returns the contracts that a person has accepted for a subject.
 #[must_use]
-pub fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
+pub(crate) fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
     ledger
         .entry(subject)
         .map(|e| e.accepted.iter().map(|a| a.contract.clone()).collect())
@@ -199,7 +192,10 @@ pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
     plan.caveats.retain(|c| {
         !matches!(
             c.code,
-            Code::BaseContractMissing | Code::BaseContractUnreadable | Code::ContractWeakened
+            Code::BaseContractMissing
+                | Code::BaseContractUnreadable
+                | Code::ContractWeakened
+                | Code::NoCommonAncestor
         )
     });
     plan.caveats.extend(found);
@@ -476,7 +472,8 @@ impl Comparison<'_> {
             self.base.short(),
             said.join("; ")
         );
-        self.settled(Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks))
+        let caveat = Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks);
+        settled(self.session, self.terms, caveat)
     }
 
     fn unreadable(&self, why: &str, effect: Effect) -> Caveat {
@@ -484,30 +481,8 @@ impl Comparison<'_> {
         let message = format!(
             "what the contract at the base {base} asked for is not known, for it cannot be read: {why}"
         );
-        self.settled(Caveat::new(Code::BaseContractUnreadable, effect, message))
-    }
-
-    /// Turns the caveat into a note if a person has accepted the contract; otherwise adds how to
-    /// accept it.
-    fn settled(&self, caveat: Caveat) -> Caveat {
-        let Some(now) = self.session.contract().map(Contract::identity) else {
-            return caveat;
-        };
-        if self.terms.accepted.contains(&now) {
-            let message = format!("{} (accepted)", caveat.message);
-            return Caveat {
-                effect: Effect::Note,
-                message,
-                ..caveat
-            };
-        }
-        caveat.way_out(match self.terms.subject {
-            Some(subject) => {
-                let subject = quote(&Word::from(subject));
-                format!("a person accepts it with `vplan gate accept --subject {subject} --contract {now}`")
-            }
-            None => format!("a person accepts it with `--allow-contract-change={now}`"),
-        })
+        let caveat = Caveat::new(Code::BaseContractUnreadable, effect, message);
+        settled(self.session, self.terms, caveat)
     }
 
     /// Whether the contract is that of the present merge base, so that this change did not weaken
@@ -524,13 +499,49 @@ impl Comparison<'_> {
     }
 }
 
+/// Turns the caveat into a note if a person has accepted the contract; otherwise adds how to accept
+/// it.
+fn settled(session: &Session, terms: &Terms<'_>, caveat: Caveat) -> Caveat {
+    let Some(now) = session.contract().map(Contract::identity) else {
+        return caveat;
+    };
+    if terms.accepted.contains(&now) {
+        let message = format!("{} (accepted)", caveat.message);
+        return Caveat {
+            effect: Effect::Note,
+            message,
+            ..caveat
+        };
+    }
+    caveat.way_out(match terms.subject {
+        Some(subject) => accepted_by(subject, &now),
+        None => format!("a person accepts it with `--allow-contract-change={now}`"),
+    })
+}
+
+/// Makes the caveat about a branch that has no common ancestor with HEAD.
+fn no_ancestor(session: &Session, terms: &Terms<'_>, branch: &Unrelated) -> Caveat {
+    let message = match (&branch.branch, &branch.tip) {
+        (Some(name), Some(tip)) => format!(
+            "`{}` and `HEAD` have no common ancestor: the contract is compared with the one at its tip {}",
+            visible(name.as_bytes()),
+            tip.short()
+        ),
+        _ => "`HEAD` has no common ancestor with the other branches, and no default branch is known: the contract \
+              is compared with none"
+            .to_owned(),
+    };
+    let caveat = Caveat::new(Code::NoCommonAncestor, terms.effect, message);
+    settled(session, terms, caveat)
+}
+
 /// Shows a failure on one line: the first error of a contract, or the failure itself.
 fn reason(failure: Failure) -> String {
     let first = failure.diagnostics.as_ref().and_then(|found| {
         let (sources, list) = found.as_ref();
         let error = list
             .iter()
-            .find(|d| d.severity == crate::base::diagnostic::Severity::Error)?;
+            .find(|d| d.severity == vplan_base::diagnostic::Severity::Error)?;
         let place = error.labels.first().map(|label| {
             let name = sources.get(label.place.source).map_or("", |s| s.name());
             format!(
@@ -542,7 +553,7 @@ fn reason(failure: Failure) -> String {
         Some(format!("{}{}", error.message, place.unwrap_or_default()))
     });
     let text = first.unwrap_or(failure.message);
-    let lock = if failure.exit == crate::base::vocabulary::Exit::Drift {
+    let lock = if failure.exit == vplan_base::vocabulary::Exit::Drift {
         "; `vplan lock` at that commit fetches it"
     } else {
         ""

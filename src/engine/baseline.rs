@@ -4,22 +4,23 @@
 use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{and_more, count, visible};
-use crate::baseline::Baseline;
-use crate::check::baseline::KnownFindings;
-use crate::effect::git::Git;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::baseline::{self as file, BaselineFile, BaselineFileError};
-use crate::effect::repo::load::Site;
-use crate::effect::repo::since::Since;
-use crate::plan::Plan;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::request::ChangedIn;
-use crate::run::known::{BaselineSource, BaselineUse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{and_more, count, visible};
+use vplan_baseline::Baseline;
+use vplan_check::baseline::KnownFindings;
+use vplan_git::Git;
+use vplan_git::object::Oid;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::request::ChangedIn;
+use vplan_repo::baseline::{self as file, BaselineFile};
+use vplan_repo::beside::BesideError;
+use vplan_repo::load::Site;
+use vplan_repo::since::Since;
+use vplan_run::known::{BaselineSource, BaselineUse};
 
 /// The most checks that a caveat names.
 const NAMED: usize = 5;
@@ -102,7 +103,7 @@ fn found(
 ///
 /// # Errors
 /// As [`counting`].
-pub fn of_look(
+pub(crate) fn of_look(
     session: &Session,
     engine: &Engine<'_>,
     base: Option<&Oid>,
@@ -126,7 +127,7 @@ fn in_work_tree(site: &Site, path: &RepoPath) -> Result<Option<Baseline>, Failur
 
 /// Makes the failure of a baseline that cannot be read or written: exit 3.
 #[must_use]
-pub fn failed(error: BaselineFileError) -> Failure {
+pub fn failed(error: BesideError) -> Failure {
     let failure = Failure::new(Exit::Contract, error.code(), error.to_string());
     Failure {
         help: error.help(),
@@ -177,10 +178,8 @@ fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
         return false;
     }
     // What cannot be read may be one.
-    !matches!(
-        git.file_at(commit, path, crate::engine::place::MAX_FILE),
-        Ok(None)
-    ) || !matches!(git.submodule_around(commit, path), Ok(None))
+    !matches!(git.file_at(commit, path, crate::place::MAX_FILE), Ok(None))
+        || !matches!(git.submodule_around(commit, path), Ok(None))
 }
 
 fn of_work_tree(path: &RepoPath, here: Option<Baseline>, why: &str) -> Counting {
@@ -267,7 +266,7 @@ impl Engine<'_> {
     /// # Errors
     /// It cannot be read, or is damaged (exit 3).
     pub fn baseline(&self, site: &Site) -> Result<(RepoPath, Baseline), Failure> {
-        let contract = crate::effect::repo::load::contract_path(site, self.contract)
+        let contract = vplan_repo::load::contract_path(site, self.contract)
             .map_err(super::failure::load_failed)?;
         let path = file::path_for(&contract);
         let found = in_work_tree(site, &path)?;

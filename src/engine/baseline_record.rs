@@ -4,14 +4,14 @@ use super::baseline::failed;
 use super::failure::{Failure, invalid};
 use super::place::Engine;
 use super::tree_status::unreadable;
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
-use crate::baseline::{Recording, partial_checks, record, tighten};
-use crate::effect::repo::baseline as file;
-use crate::effect::repo::load::Site;
-use crate::effect::store::history::History;
-use crate::plan::Plan;
-use crate::run::report::Report;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_baseline::{Recording, partial_checks, record, tighten};
+use vplan_plan::Plan;
+use vplan_repo::baseline as file;
+use vplan_repo::load::Site;
+use vplan_run::report::Report;
+use vplan_store::history::History;
 
 /// The most recorded runs that are looked through for one of a contract.
 const LOOKED_AT: usize = 200;

@@ -1,12 +1,12 @@
 //! Looks up what earlier runs were seen to do, for the steps that may run beside each other.
 
 use super::open::Session;
-use crate::effect::store::history::History;
-use crate::plan::Plan;
-use crate::plan::beside::Beside;
-use crate::plan::beside::known::KnownEffects;
 use std::collections::BTreeSet;
 use std::path::Path;
+use vplan_plan::Plan;
+use vplan_plan::beside::Beside;
+use vplan_plan::beside::known::KnownEffects;
+use vplan_store::history::History;
 
 /// The most recorded runs that are looked through.
 const LOOKED_AT: usize = 200;

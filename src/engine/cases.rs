@@ -3,19 +3,19 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::change::{Status, split_status};
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::path::RepoPath;
-use crate::base::source::Sources;
-use crate::contract::Contract;
-use crate::contract::draft::{self, ExpectLine};
-use crate::contract::error::UNKNOWN_CHECK;
-use crate::contract::expect::Expect;
-use crate::contract::expect::validate::validate_tests;
-use crate::effect::repo::folders::FoldersOf;
-use crate::effect::repo::load::Site;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use vplan_base::change::{Status, split_status};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::path::RepoPath;
+use vplan_base::source::Sources;
+use vplan_contract::Contract;
+use vplan_contract::draft::{self, ExpectLine};
+use vplan_contract::error::UNKNOWN_CHECK;
+use vplan_contract::expect::Expect;
+use vplan_contract::expect::validate::validate_tests;
+use vplan_repo::folders::FoldersOf;
+use vplan_repo::load::Site;
 
 /// A test, and the contract with the folders that it mentions.
 #[derive(Debug)]

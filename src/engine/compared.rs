@@ -3,22 +3,22 @@
 use super::baseline::{damaged, failed};
 use super::failure::{Failure, changes_unknown, invalid, load_failed};
 use super::place::Engine;
-use crate::base::path::RepoPath;
-use crate::base::source::Sources;
-use crate::base::word::visible;
-use crate::baseline::{Baseline, differences};
-use crate::contract::Contract;
-use crate::effect::git;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::baseline as file;
-use crate::effect::repo::changes::{self, BaseRevision};
-use crate::effect::repo::folders::{Beside, FoldersOf};
-use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
-use crate::plan::diff::contracts::Side;
-use crate::plan::diff::{ContractDiff, Difference};
-use crate::plan::frame::without_contract;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::path::RepoPath;
+use vplan_base::source::Sources;
+use vplan_base::word::visible;
+use vplan_baseline::{Baseline, differences};
+use vplan_contract::Contract;
+use vplan_git as git;
+use vplan_git::object::Oid;
+use vplan_plan::diff::contracts::Side;
+use vplan_plan::diff::{ContractDiff, Difference};
+use vplan_plan::frame::without_contract;
+use vplan_repo::baseline as file;
+use vplan_repo::changes::{self, BaseRevision};
+use vplan_repo::folders::{Beside, FoldersOf};
+use vplan_repo::load::{self, ContractRequest, LoadError, Loaded, Site};
 
 /// One side of a comparison: the contract, or the empty one where there is none.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Engine<'_> {
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
             // A contract is required here: a file was named that does not exist.
-            LoadError::Missing(..) | LoadError::Deleted { .. } => {
+            LoadError::Missing(..) | LoadError::Deleted { .. } | LoadError::Sparse(_) => {
                 unreadable(std::io::Error::other("there is no such file"))
             }
             error => load_failed(error),
@@ -143,6 +143,12 @@ impl Engine<'_> {
         let first = invented.is_none();
         let notes = base.notes.iter().filter(|_| first);
         notes.for_each(|note| self.observer.note(note));
+        // Where nothing is in common, the contract at the tip counts.
+        let tip = base.unrelated.as_ref().and_then(|branch| branch.tip);
+        let base = changes::base::Base {
+            commit: tip.unwrap_or(base.commit),
+            ..base
+        };
         let commit = base.commit.to_string();
         let older = ContractRequest {
             text: None,

@@ -2,26 +2,26 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::source::{Source, Sources};
-use crate::base::unit::show_size;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::contract::Contract;
-use crate::contract::validate::validate;
-use crate::declared::single;
-use crate::declared::tree::Tree;
-use crate::effect::os::{files, input};
-use crate::effect::repo::import::{NOT_UTF8, TOO_LARGE};
-use crate::effect::repo::infer::declared;
-use crate::effect::repo::load;
-use crate::front;
-use crate::front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::source::{Source, Sources};
+use vplan_base::unit::show_size;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_contract::Contract;
+use vplan_front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
+use vplan_init::account::{Account, shorten};
+use vplan_init::found::Place;
+use vplan_init::tree::Tree;
+use vplan_init::{proposal, single};
+use vplan_os::{files, input};
+use vplan_repo::declaring;
+use vplan_repo::import::{NOT_UTF8, TOO_LARGE};
+use vplan_repo::load;
 
 /// The kinds of files that can be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Kind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         let tools = Format::ALL.into_iter().map(Kind::Tool);
-        tools.chain(single::Kind::ALL.into_iter().map(Kind::Declared))
+        tools.chain(single::Kind::all().map(Kind::Declared))
     }
 
     /// Returns the path of such a file in a repository.
@@ -147,47 +147,19 @@ impl Engine<'_> {
         content: &str,
         kind: single::Kind,
     ) -> Result<Converted, Failure> {
-        let wrong = |message: String| {
-            Failure::internal(format!("the conversion of `{name}` went wrong: {message}"))
-                .help("please report it with the file")
-        };
         let (mut tree, path) = self.around(file, kind);
         tree.files.insert(path.clone());
         tree.unread.remove(&path);
         tree.texts.insert(path.clone(), content.to_owned());
-        let translation = single::translate(&tree, &path, kind, &name);
-        let mut sources = Sources::default();
-        let id = sources.add(Source::new("converted.vplan", &translation.text));
-        let mut sink = Diagnostics::default();
-        let draft = front::lower(&sources, id, &mut sink);
-        let contract = validate(&draft, &sources, &mut sink);
-        let Some(contract) = contract.filter(|_| !sink.has_errors()) else {
-            let first = sink.sorted().into_iter().next();
-            return Err(wrong(first.map_or_else(String::new, |d| d.message)));
-        };
-        let own = |entry: &single::TaskEntry| {
-            if entry.file == path {
-                name.clone()
-            } else {
-                entry.file.to_string()
-            }
-        };
-        let one_line = |text: &str| visible(text.as_bytes()).replace('\n', " ");
-        let lost = translation.account.iter().map(|entry| Item {
-            weight: entry.weight,
-            what: one_line(&entry.what),
-            file: own(entry),
-            line: usize::try_from(entry.line).unwrap_or(usize::MAX),
-            column: 1,
-            why: one_line(&entry.why),
-            instead: None,
-        });
+        let reading = single::read(&tree, &path, kind);
+        let proposal = proposal::translate(&tree, reading, &name);
+        let contract = super::infer::valid(&proposal.text, &format!("the conversion of `{name}`"))?;
         Ok(Converted {
-            lost: lost.collect(),
+            lost: lost(&proposal.account, &path, &name),
             name: name.clone(),
             kind: Kind::Declared(kind),
             contract,
-            text: translation.text,
+            text: proposal.text,
         })
     }
 
@@ -198,7 +170,7 @@ impl Engine<'_> {
         let Ok(site) = self.locate() else {
             return (Tree::default(), home);
         };
-        let read = || declared::read(&site.root, site.git.as_ref().ok()).unwrap_or_default();
+        let read = || declaring::read(&site.root, site.git.as_ref().ok()).unwrap_or_default();
         if file == Path::new("-") {
             return (read(), home);
         }
@@ -223,6 +195,33 @@ impl Engine<'_> {
             .map_err(|e| Failure::usage(e.code(), e.to_string()))?;
         Ok((site.root.join(path.to_os()), path.to_string()))
     }
+}
+
+/// The account of a converted file as items, in the order of the file.
+fn lost(account: &Account, path: &RepoPath, name: &str) -> Vec<Item> {
+    let item = |weight, what: &str, place: &Place, why: &str| Item {
+        weight,
+        what: shorten(what),
+        file: match place.file == *path {
+            true => name.to_owned(),
+            false => place.file.to_string(),
+        },
+        line: usize::try_from(place.line).unwrap_or(usize::MAX),
+        column: 1,
+        why: visible(why.as_bytes()).replace('\n', " "),
+        instead: None,
+    };
+    let left = account.left.iter();
+    let left = left.map(|one| item(Weight::Lost, &one.text, &one.place, &one.why));
+    let setup = account.setup.iter();
+    let setup = setup.map(|one| item(Weight::NoEffect, &one.text, &one.place, &one.why));
+    let not_read = account.not_read.iter().map(|one| {
+        let what = one.part.as_deref().unwrap_or("the file");
+        item(Weight::Lost, what, &one.place, &one.why)
+    });
+    let mut all: Vec<Item> = left.chain(setup).chain(not_read).collect();
+    all.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+    all
 }
 
 /// Converts the contract of another tool.

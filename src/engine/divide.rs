@@ -5,17 +5,17 @@ use super::place::Engine;
 use super::request::{PlanFile, PlanRequest, VerifyRequest};
 use super::saved::{Opened, open};
 use super::tree_status::unreadable;
-use crate::base::word::{count, visible};
-use crate::effect::os::files;
-use crate::effect::store::history::{History, MAX_FILE};
-use crate::effect::store::records::EVENTS;
-use crate::effect::store::report_files::find;
-use crate::plan::Plan;
-use crate::run::journal::replay;
-use crate::run::past::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::word::{count, visible};
+use vplan_os::files;
+use vplan_plan::Plan;
+use vplan_run::journal::replay;
+use vplan_run::past::Tally;
+use vplan_store::history::{History, MAX_FILE};
+use vplan_store::records::EVENTS;
+use vplan_store::report_files::find;
 
 /// The most bytes of all journals that are read.
 const MAX_JOURNALS: u64 = 1 << 30;

@@ -1,13 +1,14 @@
 //! The failures of the engine: exit code, stable code, message, and what to do about it.
 
-use crate::base::diagnostic::{Diagnostic, Severity};
-use crate::base::source::Sources;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{count, visible};
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::load::{LoadError, Loaded};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::diagnostic::{Diagnostic, Severity};
+use vplan_base::source::Sources;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{count, visible};
+use vplan_git::error::GitError;
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::load::{LoadError, Loaded};
 
 /// A reason to stop, with its exit code. A failed check is an outcome, not a failure.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl Failure {
     }
 
     /// Makes the failure of vplan itself: exit 1, never a pass. For what it finds wrong with what it
-    /// made; where it contradicts itself, [`bug`](crate::base::index::bug) ends it.
+    /// made; where it contradicts itself, [`bug`](vplan_base::index::bug) ends it.
     #[must_use]
     pub fn internal(what: impl std::fmt::Display) -> Self {
         let message = format!("a bug in vplan, please report it: {what}");
@@ -68,8 +69,8 @@ impl Failure {
     }
 }
 
-impl From<crate::plan::error::PlanError> for Failure {
-    fn from(error: crate::plan::error::PlanError) -> Self {
+impl From<vplan_plan::error::PlanError> for Failure {
+    fn from(error: vplan_plan::error::PlanError) -> Self {
         Self {
             help: error.help,
             ..Self::usage(error.code, error.message)
@@ -77,12 +78,21 @@ impl From<crate::plan::error::PlanError> for Failure {
     }
 }
 
-/// Makes the failure of a change that is not known.
-pub fn changes_unknown(error: ChangeError) -> Failure {
-    let exit = if matches!(error, ChangeError::NotFetched { .. }) {
-        Exit::Drift
+/// Returns the exit code of an error of git: 5 for what is the machine's fault.
+pub(super) fn of_git(error: &GitError) -> Exit {
+    if error.is_of_machine() {
+        Exit::Setup
     } else {
         Exit::Usage
+    }
+}
+
+/// Makes the failure of a change that is not known.
+pub fn changes_unknown(error: ChangeError) -> Failure {
+    let exit = match &error {
+        ChangeError::NotFetched { .. } => Exit::Drift,
+        ChangeError::Git(error) => of_git(error),
+        _ => Exit::Usage,
     };
     Failure::new(exit, error.code(), error.to_string()).helped(error.help())
 }
@@ -122,9 +132,21 @@ pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(..)
         | LoadError::Deleted { .. }
-        | LoadError::MissingIn { .. }
-        | LoadError::Unreadable { .. } => Exit::Contract,
-        LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
+        | LoadError::Sparse(_)
+        | LoadError::MissingIn { .. } => Exit::Contract,
+        LoadError::Unreadable { path, message } => {
+            let file = GitError::File {
+                path: path.to_string(),
+                message: message.clone(),
+            };
+            if file.is_of_machine() {
+                Exit::Setup
+            } else {
+                Exit::Contract
+            }
+        }
+        LoadError::Git(error) => of_git(error),
+        LoadError::Directory { .. } | LoadError::Outside(_) => Exit::Usage,
     };
     Failure::new(exit, error.code(), error.to_string()).helped(error.help())
 }

@@ -1,15 +1,17 @@
 //! Finds out which folders are gone since the base of a change, and which checks went with them.
 
 use super::failure::{Failure, invalid, load_failed};
+use super::open::changes_manifests;
 use super::place::Engine;
-use crate::base::folders::FolderAnswers;
-use crate::base::path::RepoPath;
-use crate::contract::Contract;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::folders::{Beside, FoldersOf, folders_at};
-use crate::effect::repo::load::{ContractRequest, Site};
-use crate::plan::request::{GoneFolder, GoneFolders};
 use std::collections::BTreeSet;
+use vplan_base::change::ChangeSet;
+use vplan_base::folders::{EachQuestion, FolderAnswers};
+use vplan_base::path::RepoPath;
+use vplan_contract::Contract;
+use vplan_git::object::Oid;
+use vplan_plan::request::{GoneFolder, GoneFolders};
+use vplan_repo::folders::{Beside, FoldersOf, folders_at};
+use vplan_repo::load::{ContractRequest, Site};
 
 /// The most folders for each of which is found out which checks went with it.
 const EACH: usize = 32;
@@ -17,6 +19,7 @@ const EACH: usize = 32;
 impl Engine<'_> {
     /// Returns the folders that a commit has and the work tree has not, with the checks that the
     /// contract would have for them, those of imported files and of blocks inside among them.
+    /// `changes`: all that differs from that commit, if it is known.
     ///
     /// # Errors
     /// The commit cannot be listed; a contract that is invalid with these folders.
@@ -26,19 +29,25 @@ impl Engine<'_> {
         contract: &Contract,
         revision: Option<&Oid>,
         base: &Oid,
+        changes: Option<&ChangeSet>,
     ) -> Result<GoneFolders, Failure> {
-        if contract.folders.is_empty() || Oid::empty_tree(base.length()) == Some(*base) {
+        // Packages are those of the base where no manifest is changed.
+        let mut asked = contract.folders.clone();
+        if changes.is_some_and(|changes| !changes_manifests(changes)) {
+            asked.retain(|asked, _| matches!(asked, EachQuestion::Folders(_)));
+        }
+        if asked.is_empty() || Oid::empty_tree(base.length()) == Some(*base) {
             return Ok(GoneFolders::default());
         }
         // Mostly nothing is, which is known without reading the contract again; what an outer block
         // has lost, those inside have.
-        let then = folders_at(site.usable_git(), base, &contract.folders).map_err(|message| {
+        let then = folders_at(site.usable_git(), base, &asked).map_err(|message| {
             let message = format!("the folders of the base are not known: {message}");
             Failure::usage("vplan::load::folders", message)
         })?;
         let mut pairs = then.iter();
         let there = |query| contract.folders.get(query);
-        if pairs.all(|(query, found)| there(query).is_some_and(|there| found.is_subset(there))) {
+        if pairs.all(|(query, found)| there(query).is_some_and(|there| found.is_within(there))) {
             return Ok(GoneFolders::default());
         }
         let read = |without| {

@@ -2,24 +2,24 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::word::{count, visible};
-use crate::check::confine::InputsBasis;
-use crate::effect::os::files;
-use crate::effect::repo::load::Site;
-use crate::effect::runner::tree::Present;
-use crate::effect::store::history::MAX_FILE;
-use crate::effect::store::records::reads_name;
-use crate::plan::{Plan, document};
-use crate::run::ended::{EndedRun, Recorded, believed};
-use crate::run::genuine::{Aspect, Holds, examine, own_plan};
-use crate::run::journal::{ReplayedRun, replay};
-use crate::run::merge;
-use crate::run::report::Report;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::word::{count, visible};
+use vplan_check::confine::InputsBasis;
+use vplan_os::files;
+use vplan_plan::{Plan, document};
+use vplan_repo::load::Site;
+use vplan_run::ended::{EndedRun, Recorded, believed};
+use vplan_run::genuine::{Aspect, Holds, examine, own_plan};
+use vplan_run::journal::{ReplayedRun, replay};
+use vplan_run::merge;
+use vplan_run::report::Report;
+use vplan_runner::tree::Present;
+use vplan_store::history::MAX_FILE;
+use vplan_store::records::reads_name;
 
 /// The aspect about the origin of the record.
 const ORIGIN: &str = "origin";

@@ -2,32 +2,29 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::command::{Command, Piece};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::baseline::Baseline;
-use crate::declared::proposal::{self, Proposal as Declared};
-use crate::declared::tree::Tree;
-use crate::effect::os::files;
-use crate::effect::repo::baseline;
-use crate::effect::repo::infer::contract;
-use crate::effect::repo::infer::declared;
-use crate::effect::repo::infer::propose::{self, Part, Proposal};
-use crate::effect::repo::load::{self, Site};
-use crate::front::std as shipped;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::path::RepoPath;
+use vplan_base::source::{Source, Sources};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_baseline::Baseline;
+use vplan_contract::Contract;
+use vplan_contract::validate::validate;
+use vplan_front as front;
+use vplan_init::proposal::{self, Proposal};
+use vplan_init::tree::Tree;
+use vplan_os::files;
+use vplan_repo::baseline;
+use vplan_repo::declaring;
+use vplan_repo::load::{self, Site};
 
 /// A proposed contract.
 #[derive(Debug)]
 pub struct Proposed {
-    /// What the repository declares, with the account of all of it.
-    pub declared: Declared,
-    /// Statements for a repository that declares no check but in manifests, with the reasons.
+    /// The checks, the text and the account.
     pub proposal: Proposal,
-    /// Its text.
-    pub text: String,
     /// The files that were read.
     pub tree: Tree,
     /// The title of the contract.
@@ -39,75 +36,42 @@ pub struct Proposed {
 /// Proposes a contract from what the repository declares.
 ///
 /// # Errors
-/// A repository that cannot be read.
+/// A repository that cannot be read, a proposal that is not valid.
 pub fn propose(site: &Site) -> Result<Proposed, Failure> {
-    let unreadable = |e: std::io::Error| {
+    let name = site.root.file_name().map(|n| visible(n.as_bytes()));
+    let title = name.unwrap_or_default();
+    let tree = declaring::read(&site.root, site.git.as_ref().ok()).map_err(|e| {
         Failure::usage(
             "vplan::usage::unreadable",
             format!("the repository cannot be read: {e}"),
         )
-    };
-    let git = site.git.as_ref().ok();
-    let name = site.root.file_name().map(|n| visible(n.as_bytes()));
-    let name = name.unwrap_or_default();
-    let tree = declared::read(&site.root, git).map_err(unreadable)?;
-    let declared = proposal::propose(&tree, &name);
-    let proposal = propose::propose(&site.root, git).map_err(unreadable)?;
-    // Shipped contracts are shorter, where manifests alone speak and nothing of them writes.
-    let is_plain = !declared.is_said() && proposal::is_harmless(&tree, &commands(&proposal));
-    if !declared.checks.is_empty() && !is_plain {
-        return Ok(Proposed {
-            text: declared.text.clone(),
-            declared,
-            proposal: Proposal::default(),
-            tree,
-            title: name,
-            baseline: Baseline::default(),
-        });
-    }
-    let declared = Declared {
-        checks: Vec::new(),
-        ..declared
-    };
-    let text = contract::text(&name, &proposal);
+    })?;
+    let proposal = proposal::propose(&tree, &title);
+    valid(&proposal.text, "the proposal")?;
     Ok(Proposed {
-        declared,
         proposal,
-        text,
         tree,
-        title: name,
+        title,
         baseline: Baseline::default(),
     })
 }
 
-/// The commands of a proposal, those of the shipped contracts among them, with their directories.
-fn commands(proposal: &Proposal) -> Vec<(RepoPath, Vec<String>)> {
-    let mut all: Vec<(RepoPath, Vec<String>)> = Vec::new();
-    for part in &proposal.parts {
-        match part {
-            Part::Import { source, at, .. } => {
-                let own = shipped::commands(source);
-                all.extend(own.iter().filter_map(|c| Some((at.clone(), words(c)?))));
-            }
-            Part::Checks { checks, .. } => {
-                let own = checks.iter();
-                all.extend(own.filter_map(|c| Some((c.dir.clone(), words(&c.command)?))));
-            }
-        }
-    }
-    all
-}
-
-/// The words of a command, without its placeholders for files.
-fn words(command: &Command) -> Option<Vec<String>> {
-    let Command::Argv { pieces, .. } = command else {
-        return None;
-    };
-    let words = pieces.iter().filter_map(|piece| match piece {
-        Piece::Word(word) => word.as_str().map(str::to_owned),
-        Piece::Changed => None,
-    });
-    Some(words.collect())
+/// Reads a contract that vplan wrote.
+///
+/// # Errors
+/// It is not valid, which is a defect of vplan.
+pub(super) fn valid(text: &str, what: &str) -> Result<Contract, Failure> {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new("contracts/verify.vplan", text));
+    let mut sink = Diagnostics::default();
+    let draft = front::lower(&sources, id, &mut sink);
+    let contract = validate(&draft, &sources, &mut sink);
+    contract.filter(|_| !sink.has_errors()).ok_or_else(|| {
+        let first = sink.sorted().into_iter().next();
+        let why = first.map_or_else(String::new, |d| d.message);
+        Failure::internal(format!("{what} is not a valid contract: {why}"))
+            .help("please report it with the sources")
+    })
 }
 
 impl Engine<'_> {
@@ -142,7 +106,8 @@ impl Engine<'_> {
                 "`{link}` is a symlink, and may lead out of the repository"
             )));
         }
-        files::replace(&target, found.text.as_bytes()).map_err(|e| failed(e.to_string()))?;
+        files::replace(&target, found.proposal.text.as_bytes())
+            .map_err(|e| failed(e.to_string()))?;
         if !found.baseline.is_empty() {
             let beside = baseline::path_for(&path);
             baseline::write(site, &beside, &found.baseline).map_err(super::baseline::failed)?;
@@ -166,23 +131,4 @@ fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_shipped_is_harmless_by_itself() {
-        for one in shipped::SHIPPED {
-            let import = format!("std:{}@{}", one.name, one.version);
-            for command in shipped::commands(&import) {
-                let one = [(RepoPath::root(), words(&command).unwrap())];
-                assert!(
-                    proposal::is_harmless(&Tree::default(), &one),
-                    "{import}: {one:?}"
-                );
-            }
-        }
-    }
 }

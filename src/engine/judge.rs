@@ -4,24 +4,24 @@
 use super::failure::Failure;
 use super::open::Session;
 use super::propose::{command, words};
-use crate::base::canon::Digest;
-use crate::base::change::ChangeSet;
-use crate::base::command::Env;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{Word, visible};
-use crate::check::Kind;
-use crate::check::judge::JudgeAnswer;
-use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::files::beneath::Beneath;
-use crate::effect::os::process::ask::{Ask, ask};
-use crate::effect::os::process::pool::Pool;
-use crate::effect::os::process::program::Root;
-use crate::effect::repo::lockfile;
-use crate::effect::runner::judge::{Ground, PreparedQuestion, question};
-use crate::lock::RecordedAnswer;
-use crate::plan::{Plan, Step};
 use std::ffi::OsStr;
 use std::time::Duration;
+use vplan_base::canon::Digest;
+use vplan_base::change::ChangeSet;
+use vplan_base::command::Env;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{Word, visible};
+use vplan_check::Kind;
+use vplan_check::judge::JudgeAnswer;
+use vplan_lock::RecordedAnswer;
+use vplan_os::environment::{Environment, Grants};
+use vplan_os::files::beneath::Beneath;
+use vplan_os::process::ask::{Ask, ask};
+use vplan_os::process::pool::Pool;
+use vplan_os::process::program::Root;
+use vplan_plan::{Plan, Step};
+use vplan_repo::lockfile;
+use vplan_runner::judge::{Ground, PreparedQuestion, question};
 
 /// The program that answers `judge` checks.
 #[derive(Debug)]
@@ -122,7 +122,11 @@ impl Session {
     ///
     /// # Errors
     /// A question that cannot be made, or no answer that can be used: exit 5.
-    pub fn judge_now(&self, judge: &Program, plan: &Plan) -> Result<Vec<RecordedAnswer>, Failure> {
+    pub(crate) fn judge_now(
+        &self,
+        judge: &Program,
+        plan: &Plan,
+    ) -> Result<Vec<RecordedAnswer>, Failure> {
         let setup = |code: &str, message: String| {
             Failure::new(Exit::Setup, format!("vplan::judge::{code}"), message)
         };
@@ -149,7 +153,7 @@ impl Session {
                 env: &environment.variables,
                 question: text.as_bytes(),
                 limit: Duration::from_millis(step.timeout_ms),
-                most: crate::check::judge::MAX_ANSWER,
+                most: vplan_check::judge::MAX_ANSWER,
                 stop: None,
             };
             let no_answer = |why: String| {
@@ -160,7 +164,7 @@ impl Session {
             };
             let said = ask(&pool, &what).map_err(|e| no_answer(e.to_string()))?;
             let answer = JudgeAnswer::read(&said).map_err(|e| no_answer(e.0))?;
-            let answer = crate::base::canon::to_canonical(&answer);
+            let answer = vplan_base::canon::to_canonical(&answer);
             answers.push(RecordedAnswer {
                 question: digest,
                 proposer: judge.shown.clone(),

@@ -2,19 +2,19 @@
 
 use super::failure::{Failure, load_failed};
 use super::place::Engine;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::source::{Source, Sources};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::os::files::rewrite::{Editable, named};
-use crate::effect::os::input;
-use crate::effect::repo::import::NOT_UTF8;
-use crate::effect::repo::load::{self, LoadError};
-use crate::lang::layout::{Formatted, reformat};
-use crate::lang::parse::Caps;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::source::{Source, Sources};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_lang::layout::{Formatted, reformat};
+use vplan_lang::parse::Caps;
+use vplan_os::files::rewrite::{Editable, named};
+use vplan_os::input;
+use vplan_repo::import::NOT_UTF8;
+use vplan_repo::load::{self, LoadError};
 
 /// Texts to format, with the results.
 #[derive(Debug)]

@@ -2,18 +2,16 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{count, first_of, visible};
-use crate::effect::os::files;
-use crate::effect::store::records::{EVENTS, REPORT};
-use crate::effect::store::report_files::{DEPTH, find};
-use crate::run::merge::{
-    MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADABLE, merge, read,
-};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{count, first_of, visible};
+use vplan_os::files;
+use vplan_run::merge::{MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADABLE, merge, read};
+use vplan_store::records::{EVENTS, REPORT};
+use vplan_store::report_files::{DEPTH, find};
 
 /// The most bytes of all reports together.
 const MAX_REPORTS: u64 = 1 << 30;

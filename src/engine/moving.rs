@@ -2,17 +2,17 @@
 
 use super::failure::Failure;
 use super::lock::{Account, Line, Locking, State};
-use crate::base::nearest::nearest;
-use crate::base::origin::GitRef;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::contract::Contract;
-use crate::contract::import::source::{Named, Source};
-use crate::effect::repo::load::Loaded;
-use crate::lock::{Lock as Pinned, PinnedRef};
-use crate::plan::diff::ContractDiff;
-use crate::plan::diff::contracts::{Side, compare};
 use std::collections::BTreeSet;
+use vplan_base::nearest::nearest;
+use vplan_base::origin::GitRef;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_contract::Contract;
+use vplan_contract::import::source::{Named, Source};
+use vplan_lock::{Lock as Pinned, PinnedRef};
+use vplan_plan::diff::ContractDiff;
+use vplan_plan::diff::contracts::{Side, compare};
+use vplan_repo::load::Loaded;
 
 /// A lock whose branches and tags were looked up anew. Nothing is written yet.
 pub struct Moving<'l, 'e> {

@@ -3,28 +3,32 @@
 use super::failure::{Failure, changes_unknown, invalid, load_failed, root_failed};
 use super::place::Engine;
 use super::request::PlanRequest;
-use crate::base::change::ChangeSet;
-use crate::base::command::Command;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::contract::Contract;
-use crate::contract::error::EACH_EMPTY;
-use crate::effect::git;
-use crate::effect::git::Git;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::changes::base::{Statement, default_base};
-use crate::effect::repo::changes::earlier::earlier;
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::changes::gathered::Gathered;
-use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
-use crate::effect::repo::load::{self, LoadError, Loaded, Site};
-use crate::effect::repo::survey::folders::{self, FOLDER_GLOB};
-use crate::effect::repo::{infer, lockfile};
-use crate::front::verify_contract_json::UNSUPPORTED_KEY;
-use crate::plan::request::{ChangedIn, GoneFolders, Mode, Request};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::change::ChangeSet;
+use vplan_base::command::Command;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::folders::EachQuestion;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::workspace::Manifest;
+use vplan_contract::Contract;
+use vplan_contract::error::{EACH_EMPTY, EACH_WORKSPACE};
+use vplan_front::verify_contract_json::UNSUPPORTED_KEY;
+use vplan_git as git;
+use vplan_git::Git;
+use vplan_git::object::Oid;
+use vplan_init::proposal;
+use vplan_plan::request::{ChangedIn, GoneFolders, Mode, Request};
+use vplan_repo::changes::base::{Statement, default_base};
+use vplan_repo::changes::earlier::earlier;
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::changes::gathered::Gathered;
+use vplan_repo::changes::{self, BaseRevision, ChangeSource, base_caveats, given};
+use vplan_repo::load::{self, LoadError, Loaded, Site};
+use vplan_repo::survey::folders::{self, FOLDER_GLOB};
+use vplan_repo::survey::misread::{self, MISREAD_GLOB};
+use vplan_repo::{declaring, lockfile};
 
 /// The state before planning: repository, changed files, contract, request.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// As [`Engine::open`].
-    pub fn open_since(
+    pub(crate) fn open_since(
         &self,
         requested: &PlanRequest,
         since: Option<Oid>,
@@ -78,10 +82,9 @@ impl Engine<'_> {
             .iter()
             .for_each(|note| self.observer.note(note));
         let revision = requested.contract_from.as_deref();
-        // Folders that only the base has were not looked for.
-        let is_empty = |loaded: &Loaded| loaded.diagnostics.iter().any(|d| d.code == EACH_EMPTY);
+        // Folders that only the base has were not looked for, nor who used a package there.
         let early = early.filter(|read| {
-            let lacks = matches!(read, Ok(Ok(loaded)) if is_empty(loaded));
+            let lacks = matches!(read, Ok(Ok(loaded)) if lacks_base(loaded, &gathered.changes));
             gathered.base.is_none() || !lacks
         });
         let read = early.unwrap_or_else(|| {
@@ -135,8 +138,11 @@ impl Engine<'_> {
                 self.observer.note(&note);
             }
             globs_select_files(&site, loaded, &gathered.changes)?;
-            if let (Some(contract), Some(base)) = (&loaded.contract, &gathered.base) {
-                request.gone = self.gone(&site, contract, loaded.revision.as_ref(), base)?;
+            let tip = gathered.unrelated.as_ref().and_then(|branch| branch.tip);
+            let base = tip.or(gathered.base);
+            if let (Some(contract), Some(base)) = (&loaded.contract, &base) {
+                let (revision, changes) = (loaded.revision.as_ref(), Some(&gathered.changes));
+                request.gone = self.gone(&site, contract, revision, base, changes)?;
             }
         }
         if request.mode == Mode::Fallback && loaded.is_none() {
@@ -210,13 +216,51 @@ impl Engine<'_> {
                     earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
             }
         }
-        if gathered.is_empty_by_default() && self.is_ci {
-            let message = "nothing changed, and this is CI: an empty change set must be asked for";
+        let is_list = matches!(source, Some(ChangeSource::From { .. }));
+        let is_unasked = gathered.is_empty_by_default() || is_list && gathered.changes.is_empty();
+        if is_unasked && self.is_ci {
+            let what = if is_list {
+                "the list of changed files is empty"
+            } else {
+                "nothing changed"
+            };
+            let message = format!("{what}, and this is CI: an empty change set must be asked for");
             return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
                 "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",
             ));
         }
+        self.compare_names(site, source.as_ref(), &mut gathered)?;
         Ok(gathered)
+    }
+
+    /// Compares the files that the caller names with the repository.
+    fn compare_names(
+        &self,
+        site: &Site,
+        source: Option<&ChangeSource>,
+        gathered: &mut Gathered,
+    ) -> Result<(), Failure> {
+        let texts = match source {
+            Some(ChangeSource::Named(texts)) => texts.as_slice(),
+            Some(ChangeSource::From { .. }) => &[],
+            _ => return Ok(()),
+        };
+        let unknown = given::unknown(&site.root, site.usable_git(), &gathered.changes)
+            .map_err(changes_unknown)?;
+        given::check(texts, &site.root, &self.inside(site), &unknown).map_err(changes_unknown)?;
+        gathered.caveats.extend(given::caveat(unknown));
+        Ok(())
+    }
+
+    /// Returns the caller's directory, relative to the root.
+    fn inside(&self, site: &Site) -> RepoPath {
+        let directory = self.directory.canonicalize().ok();
+        let below = directory
+            .as_deref()
+            .and_then(|directory| directory.strip_prefix(&site.root).ok());
+        below
+            .and_then(|below| RepoPath::parse(below.as_os_str().as_bytes()).ok())
+            .unwrap_or_else(RepoPath::root)
     }
 
     /// Reads the contract before the changes are known, because it names the commit that they are
@@ -242,6 +286,25 @@ impl Engine<'_> {
         matches!(requested.mode, Mode::Llm | Mode::Hybrid)
             && (requested.proposer.is_some() || recorded().is_some())
     }
+}
+
+/// Whether a contract that was read before the base was known may be another one with it.
+fn lacks_base(loaded: &Loaded, changes: &ChangeSet) -> bool {
+    let asks = |contract: &Contract| {
+        let mut asked = contract.folders.keys();
+        asked.any(|asked| matches!(asked, EachQuestion::Workspace(_)))
+    };
+    loaded
+        .diagnostics
+        .iter()
+        .any(|d| matches!(d.code, EACH_EMPTY | EACH_WORKSPACE))
+        || changes_manifests(changes) && loaded.contract.as_ref().is_some_and(asks)
+}
+
+/// Whether a manifest of packages is among the changed files.
+pub(super) fn changes_manifests(changes: &ChangeSet) -> bool {
+    let mut files = changes.files().iter();
+    files.any(|file| Manifest::is_read(file.path.name()))
 }
 
 impl Session {
@@ -293,7 +356,7 @@ impl Session {
 ///
 /// # Errors
 /// They cannot be known (exit 2).
-pub fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
+pub(crate) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
     changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
 }
 
@@ -314,14 +377,18 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and reports that; it needs no contract, and still refuses a
         // broken one.
-        Err(LoadError::Missing(..) | LoadError::Deleted { .. }) if mode == Mode::Off => Ok(None),
+        Err(LoadError::Missing(..) | LoadError::Deleted { .. } | LoadError::Sparse(_))
+            if mode == Mode::Off =>
+        {
+            Ok(None)
+        }
         Err(LoadError::Missing(..)) if brought || mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),
     }
 }
 
-/// Checks that no glob of the contract names a folder: it would select nothing, and what it is for
-/// would be left out in silence.
+/// Checks that no glob of the contract names a folder, or looks as if it selected a changed file that
+/// it does not select: what it is for would be left out in silence.
 fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Result<(), Failure> {
     let Some(contract) = &loaded.contract else {
         return Ok(());
@@ -329,21 +396,37 @@ fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Resu
     let mut found = Diagnostics::default();
     folders::find(site, contract, &loaded.sources, changed, &mut found)
         .map_err(|e| load_failed(LoadError::Git(e)))?;
+    let (code, what) = if found.is_empty() {
+        let files = changed.files().iter().map(|file| &file.path);
+        let is_there = |path: &RepoPath| given::is_file(&site.root, path);
+        misread::find(
+            contract,
+            &loaded.sources,
+            files,
+            is_there,
+            false,
+            &mut found,
+        );
+        (
+            MISREAD_GLOB,
+            "has a glob that is read otherwise than it looks",
+        )
+    } else {
+        (FOLDER_GLOB, "names a folder where files are meant")
+    };
     if found.is_empty() {
         return Ok(());
     }
-    let message = format!(
-        "the contract `{}` names a folder where files are meant",
-        loaded.path
-    );
+    let message = format!("the contract `{}` {what}", loaded.path);
     Err(Failure {
         diagnostics: Some(Box::new((loaded.sources.clone(), found.sorted()))),
-        ..Failure::new(Exit::Contract, FOLDER_GLOB.0, message)
+        ..Failure::new(Exit::Contract, code.0, message)
     })
 }
 
 /// Infers the commands that the repository declares, with their ids.
 pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
-    let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
-    Ok(found.into_iter().map(|i| (i.id, i.command)).collect())
+    let tree = declaring::declarations(&site.root, site.git.as_ref().ok())
+        .map_err(|e| root_failed(&site.root, &e))?;
+    Ok(proposal::fallback(&tree))
 }

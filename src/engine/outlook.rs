@@ -5,23 +5,23 @@ use super::beside::known_effects;
 use super::open::Session;
 use super::place::Engine;
 use super::staged::agree;
-use crate::base::jobs::Jobs;
-use crate::effect::git::Git;
-use crate::effect::git::snapshot::Snapshot;
-use crate::effect::os::environment::{Environment, Grants};
-use crate::effect::os::process::program::Root;
-use crate::effect::store::history::History;
-use crate::effect::store::reuse::Recall;
-use crate::effect::store::reuse::preview::PassPreview;
-use crate::effect::store::reuse::results::Results;
-use crate::effect::store::reuse::scan::Snapshots;
-use crate::plan::Plan;
-use crate::plan::beside;
-use crate::plan::explain::outlook::{Outlook, StepOutlook};
-use crate::reuse::decide::Use;
-use crate::run::expected::ExpectedTimes;
 use std::cell::OnceCell;
 use std::sync::Arc;
+use vplan_base::jobs::Jobs;
+use vplan_git::Git;
+use vplan_git::snapshot::Snapshot;
+use vplan_os::environment::{Environment, Grants};
+use vplan_os::process::program::Root;
+use vplan_plan::Plan;
+use vplan_plan::beside;
+use vplan_plan::explain::outlook::{Outlook, StepOutlook};
+use vplan_reuse::decide::Use;
+use vplan_run::expected::ExpectedTimes;
+use vplan_store::history::History;
+use vplan_store::reuse::Recall;
+use vplan_store::reuse::preview::PassPreview;
+use vplan_store::reuse::results::Results;
+use vplan_store::reuse::scan::Snapshots;
 
 impl Engine<'_> {
     /// Returns what earlier runs say of a plan; `None` where none of its steps ran before. What

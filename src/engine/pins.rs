@@ -3,11 +3,12 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::repo::load::{self, ContractRequest, LoadError, Loaded, Site};
-use crate::effect::repo::lockfile::{self, LockFile, LockFileError};
-use crate::effect::repo::pinned::PinnedImports;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_repo::beside::BesideError;
+use vplan_repo::load::{self, ContractRequest, LoadError, Loaded, Site};
+use vplan_repo::lockfile::{self, LockFile};
+use vplan_repo::pinned::PinnedImports;
 
 impl Engine<'_> {
     /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
@@ -52,7 +53,7 @@ impl Engine<'_> {
             .iter()
             .filter(|i| !asked.contains(&i.origin));
         if let Some(import) = surplus.next().filter(|_| self.locked && complete) {
-            let also = crate::base::word::and_more(surplus.count());
+            let also = vplan_base::word::and_more(surplus.count());
             let message = format!(
                 "the lock `{path}` pins `{}`{also}, which nothing imports",
                 import.origin
@@ -67,7 +68,7 @@ impl Engine<'_> {
 /// Makes the failure of a lock with mistakes in it.
 #[must_use]
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
-    let count = crate::base::word::count(found.diagnostics.len(), "error");
+    let count = vplan_base::word::count(found.diagnostics.len(), "error");
     let failure = Failure::new(
         Exit::Drift,
         "vplan::lock::invalid",
@@ -84,10 +85,10 @@ pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     }
 }
 
-impl From<LockFileError> for Failure {
-    fn from(error: LockFileError) -> Self {
+impl From<BesideError> for Failure {
+    fn from(error: BesideError) -> Self {
         // A revision that cannot be read does not mean that the lock does not fit.
-        let exit = if matches!(error, LockFileError::Git(_)) {
+        let exit = if matches!(error, BesideError::Git(_)) {
             Exit::Usage
         } else {
             Exit::Drift

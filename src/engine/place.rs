@@ -2,20 +2,20 @@
 //! cache.
 
 use super::failure::{Failure, load_failed};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::git;
-use crate::effect::os::state_dir::{self, StateDir, StateError};
-use crate::effect::os::terminal;
-use crate::effect::os::view;
-use crate::effect::repo::changes::commit_cache::CommitCache;
-use crate::effect::repo::folders::FoldersOf;
-use crate::effect::repo::load::{self, ContractRequest, Loaded, Site};
-use crate::effect::repo::lockfile::LockFile;
-use crate::effect::store::import_cache::Store;
-use crate::effect::store::vault::{self, Vault};
-use crate::plan::drift::Difference;
 use std::path::{Path, PathBuf};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_git as git;
+use vplan_os::state_dir::{self, StateDir, StateError};
+use vplan_os::terminal;
+use vplan_os::view;
+use vplan_plan::drift::Difference;
+use vplan_repo::changes::commit_cache::CommitCache;
+use vplan_repo::folders::FoldersOf;
+use vplan_repo::load::{self, ContractRequest, Loaded, Site};
+use vplan_repo::lockfile::LockFile;
+use vplan_store::import_cache::Store;
+use vplan_store::vault::{self, Vault};
 
 /// The entry point: where the contract, the state and the cache are, and the observer of what
 /// happens.

@@ -1,26 +1,28 @@
 //! Makes the plan: compiles, answers the compiler's questions about the repository, asks the
 //! proposer, repairs what is known to break.
 
-use super::base_contract::{attach, judged_since, of_look};
+use super::base_contract::{attach, of_look};
 use super::baseline;
 use super::failure::Failure;
+use super::judge_commit::Judge;
 use super::open::Session;
 use super::open::inferred;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanRequest, deny};
-use crate::base::change::ChangeSet;
-use crate::contract::Contract;
-use crate::effect::repo::changes::gathered::Gathered;
-use crate::effect::repo::facts::{self, Ground};
-use crate::plan::Plan;
-use crate::plan::caveat;
-use crate::plan::compared::Compared;
-use crate::plan::compile::{Compiled, compile};
-use crate::plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
-use crate::plan::request::{Mode, Request};
-use crate::recover;
 use std::collections::BTreeSet;
+use vplan_base::change::ChangeSet;
+use vplan_contract::Contract;
+use vplan_plan::Plan;
+use vplan_plan::caveat;
+use vplan_plan::compared::Compared;
+use vplan_plan::compile::{Compiled, compile};
+use vplan_plan::definition;
+use vplan_plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
+use vplan_plan::request::{Mode, Request};
+use vplan_recover as recover;
+use vplan_repo::changes::gathered::Gathered;
+use vplan_repo::facts::{self, Ground};
 
 impl Engine<'_> {
     /// Makes the plan for a change, as `vplan plan` prints it: with the caveats about the contract
@@ -49,9 +51,9 @@ impl Engine<'_> {
     /// # Errors
     /// A baseline that cannot be used.
     pub fn add_comparisons(&self, session: &Session, plan: &mut Plan) -> Result<(), Failure> {
-        let base = judged_since(session, self);
-        attach(plan, of_look(session, self, base.as_ref()));
-        let found = baseline::of_look(session, self, base.as_ref())?;
+        let judge = Judge::of(session, self);
+        attach(plan, of_look(session, self, &judge));
+        let found = baseline::of_look(session, self, judge.commit.as_ref())?;
         baseline::attach(plan, found);
         Ok(())
     }
@@ -130,6 +132,7 @@ impl Session {
         }
         self.annotate(&mut plan, &facts);
         plan.caveats.extend(unseen);
+        plan.caveats.extend(self.lookalikes());
         plan.caveats.extend(failed);
         Ok((plan, facts))
     }
@@ -152,6 +155,9 @@ impl Session {
         for round in 1..=MAX_FACT_ROUNDS {
             match compile(contract, request, facts)? {
                 Compiled::Plan(compiled) => {
+                    if self.defines_otherwise(&compiled, request, facts) {
+                        continue;
+                    }
                     tracing::debug!(
                         round,
                         steps = compiled.steps.len(),
@@ -168,6 +174,20 @@ impl Session {
             }
         }
         Err(Failure::internal("compiling asks for facts without end"))
+    }
+
+    /// Looks into the files that define a plan's steps; whether the facts about them change the plan.
+    fn defines_otherwise(&self, plan: &Plan, request: &Request, facts: &mut Facts) -> bool {
+        let mut asked = false;
+        for _ in 0..MAX_FACT_ROUNDS {
+            let questions = definition::questions(plan, &request.changed, facts);
+            if questions.is_empty() {
+                break;
+            }
+            asked = true;
+            facts.0.extend(self.answer(&questions).0);
+        }
+        asked && definition::is_outdated(plan, &request.changed, facts)
     }
 
     /// Adds caveats: what was compared, and what keeps that from being all that changed.

@@ -4,19 +4,20 @@ use super::failure::Failure;
 use super::open::Session;
 use super::pins;
 use super::request::{PROPOSER_TIMEOUT, PlanRequest};
-use crate::base::canon::Digest;
-use crate::base::command::{Command, Env, Piece};
-use crate::base::vocabulary::Exit;
-use crate::base::word::{Word, visible};
-use crate::effect::os::process::ask::NoAnswer;
-use crate::effect::repo::lockfile;
-use crate::effect::runner::propose::propose;
-use crate::lang::command::parse_command;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::frame::{known_role, without_contract};
-use crate::plan::proposal::{Proposal, ProposalAnswer, Question};
-use crate::plan::request::Request;
 use std::ffi::OsStr;
+use vplan_base::canon::Digest;
+use vplan_base::command::{Command, Env, Piece};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{Word, visible};
+use vplan_check::verb::CommandRequest;
+use vplan_lang::command::parse_command;
+use vplan_os::process::ask::NoAnswer;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::frame::{known_role, without_contract};
+use vplan_plan::proposal::{Proposal, ProposalAnswer, Question};
+use vplan_plan::request::Request;
+use vplan_repo::lockfile;
+use vplan_runner::propose::propose;
 
 /// The prefix of the codes of a proposer's failures.
 const OF_PROPOSER: &str = "vplan::proposer::";
@@ -151,7 +152,12 @@ fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
     let commands = answer
         .commands
         .iter()
-        .map(|s| (parse_command(&s.command), s.why.clone()))
+        .map(|s| {
+            (
+                CommandRequest::read(&s.command, parse_command),
+                s.why.clone(),
+            )
+        })
         .collect();
     Ok(Proposal {
         question,
@@ -225,12 +231,20 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
     }
 }
 
-/// Reads a command's text from the command line.
+/// Reads a command from the command line.
 ///
 /// # Errors
 /// It is not UTF-8 (exit 2).
 pub fn command(text: &OsStr) -> Result<Command, Failure> {
-    text.to_str().map(parse_command).ok_or_else(|| {
+    command_text(text).map(parse_command)
+}
+
+/// Reads a command's text from the command line.
+///
+/// # Errors
+/// It is not UTF-8 (exit 2).
+pub fn command_text(text: &OsStr) -> Result<&str, Failure> {
+    text.to_str().ok_or_else(|| {
         Failure::usage("vplan::usage::not_utf8", "a command's text must be UTF-8")
             .help("write other bytes as `$'\\xHH'`")
     })

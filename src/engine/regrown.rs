@@ -1,19 +1,21 @@
-//! Checks whether the change requires more after checks have written to the tree as they may.
+//! Checks whether the change requires more after checks have written to the tree as they may, or
+//! new files have appeared.
 
 use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::VerifyRequest;
 use super::staged::index_differs;
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
-use crate::effect::git::object::Oid;
-use crate::plan::Plan;
-use crate::plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
-use crate::plan::contains::missing;
-use crate::plan::request::ChangedIn;
-use crate::run::report::Report;
-use crate::run::verdict::Verdict;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_git::object::Oid;
+use vplan_plan::Plan;
+use vplan_plan::about::is_selected;
+use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use vplan_plan::contains::missing;
+use vplan_plan::request::ChangedIn;
+use vplan_run::report::Report;
+use vplan_run::verdict::Verdict;
 
 /// The way out of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
@@ -31,12 +33,14 @@ pub(super) struct Again<'a> {
 
 impl Again<'_> {
     /// Returns the caveat where the change requires more than what ran. `first`: the plan that was
-    /// executed first; `wrote`: the files that checks wrote as they may.
-    pub fn caveat(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
+    /// executed first, of all shards; `wrote`: the files that checks wrote as they may; `made`: new
+    /// files that nothing in the plan selects.
+    pub fn caveat(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat> {
         if self.session.request.changed_in == Some(ChangedIn::Index) {
-            return Some(index_differs(wrote));
+            // A new file is not staged.
+            return (!wrote.is_empty()).then(|| index_differs(wrote));
         }
-        if self.requested.shard.is_some() {
+        if self.requested.shard.is_some() && !wrote.is_empty() {
             let message = "checks wrote files, which those of other shards do not see";
             return Some(
                 grew(message.to_owned())
@@ -47,19 +51,26 @@ impl Again<'_> {
         let asks_others = self.requested.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
             // The answer of a plan file or a proposer to the change as it is now cannot be known.
-            let more: Vec<RepoPath> = wrote
-                .iter()
+            let contract = self.session.contract();
+            let is_selected =
+                |path: &&RepoPath| contract.is_some_and(|contract| is_selected(contract, path));
+            let selected = made.iter().filter(is_selected);
+            let more: Vec<RepoPath> = (wrote.iter().chain(selected))
                 .filter(|path| !first.request.changed.contains(path))
                 .cloned()
                 .collect();
-            let message = "checks wrote files that were not part of the change";
+            let message = if wrote.is_empty() {
+                "files appeared that were not part of the change, and checks are about them"
+            } else {
+                "checks wrote files that were not part of the change"
+            };
             return (!more.is_empty()).then(|| grew(message.to_owned()).about(more));
         }
-        let made = self
+        let planned = self
             .engine
             .open_since(&self.requested.plan, self.since)
             .and_then(|mut now| now.plan(&self.requested.plan, Asking::Recorded));
-        match made {
+        match planned {
             Ok((plan, _)) => {
                 let mut checks: Vec<String> = missing(&plan, first)
                     .iter()
@@ -67,11 +78,15 @@ impl Again<'_> {
                     .collect();
                 checks.dedup();
                 checks.truncate(FILES_SHOWN);
-                let message = "checks wrote files, and the change that came of it asks for more than what ran";
+                let message = if wrote.is_empty() {
+                    "files appeared while the checks ran, and the change with them asks for more than what ran"
+                } else {
+                    "checks wrote files, and the change that came of it asks for more than what ran"
+                };
                 let caveat = || {
                     grew(message.to_owned())
                         .of_checks(checks.clone())
-                        .about(wrote.to_vec())
+                        .about([wrote, made].concat())
                 };
                 (!checks.is_empty()).then(caveat)
             }

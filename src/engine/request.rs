@@ -1,32 +1,37 @@
 //! The requests of a caller: what to plan, and what to verify.
 
 use super::failure::Failure;
-use crate::base::canon::Digest;
-use crate::base::command::Command;
-use crate::base::jobs::Jobs;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::confine::Confinement;
-use crate::effect::git::object::Oid;
-use crate::effect::os::environment::Grants;
-use crate::effect::repo::changes::{BaseRevision, ChangeSource};
-use crate::effect::store::history::Keep;
-use crate::ledger::Status;
-use crate::plan::Plan;
-use crate::plan::audit::FindingKind;
-use crate::plan::definition::changed_definitions;
-use crate::plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
-use crate::plan::shard::Shard;
-use crate::plan::shard::division::Division;
-use crate::reuse::decide::Use;
-use crate::run::verdict::Require;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use vplan_base::canon::Digest;
+use vplan_base::jobs::Jobs;
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::Place;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::commands::shell_text;
+use vplan_check::confine::Confinement;
+use vplan_check::verb::{self, CommandRequest};
+use vplan_contract::error::command_verb;
+use vplan_git::object::Oid;
+use vplan_lang::command::parse_command;
+use vplan_ledger::Status;
+use vplan_os::environment::Grants;
+use vplan_plan::audit::FindingKind;
+use vplan_plan::definition;
+use vplan_plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
+use vplan_plan::shard::Shard;
+use vplan_plan::shard::division::Division;
+use vplan_plan::{Plan, Step};
+use vplan_repo::changes::{BaseRevision, ChangeSource};
+use vplan_reuse::decide::Use;
+use vplan_run::verdict::Require;
+use vplan_store::history::Keep;
 
 /// The default time limit of a proposer.
-pub const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A request for a plan. The default is the whole change, under the contract.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +45,12 @@ pub struct PlanRequest {
     /// The least tier, 0 to 2.
     pub min_tier: u8,
     /// Commands to run first.
-    pub explicit: Vec<Command>,
+    pub explicit: Vec<CommandRequest>,
     /// The source of checks.
     pub mode: Mode,
     /// The program that proposes commands (modes `llm` and `hybrid`).
     pub proposer: Option<OsString>,
-    /// The time limit of the proposer; [`PROPOSER_TIMEOUT`] otherwise.
+    /// The time limit of the proposer; `PROPOSER_TIMEOUT` otherwise.
     pub proposer_timeout: Option<Duration>,
     /// Checks that run regardless of their conditions, with what they need.
     pub names: Vec<Selector>,
@@ -76,11 +81,11 @@ pub struct PlanRequest {
 impl PlanRequest {
     /// Whether it names a base to compare with.
     #[must_use]
-    pub fn names_base(&self) -> bool {
+    pub(crate) fn names_base(&self) -> bool {
         matches!(self.changes, Some(ChangeSource::Base(_)))
     }
 
-    /// Whether every tracked file is changed.
+    /// Whether every file of the tree is changed.
     #[must_use]
     pub fn takes_all(&self) -> bool {
         self.changes == Some(ChangeSource::All)
@@ -88,7 +93,7 @@ impl PlanRequest {
 
     /// Whether it names its changes, which need not be the whole change then.
     #[must_use]
-    pub fn names_changes(&self) -> bool {
+    pub(crate) fn names_changes(&self) -> bool {
         !matches!(self.changes, None | Some(ChangeSource::Base(_)))
     }
 
@@ -111,6 +116,23 @@ impl PlanRequest {
     }
 }
 
+/// Reads a command of a request. `of` names what holds the text.
+///
+/// # Errors
+/// A misspelt verb, or one that takes no command (exit 2).
+pub fn command_request(of: &str, text: &str) -> Result<CommandRequest, Failure> {
+    let Some(found) = verb::wrong(text) else {
+        return Ok(CommandRequest::read(text, parse_command));
+    };
+    let mut sources = Sources::default();
+    let place = Place::new(sources.add(Source::new(of, text)), found.span);
+    let message = format!("`{of}` has a command that is not read");
+    Err(Failure {
+        diagnostics: Some(Box::new((sources, vec![command_verb(&found, place)]))),
+        ..Failure::usage("vplan::usage::command_verb", message)
+    })
+}
+
 /// Reads what selects checks: a name, or `tag:NAME`.
 #[must_use]
 pub fn selector(text: &str) -> Selector {
@@ -121,7 +143,7 @@ pub fn selector(text: &str) -> Selector {
 }
 
 /// The default limit on a step's kept output, in bytes.
-pub const MAX_OUTPUT: u64 = 64 << 20;
+pub(crate) const MAX_OUTPUT: u64 = 64 << 20;
 
 /// A request to verify a change.
 #[derive(Clone, Debug, Default)]
@@ -150,11 +172,13 @@ pub struct VerifyRequest {
     pub require_subtree: bool,
     /// What happens where this machine cannot confine a step as it asks for.
     pub sandbox_missing: SandboxMissing,
+    /// Folders in which a file that a confined step may change can have further names.
+    pub sandbox_stores: Vec<PathBuf>,
     /// The program that answers `judge` checks, instead of the contract's.
     pub judge: Option<OsString>,
     /// The environment and privileges of steps.
     pub grants: Grants,
-    /// The most output of a step that is kept, in bytes; [`MAX_OUTPUT`] otherwise.
+    /// The most output of a step that is kept, in bytes; `MAX_OUTPUT` otherwise.
     pub max_output: Option<u64>,
     /// Observe what each step reads, writes and connects to, and record it. Reuses nothing.
     pub observe: bool,
@@ -264,37 +288,37 @@ pub enum Deny {
     Shell,
 }
 
+/// Whether a step gives text to a shell: by its verb, or by `sh -c` after any launchers.
+fn goes_through_shell(step: &Step) -> bool {
+    let words = step
+        .argv
+        .iter()
+        .flatten()
+        .map(|word| word.as_str().unwrap_or_default());
+    step.kind == Kind::Shell || shell_text(words).is_some()
+}
+
 /// Refuses a plan with a step that is denied: exit 40.
 pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
     let refuse = |code: &str, message: String, help: &str| {
         Err(Failure::new(Exit::Failed, code, message).help(help))
     };
     if what.contains(&Deny::DefinitionChanged)
-        && let Some((step, reason)) = changed_definitions(plan).next()
+        && let Some(line) = definition::lines(plan).into_iter().next()
     {
-        let files = reason
-            .matched
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("`, `");
-        let message = format!(
-            "the change touches `{files}`, which defines what `{}` runs",
-            visible(step.id.as_bytes())
-        );
         return refuse(
             "vplan::deny::definition_changed",
-            message,
+            line,
             "have a person look at the change, then run without `--deny`",
         );
     }
-    let shell = plan.steps.iter().find(|s| s.kind == Kind::Shell);
+    let shell = plan.steps.iter().find(|step| goes_through_shell(step));
     if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
         let message = format!("`{}` goes through a shell", visible(step.id.as_bytes()));
         return refuse(
             "vplan::deny::shell",
             message,
-            "write it as one command, without the verb `shell`",
+            "write it as one command, without the verb `shell` or `sh -c`",
         );
     }
     Ok(())

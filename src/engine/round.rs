@@ -5,21 +5,21 @@ use super::open::Session;
 use super::place::Engine;
 use super::request::VerifyRequest;
 use super::subject::{RoundRequirements, named};
-use crate::base::setting::Row;
-use crate::base::vocabulary::Exit;
-use crate::contract::Contract;
-use crate::effect::repo::contents::Tree;
-use crate::effect::repo::load::Site;
-use crate::effect::store::ledger::{LedgerError, LedgerFile, PATIENCE};
-use crate::effect::store::records::wall_clock;
-use crate::ledger::began::Began;
-use crate::ledger::round::{About, Change, Recorded, Round as Ended, RoundResult, Scope, record};
-use crate::ledger::signature::signature;
-use crate::ledger::{Ledger, Status, Terms};
-use crate::run::report::{Decision, Report};
-use crate::run::verdict::Verdict;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use vplan_base::setting::Row;
+use vplan_base::vocabulary::Exit;
+use vplan_contract::Contract;
+use vplan_ledger::began::Began;
+use vplan_ledger::round::{About, Change, Recorded, Round as Ended, RoundResult, Scope, record};
+use vplan_ledger::signature::signature;
+use vplan_ledger::{Ledger, Status, Terms};
+use vplan_repo::contents::Tree;
+use vplan_repo::ledger_file::{LedgerError, LedgerFile, PATIENCE};
+use vplan_repo::load::Site;
+use vplan_run::report::{Decision, Report};
+use vplan_run::verdict::Verdict;
+use vplan_store::records::wall_clock;
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
@@ -53,7 +53,7 @@ impl Engine<'_> {
 }
 
 /// The reason of a run that escalates because its round could not be recorded.
-pub const NOT_RECORDED: &str = "not_recorded";
+pub(crate) const NOT_RECORDED: &str = "not_recorded";
 
 /// The place where rounds are kept.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ impl<'k> Keeper<'k> {
     }
 
     /// Puts what was recorded into the report.
-    pub fn add_to_report(&self, recorded: Recorded, report: &mut Report) {
+    pub(crate) fn add_to_report(&self, recorded: Recorded, report: &mut Report) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject || self.confirms() {
             report.counter = Some(recorded.counter);
@@ -190,7 +190,7 @@ impl<'k> Keeper<'k> {
         } else {
             recorded.decision
         };
-        report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
+        report.decision_reason = recorded.reason.map(|r| r.name().to_owned());
         report.no_change = Some(recorded.no_change);
         report.retries_remaining = recorded.retries_remaining;
         if let Some(feedback) = &mut report.feedback {
@@ -252,6 +252,7 @@ impl<'k> Keeper<'k> {
         }
         let ended_at = wall_clock();
         let about = self.about.clone();
+        let recorded_files = contents.clone();
         let round = Ended {
             about,
             changed,
@@ -260,7 +261,11 @@ impl<'k> Keeper<'k> {
             result: said,
             subject: &self.subject,
         };
-        Ok(record(ledger, &self.terms, &round))
+        let (mut next, recorded) = record(ledger, &self.terms, &round);
+        if next.contents.as_ref() == Some(&recorded_files) {
+            next.own = tree.own_paths();
+        }
+        Ok((next, recorded))
     }
 
     /// Opens the keeper of a round that is recorded by hand.
@@ -294,7 +299,7 @@ impl<'k> Keeper<'k> {
     ///
     /// # Errors
     /// As [`Keeper::open`].
-    pub fn of_review(
+    pub(crate) fn of_review(
         engine: &Engine<'_>,
         subject: Option<&str>,
         memory: &'k RefCell<Ledger>,

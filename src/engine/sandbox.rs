@@ -4,21 +4,26 @@ use super::failure::Failure;
 use super::open::Session;
 use super::place::Engine;
 use super::request::{SandboxMissing, VerifyRequest};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{first_of, visible};
-use crate::check::confine::{Guarantee, SandboxLevel};
-use crate::effect::git::environment;
-use crate::effect::os::held::HeldFiles;
-use crate::effect::os::process::program::Root;
-use crate::effect::os::scratch::{self, TempDir};
-use crate::effect::repo::{baseline, lockfile};
-use crate::effect::runner::sandbox::{Sandbox, missing};
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::{Note, Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use vplan_base::diagnostic::{Code as DiagnosticCode, Diagnostic, Diagnostics};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{first_of, visible};
+use vplan_check::confine::{Guarantee, SandboxLevel};
+use vplan_git::environment;
+use vplan_git::error::GitError;
+use vplan_git::shared_state::{SharedState, StateDifference, other_work_trees};
+use vplan_os::held::HeldFiles;
+use vplan_os::process::program::Root;
+use vplan_os::scratch::{self, TempDir};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::{Note, Plan, Step};
+use vplan_repo::changes::base::is_common_name;
+use vplan_repo::load::{Loaded, Site};
+use vplan_repo::{baseline, lockfile};
+use vplan_runner::sandbox::{Sandbox, missing};
 
 /// What in a git directory decides what git does, runs and ignores, and which directory that is.
 const DECIDING: [&str; 7] = [
@@ -30,9 +35,8 @@ const DECIDING: [&str; 7] = [
     "commondir",
     "gitdir",
 ];
-/// Files among them that most git directories lack. What is not there cannot be kept as it is: one that
-/// a fixer makes is removed.
-const LACKING: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
+/// What a work tree has in the directory that linked work trees share, and those of the latter.
+const OF_OTHERS: [&str; 3] = ["HEAD", "index", "logs/HEAD"];
 /// The most guarantees, and steps, that a message names.
 const NAMED: usize = 3;
 
@@ -100,7 +104,8 @@ pub(super) fn sandbox(
         .flatten()
         .collect();
     let home = environment("HOME").map(PathBuf::from);
-    let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere, home.as_deref());
+    let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere, home.as_deref())
+        .with_stores(stores(session, asked)?);
     if plan.steps.iter().any(|step| !step.with.is_empty()) {
         // A service runs unconfined, and whenever it likes.
         sandbox.outside().may_change();
@@ -113,7 +118,7 @@ pub(super) fn sandbox(
                 "the step `{}` cannot be confined: {why}",
                 visible(step.id.as_bytes())
             );
-            Failure::new(Exit::Setup, "vplan::sandbox::conflict", message)
+            Failure::new(Exit::Setup, CONFLICT.0, message)
         })?;
         notes.extend(remarks.into_iter().map(|(kind, message)| Note {
             kind: kind.to_owned(),
@@ -126,6 +131,23 @@ pub(super) fn sandbox(
         caveat,
         notes,
     })
+}
+
+/// Returns the folders of `--sandbox-store`, links followed.
+fn stores(session: &Session, asked: &VerifyRequest) -> Result<Vec<PathBuf>, Failure> {
+    let real = |store: &PathBuf| {
+        let shown = visible(store.as_os_str().as_bytes());
+        let usage = |message| Failure::usage("vplan::usage::sandbox_store", message);
+        let real = store
+            .canonicalize()
+            .map_err(|e| usage(format!("`{shown}` cannot be opened: {e}")))?;
+        if session.site.may_hold(&real) {
+            let why = format!("`{shown}` lies in the repository");
+            return Err(usage(why).help("name a store outside of it"));
+        }
+        Ok(real)
+    };
+    asked.sandbox_stores.iter().map(real).collect()
 }
 
 /// Makes sure that a step says what it reads where it may read nothing else: in a contract that is an
@@ -149,42 +171,49 @@ pub(super) struct HeldFixer {
     pub held: HeldFiles,
     /// Its temporary folder.
     pub folder: TempDir,
-    /// Files that are not there, and that it may not make.
-    absent: Vec<PathBuf>,
+    /// References and deciding files before its turn.
+    state: Option<SharedState>,
 }
 
 impl HeldFixer {
-    /// Removes what it made and may not.
+    /// Restores the references and files of git's that it must not change. Returns the failure that says so, if
+    /// there are any: the loop ends.
     ///
     /// # Errors
-    /// There was something: the loop goes no further.
-    pub(super) fn release(&self) -> Result<(), Failure> {
-        let made = self.absent.iter();
-        let made: Vec<&PathBuf> = made
-            .filter(|path| path.symlink_metadata().is_ok())
-            .collect();
-        if made.is_empty() {
-            return Ok(());
-        }
-        let gone = made.iter().all(|path| {
-            std::fs::remove_file(path).is_ok() || std::fs::remove_dir_all(path).is_ok()
-        });
-        let names = made
-            .iter()
-            .map(|path| format!("`{}`", visible(path.as_os_str().as_bytes())));
-        let names = first_of(names, NAMED);
-        let what = if gone {
-            "was removed"
-        } else {
-            "cannot be removed"
+    /// Errors of git.
+    pub(super) fn release(&self, session: &Session) -> Result<Option<Failure>, Failure> {
+        let (Some(state), Some(git)) = (&self.state, session.git()) else {
+            return Ok(None);
         };
-        let message = format!("the fixer made {names}, which decides what git does; it {what}");
-        Err(Failure::new(
-            Exit::Escalated,
-            "vplan::sandbox::made",
-            message,
-        ))
+        let statement = session.contract().and_then(|c| c.base.as_deref());
+        let is_base = |branch: &str| is_common_name(branch) || statement == Some(branch);
+        let found = state.restore(git, &is_base).map_err(|e| unread(&e))?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let shown = |one: &StateDifference| {
+            let name = visible(one.name.as_bytes());
+            match &one.before {
+                Some(before) if !one.restored => format!("`{name}` (before: {before})"),
+                _ => format!("`{name}`"),
+            }
+        };
+        let (restored, left): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.restored);
+        let part = |list: Vec<&StateDifference>, what: &str| {
+            let names = first_of(list.iter().map(|one| shown(one)), NAMED);
+            (!list.is_empty()).then(|| format!("{names} {what}"))
+        };
+        let parts = [part(restored, "(restored)"), part(left, "(not restored)")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let message = format!("the fixer changed {}", parts.join(", and "));
+        let failure = Failure::new(Exit::Failed, "vplan::sandbox::changed", message);
+        Ok(Some(failure.help("under `--fix-sandbox guard` a fixer moves the branch that is checked out, adds tags and branches, and leaves no stash")))
     }
+}
+
+fn unread(error: &GitError) -> Failure {
+    let message = format!("the references of the repository cannot be compared: {error}");
+    Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
 }
 
 /// Returns what confines a fixer; `None` where nothing is asked for. `records`: where the loop is recorded.
@@ -229,17 +258,24 @@ pub(super) fn held(
             let _ = std::fs::create_dir(dir.join(name));
         }
     }
+    let state = session.git().map(SharedState::record).transpose();
+    let state = state.map_err(|e| unread(&e))?;
+    if let (Some(git), Some(layout)) = (session.git(), &git) {
+        for dir in other_work_trees(git) {
+            // Their logs say who has moved their branches.
+            if dir == layout.common_dir {
+                kept.extend(OF_OTHERS.map(|name| dir.join(name)));
+            } else {
+                kept.insert(dir);
+            }
+        }
+    }
     let mut writable = vec![root.clone(), folder.path().to_owned()];
     writable.extend(outside.map(|dir| (*dir).clone()));
     // Only what is inside of what it may change has to be kept.
     let elsewhere = [engine.state_base().ok(), std::env::current_exe().ok()];
     kept.extend(elsewhere.into_iter().flatten());
     kept.retain(|path| writable.iter().any(|folder| path.starts_with(folder)));
-    let lacking = dirs
-        .iter()
-        .flat_map(|dir| LACKING.map(|name| dir.join(name)));
-    let absent = lacking.filter(|path| path.symlink_metadata().is_err());
-    let absent = absent.collect();
     let held = HeldFiles { writable, kept };
     held.attempt().map_err(|why| {
         let message = format!("the fixer cannot be confined as asked: {why}");
@@ -249,7 +285,7 @@ pub(super) fn held(
     Ok(Some(HeldFixer {
         held,
         folder,
-        absent,
+        state,
     }))
 }
 
@@ -277,22 +313,59 @@ fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
 
 /// Returns the files that decide what is verified, which no confined step may change.
 fn reserved(session: &Session) -> BTreeSet<RepoPath> {
-    let contract = &session.contract_path;
+    reserved_by(
+        &session.site,
+        &session.contract_path,
+        session.loaded.as_ref(),
+    )
+}
+
+fn reserved_by(site: &Site, contract: &RepoPath, loaded: Option<&Loaded>) -> BTreeSet<RepoPath> {
     let mut reserved = BTreeSet::from([
         contract.clone(),
         lockfile::path_for(contract),
         baseline::path_for(contract),
     ]);
-    let sources = session
-        .loaded
-        .iter()
-        .flat_map(|loaded| loaded.sources.iter());
+    let sources = loaded.iter().flat_map(|loaded| loaded.sources.iter());
     let names = sources.filter_map(|(_, source)| RepoPath::parse(source.name().as_bytes()).ok());
     reserved.extend(names);
-    let folder = session.site.root.join(contract.folder().to_os());
+    let folder = site.root.join(contract.folder().to_os());
     let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = beside.map(|entry| entry.file_name().into_vec());
     let tests = names.filter(|name| name.ends_with(b".test.vplan"));
     reserved.extend(tests.filter_map(|name| contract.folder().join(&name).ok()));
     reserved
+}
+
+/// A check that no run can confine as it asks.
+pub const CONFLICT: DiagnosticCode = DiagnosticCode("vplan::sandbox::conflict");
+
+/// Reports the checks of a contract that every run refuses: those that could change what no confined step may.
+///
+/// # Errors
+/// The repository cannot be opened.
+pub fn conflicts(site: &Site, loaded: &Loaded) -> Result<Diagnostics, Failure> {
+    let mut found = Diagnostics::default();
+    let checks = loaded.contract.iter().flat_map(|contract| &contract.checks);
+    let confined = checks.filter(|check| check.level() >= SandboxLevel::Guard);
+    let confined: Vec<_> = confined.collect();
+    if confined.is_empty() {
+        return Ok(found);
+    }
+    let root = Root::open(&site.root).map_err(|e| broken(&e))?;
+    let reserved = reserved_by(site, &loaded.path, Some(loaded));
+    let sandbox = Sandbox::new(root.path(), reserved, &[], None);
+    for check in confined {
+        let step = Step {
+            // What a level adds to that depends on what is there when a step starts.
+            sandbox: SandboxLevel::Guard,
+            ..Step::changing(check)
+        };
+        if let Err(why) = sandbox.check(&root, &step) {
+            let message = format!("the check cannot be confined: {why}");
+            let level = format!("is under `sandbox {}`", check.level().word());
+            found.push(Diagnostic::error(CONFLICT, message).label(check.place, level));
+        }
+    }
+    Ok(found)
 }

@@ -8,34 +8,35 @@ use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::{PlanFile, PlanRequest, VerifyRequest, deny, selector};
-use crate::base::canon::Digest;
-use crate::base::command::Command;
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::source::{Source, Sources};
-use crate::base::span::Place;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{count, visible};
-use crate::check::confine::Confinement;
-use crate::effect::git::environment;
-use crate::effect::os::{files, view};
-use crate::effect::repo::changes::base::default_base;
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::changes::gathered::Gathered;
-use crate::effect::repo::changes::{self, BaseRevision, ChangeSource, base_caveats};
-use crate::effect::repo::load::{ContractRequest, LoadError, Loaded, Site};
-use crate::lang::command::parse_command;
-use crate::plan::canonical::FIRST;
-use crate::plan::caveat::{self, Caveat};
-use crate::plan::digest::seal;
-use crate::plan::document::Form;
-use crate::plan::drift::{Difference, drift};
-use crate::plan::error::TAMPERED;
-use crate::plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
-use crate::plan::shard::division::{Division, DivisionError};
-use crate::plan::{Plan, Step};
-use crate::run::report::SavedPlan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::canon::Digest;
+use vplan_base::command::Command;
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::Place;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{count, visible};
+use vplan_check::confine::Confinement;
+use vplan_check::verb::CommandRequest;
+use vplan_git::environment;
+use vplan_lang::command::parse_command;
+use vplan_os::{files, view};
+use vplan_plan::canonical::FIRST;
+use vplan_plan::caveat::{self, Caveat};
+use vplan_plan::digest::seal;
+use vplan_plan::document::Form;
+use vplan_plan::drift::{Difference, drift};
+use vplan_plan::error::TAMPERED;
+use vplan_plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
+use vplan_plan::shard::division::{Division, DivisionError};
+use vplan_plan::{Plan, Step};
+use vplan_repo::changes::base::default_base;
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::changes::gathered::Gathered;
+use vplan_repo::changes::{self, BaseRevision, ChangeSource, base_caveats, given};
+use vplan_repo::load::{ContractRequest, LoadError, Loaded, Site};
+use vplan_run::report::SavedPlan;
 
 /// The largest plan file that is read, in bytes.
 const MAX_PLAN: u64 = 64 << 20;
@@ -146,7 +147,7 @@ pub fn read_division(path: &Path) -> Result<Division, Failure> {
 
 /// The failure of a division that does not fit a plan.
 #[must_use]
-pub fn misfit(error: DivisionError) -> Failure {
+pub(crate) fn misfit(error: DivisionError) -> Failure {
     let message = format!("the division {error}");
     Failure::new(error.exit, error.code, message).help(error.help)
 }
@@ -293,11 +294,13 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
         Ok((present, _)) => present,
         Err(failure) => return misfit(session, plan, failure),
     };
-    // Today's caveats about the base replace those of the file.
+    // Today's caveats about the base and about unknown files replace those of the file.
     let of_base =
         |c: &Caveat| matches!(c.code, caveat::Code::BaseLater | caveat::Code::BaseUnknown);
-    plan.caveats
-        .retain(|own| !of_base(own) || present.caveats.iter().all(|c| c.code != own.code));
+    plan.caveats.retain(|own| {
+        let is_replaced = of_base(own) && present.caveats.iter().any(|c| c.code == own.code);
+        !is_replaced && own.code != caveat::Code::UnknownFiles
+    });
     let more: Vec<Caveat> = present
         .caveats
         .iter()
@@ -342,8 +345,17 @@ fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failu
     let git = site.git.as_ref();
     let named = || {
         let none = open::gather_from(site, Some(&ChangeSource::None))?;
+        let changes = plan.request.changed.clone();
+        // A plan that no contract here confirms need not be about these files.
+        let caveat = if file.as_is {
+            None
+        } else {
+            let git = site.usable_git();
+            given::caveat(given::unknown(&site.root, git, &changes).map_err(changes_unknown)?)
+        };
         Ok(Gathered {
-            changes: plan.request.changed.clone(),
+            changes,
+            caveats: caveat.into_iter().collect(),
             ..none
         })
     };
@@ -385,7 +397,7 @@ fn gather(
         explicit: record
             .explicit
             .iter()
-            .map(|text| parse_command(text))
+            .map(|text| CommandRequest::read(text, parse_command))
             .collect(),
         inferred: Vec::new(),
         proposal: None,

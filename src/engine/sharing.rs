@@ -5,16 +5,16 @@ use super::address::{AddressFlags, remote};
 use super::failure::Failure;
 use super::open::Session;
 use super::request::CacheRequest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::git::environment;
-use crate::effect::os::files::read_plain;
-use crate::effect::repo::load::Site;
-use crate::effect::store::shared::{Address, SharedCache};
-use crate::plan::Note;
-use crate::reuse::signing::{Signer, Trust};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_git::environment;
+use vplan_os::files::read_plain;
+use vplan_plan::Note;
+use vplan_repo::load::Site;
+use vplan_reuse::signing::{Signer, Trust};
+use vplan_store::shared::{Address, SharedCache};
 
 /// The scheme of a folder's address.
 const FOLDER: &str = "folder:";

@@ -6,22 +6,24 @@ pub(super) mod linked;
 use super::failure::{Failure, changes_unknown};
 use super::open::Session;
 use super::place::Engine;
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::first_of;
-use crate::contract::Test;
-use crate::effect::git::Git;
-use crate::effect::git::error::GitError;
-use crate::effect::git::mended::MendError;
-use crate::effect::os::view::{self, View, ViewError};
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::load::Site;
-use crate::plan::Plan;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::request::ChangedIn;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::first_of;
+use vplan_contract::Test;
+use vplan_git::Git;
+use vplan_git::error::GitError;
+use vplan_git::mended::MendError;
+use vplan_git::unseen::HiddenBy;
+use vplan_os::view::{self, View, ViewError};
+use vplan_plan::Plan;
+use vplan_plan::about::{Focus, Interest};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::request::ChangedIn;
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::load::Site;
 
 /// The code of the failure that [`in_view`] answers.
 const DIFFERS: &str = "vplan::staged::differs";
@@ -31,14 +33,14 @@ const AGAIN: &str = "vplan cannot be executed again";
 const NAMED: usize = 3;
 
 /// Compares the work tree with the index, where a plan is about what is staged. Returns what has to
-/// be reported of a view.
+/// be reported of a view, and of hidden files that a view keeps.
 ///
 /// # Errors
 /// They differ in a file that matters, or the index has conflicts.
-pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Failure> {
+pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failure> {
     let git = match (session.request.changed_in, session.git()) {
         (Some(ChangedIn::Index), Some(git)) => git,
-        _ => return Ok(None),
+        _ => return Ok(Vec::new()),
     };
     let apart = git
         .apart_from_index(&session.request.changed)
@@ -46,13 +48,25 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
     if !apart.conflicts.is_empty() {
         return Err(conflicts(&apart.conflicts));
     }
-    let untracked = apart.untracked.iter();
+    let hidden = apart.hidden.iter();
+    let hidden = hidden.filter(|(_, by)| **by == HiddenBy::Repository);
+    let untracked = apart.untracked.iter().chain(hidden.map(|(path, _)| path));
+    let is_view = view::is_inside(&session.site.root);
+    // What a view still has is vplan's own.
+    let least = match is_view {
+        true => Interest::Selected,
+        false => Interest::Everything,
+    };
+    let foci: Vec<Focus<'_>> = plan
+        .steps
+        .iter()
+        .map(|step| Focus::new(session.contract(), step))
+        .collect();
     let mut differing: Vec<RepoPath> = untracked
-        .filter(|path| matters(session, plan, path))
+        .filter(|path| matters(session, &foci, path, least))
         .chain(apart.tracked())
         .cloned()
         .collect();
-    let is_view = view::is_inside(&session.site.root);
     if differing.is_empty() {
         let (effect, message) = if session.site.is_checkout() {
             let message = "the index was verified in a checkout, without the ignored folders that `linked` does not name; what names the repository by its whole path (editable installs, generated settings) reads the work tree; what the checks wrote is not kept";
@@ -61,7 +75,10 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Option<Caveat>, Fa
             let message = "the index was verified apart from the work tree, which differs from it; what the checks wrote is not kept";
             (Effect::Note, message)
         };
-        return Ok(is_view.then(|| Caveat::new(Code::IndexView, effect, message)));
+        let hidden = session.with_records(apart.hidden.clone());
+        let mut caveats = session.hidden_from(&hidden, plan.steps.iter());
+        caveats.extend(is_view.then(|| Caveat::new(Code::IndexView, effect, message)));
+        return Ok(caveats);
     }
     differing.sort();
     let files = named(&differing);
@@ -149,9 +166,9 @@ pub(super) fn not_brought_in(error: &MendError) -> Failure {
     }
 }
 
-/// Whether a file that git does not know may decide about the plan: a condition of the contract, or
-/// what a step depends on, selects it.
-fn matters(session: &Session, plan: &Plan, path: &RepoPath) -> bool {
+/// Whether a file that git does not know may decide about the answer: a condition of the contract
+/// selects it, or a planned step has at least this interest in it.
+fn matters(session: &Session, foci: &[Focus<'_>], path: &RepoPath, least: Interest) -> bool {
     let by_condition = |test: &Test| match test {
         Test::Role(_) => false,
         Test::ChangedAny(all)
@@ -167,10 +184,7 @@ fn matters(session: &Session, plan: &Plan, path: &RepoPath) -> bool {
     let is_removed = session.request.changed.contains(path);
     is_removed
         || contract.is_some_and(|c| c.conditions.iter().any(|c| by_condition(&c.test)))
-        || plan.steps.iter().any(|step| {
-            step.inputs.as_ref().is_some_and(|all| all.selects(path))
-                || step.requires.iter().any(|glob| glob.matches(path))
-        })
+        || foci.iter().any(|focus| focus.interest(path) >= Some(least))
 }
 
 /// Returns the caveat of checks that changed tracked files, as they may or not.

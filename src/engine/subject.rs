@@ -1,35 +1,38 @@
 //! Determines what a round of a subject covers: the whole change since the commit at which the
 //! subject began, under its first gate.
 
+use super::continuation::{Continuation, site_identity};
 use super::failure::{Failure, changes_unknown};
+use super::judge_commit::Judge;
 use super::open::{Session, gather_from, statement};
 use super::place::Engine;
-use super::request::PlanRequest;
-use crate::base::canon::Digest;
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::word::{first_of, visible};
-use crate::contract::Contract;
-use crate::effect::git::Git;
-use crate::effect::git::object::Oid;
-use crate::effect::os::view;
-use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::changes::base::default_base;
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::contents::in_short;
-use crate::effect::repo::load::{Loaded, Site};
-use crate::effect::store::ledger::LedgerFile;
-use crate::ledger::began::Began;
-use crate::ledger::round::{About, Scope};
-use crate::ledger::undone::{PATHS, Trace, moved, undone};
-use crate::ledger::{SubjectEntry, Terms, wrong_name};
-use crate::plan::Plan;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::contains::missing;
-use crate::plan::facts::Facts;
-use crate::plan::request::{Boundary, ChangedIn, Mode, Risk};
+use super::request::{PlanRequest, VerifyRequest};
 use serde::Serialize;
 use std::path::Path;
+use vplan_base::canon::Digest;
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{first_of, visible};
+use vplan_check::verb::CommandRequest;
+use vplan_contract::Contract;
+use vplan_git::Git;
+use vplan_git::object::Oid;
+use vplan_ledger::began::Began;
+use vplan_ledger::round::{About, Scope};
+use vplan_ledger::undone::{PATHS, Trace, moved, undone};
+use vplan_ledger::{SubjectEntry, Terms, wrong_name};
+use vplan_os::view;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::contains::missing;
+use vplan_plan::facts::Facts;
+use vplan_plan::request::{Boundary, ChangedIn, Mode, Risk};
+use vplan_repo::changes::ChangeSource;
+use vplan_repo::changes::base::{DefaultBase, default_base};
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::contents::in_short;
+use vplan_repo::ledger_file::LedgerFile;
+use vplan_repo::load::{Loaded, Site};
 
 /// The most files that are read to find what was renamed.
 const LOOKED_AT: usize = 5_000;
@@ -62,6 +65,8 @@ pub struct RoundRequirements {
     pub about: About,
     /// The subject's base.
     pub base: Option<Oid>,
+    /// The commit whose contract counts.
+    pub judge: Judge,
     /// The reasons why the round cannot complete the work, and notes.
     pub caveats: Vec<Caveat>,
     /// The default base of a change today, where the contract is among the changed files.
@@ -155,16 +160,17 @@ impl Subject {
         &self,
         engine: &Engine<'_>,
         session: &Session,
-        requested: &PlanRequest,
+        verified: &VerifyRequest,
         plan: &Plan,
         saved: bool,
     ) -> Result<RoundRequirements, Failure> {
+        let requested = &verified.plan;
         let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
         let whole = whole(session, requested, base.as_ref(), saved)?;
         // The work tree has more than what is staged.
         let is_view = view::is_inside(&session.site.root);
-        let scope = if is_view {
+        let mut scope = if is_view {
             Scope::Part
         } else {
             scope(plan, whole.plan.as_ref())
@@ -193,28 +199,51 @@ impl Subject {
         let present = present
             .map(|p| p.commit)
             .filter(|commit| Some(*commit) != base);
+        let judge = Judge::of_subject(base, session, engine);
         let reader = GateReader {
             engine,
             session,
-            base: base.as_ref().filter(|_| touched),
+            base: judge.commit.as_ref().filter(|_| touched),
             present: present.as_ref(),
         };
         let terms = self.gate(&reader, &mut caveats);
         let trace = head
             .filter(|_| !is_view)
             .map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
-        let about = self.about(session, place, terms);
+        let continuation = Continuation {
+            engine,
+            session,
+            requested,
+            allowed: verified.allow_contract_change.as_ref(),
+            plan,
+            changes: &whole.changes,
+            base: base.as_ref(),
+            name: &self.name,
+            entry: self.entry.as_ref(),
+        };
+        let result = continuation.check()?;
+        caveats.extend(result.caveats);
+        let mut because = result.because;
+        match scope {
+            Scope::Part => because = because.filter(|_| !result.is_part),
+            Scope::Whole if result.is_part => scope = Scope::Part,
+            Scope::Whole | Scope::Nothing => {}
+        }
         let about = About {
+            because,
             contained,
+            contract: result.contract,
             left_behind,
+            root: site_identity(&session.site),
             scope,
             trace,
-            ..about
+            ..self.about(session, place, terms)
         };
         Ok(RoundRequirements {
             about,
             base,
             caveats,
+            judge,
             present,
             terms,
         })
@@ -235,7 +264,7 @@ impl Subject {
             explicit: request
                 .explicit
                 .iter()
-                .map(crate::base::command::Command::to_text)
+                .map(CommandRequest::to_text)
                 .collect(),
             min_tier: request.min_tier,
             mode: request.mode,
@@ -463,6 +492,23 @@ impl Engine<'_> {
         site: &Site,
         loaded: Option<&Loaded>,
     ) -> Result<Option<SubjectBase>, Failure> {
+        let found = self.default_base(site, loaded)?;
+        Ok(found.and_then(|found| {
+            let assumed = found.unknown().is_some();
+            let commit = found.commit?;
+            Some(SubjectBase { commit, assumed })
+        }))
+    }
+
+    /// Returns the default base of a change; `None` without git.
+    ///
+    /// # Errors
+    /// Errors of git (exit 2).
+    pub fn default_base(
+        &self,
+        site: &Site,
+        loaded: Option<&Loaded>,
+    ) -> Result<Option<DefaultBase>, Failure> {
         let Some(git) = site.usable_git() else {
             return Ok(None);
         };
@@ -473,8 +519,7 @@ impl Engine<'_> {
                 lacking.clone(),
             ))));
         }
-        let assumed = found.unknown().is_some();
-        Ok(found.commit.map(|commit| SubjectBase { commit, assumed }))
+        Ok(Some(found))
     }
 }
 
@@ -558,7 +603,7 @@ pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
 }
 
 /// Makes the source that compares the work tree with a commit.
-fn since(base: &Oid) -> ChangeSource {
+pub(super) fn since(base: &Oid) -> ChangeSource {
     ChangeSource::Recorded {
         place: ChangedIn::WorkTree,
         base: Some(base.to_string()),

@@ -1,32 +1,33 @@
 //! Decides whether the present tree is verified: compares the plan that is requested now with the
 //! runs that vplan remembers.
 
-use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};
+use super::base_contract::{Terms, accepted_for, attach, caveats};
 use super::baseline::counting;
 use super::failure::Failure;
+use super::judge_commit::Judge;
 use super::open::Session;
 use super::place::Engine;
 use super::propose::Asking;
 use super::request::PlanRequest;
 use super::subject::named;
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::outcome::Cause;
-use crate::effect::repo::changes::{BaseRevision, ChangeSource};
-use crate::effect::repo::load::Site;
-use crate::effect::runner::tree::Present;
-use crate::effect::store::history::{History, HistoryError};
-use crate::effect::store::ledger::LedgerFile;
-use crate::effect::store::vault::Vault;
-use crate::plan::Plan;
-use crate::plan::caveat::{self, Caveat, Code, Effect};
-use crate::plan::request::{Boundary, Mode, RequestRecord, Risk};
-use crate::run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
-use crate::run::known::BaselineUse;
-use crate::run::past::{State, short};
-use crate::run::report::Report;
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_check::outcome::Cause;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{self, Caveat, Code, Effect};
+use vplan_plan::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk};
+use vplan_repo::changes::ChangeSource;
+use vplan_repo::ledger_file::LedgerFile;
+use vplan_repo::load::Site;
+use vplan_run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
+use vplan_run::known::BaselineUse;
+use vplan_run::past::{State, short};
+use vplan_run::report::Report;
+use vplan_runner::tree::Present;
+use vplan_store::history::{History, HistoryError};
+use vplan_store::vault::Vault;
 
 /// The most runs that are examined, the newest first.
 const LOOKED_AT: usize = 200;
@@ -221,7 +222,10 @@ impl<'a> RequestedPlans<'a> {
         site: &Site,
     ) -> Result<Self, Failure> {
         let (accepted, began) = of_subject(engine, wanted, site)?;
-        let since = |commit| ChangeSource::Base(BaseRevision::Revision(commit));
+        let since = |commit| ChangeSource::Recorded {
+            place: ChangedIn::WorkTree,
+            base: Some(commit),
+        };
         let request = PlanRequest {
             // Without a contract, only what the repository declares can be required; with one, it
             // never is.
@@ -311,12 +315,12 @@ impl<'a> RequestedPlans<'a> {
         let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
         let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
         let subject = self.wanted.subject.as_deref();
-        let base = judged_since(&self.session, self.engine);
+        let judge = Judge::of(&self.session, self.engine);
         let terms = Terms {
             effect,
             accepted,
             subject,
-            ..Terms::plain(base.as_ref())
+            ..Terms::plain(&judge)
         };
         attach(&mut plan, caveats(&self.session, self.engine, &terms));
         Ok(Made { plan, repaired })
@@ -327,8 +331,8 @@ impl<'a> RequestedPlans<'a> {
         if !report.steps.iter().any(|s| s.reason == Some(Cause::Known)) {
             return Ok(());
         }
-        let base = judged_since(&self.session, self.engine);
-        let now = counting(&self.session, self.engine, base.as_ref())
+        let judge = Judge::of(&self.session, self.engine);
+        let now = counting(&self.session, self.engine, judge.commit.as_ref())
             .map_err(|failure| WhyNot::not(visible(failure.message.as_bytes())))?;
         let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
         if digest(&now.used) == digest(&report.baseline) {

@@ -4,28 +4,28 @@
 use super::failure::Failure;
 use super::infer::Proposed;
 use super::place::Engine;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::{Exit, FailureCode, Open};
-use crate::base::word::{count, first_of, visible};
-use crate::baseline::Baseline;
-use crate::baseline::{Recording, record};
-use crate::check::observed::Peer;
-use crate::check::outcome::Status;
-use crate::declared::candidate::{Candidate, Reason, Work};
-use crate::declared::{proposal, text};
-use crate::effect::os::clock::Clock;
-use crate::effect::os::own_program::run_until;
-use crate::effect::os::scratch;
-use crate::effect::os::signals::while_listening;
-use crate::effect::repo::load::Site;
-use crate::effect::store::history::History;
-use crate::plan::caveat::Code;
-use crate::run::record::StepRecord;
-use crate::run::report::{Report, TREE_CHANGED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::{Exit, FailureCode, Open};
+use vplan_base::word::{count, first_of, visible};
+use vplan_baseline::Baseline;
+use vplan_baseline::{Recording, record};
+use vplan_check::observed::Peer;
+use vplan_check::outcome::Status;
+use vplan_init::check::Check;
+use vplan_init::{proposal, text};
+use vplan_os::clock::Clock;
+use vplan_os::own_program::run_until;
+use vplan_os::scratch;
+use vplan_os::signals::while_listening;
+use vplan_plan::caveat::Code;
+use vplan_repo::load::Site;
+use vplan_run::record::StepRecord;
+use vplan_run::report::{Report, TREE_CHANGED};
+use vplan_store::history::History;
 
 /// The contract of a trial. It is in no work tree, so what is tried is never the user's.
 const CONTRACT: &str = "contracts/vplan-try.vplan";
@@ -64,12 +64,7 @@ pub fn attempt(
         budget,
         clock: Clock::start(),
     };
-    let names: BTreeSet<String> = found
-        .declared
-        .checks
-        .iter()
-        .map(|check| check.name.clone())
-        .collect();
+    let names: BTreeSet<String> = own_names(found).into_iter().collect();
     let first = match trial.run(found, &names) {
         Ok(report) => report,
         Err(why) => return Ok(TrialEnd::Untried(why)),
@@ -78,43 +73,74 @@ pub fn attempt(
     let writers = trial.writers(found, &first);
     let recording = trial.recorded(&first);
     let mut told = Vec::new();
-    for check in found.declared.checks.clone() {
-        let record = first.steps.iter().find(|record| record.id == check.name);
+    let mut left_out: BTreeMap<String, String> = BTreeMap::new();
+    let mut by_check: BTreeMap<String, &StepRecord> = BTreeMap::new();
+    for record in &first.steps {
+        if let Some(name) = check_of(found, &record.id) {
+            // Of the rows of a check one that did not pass counts.
+            let own = by_check.entry(name).or_insert(record);
+            *own = if own.status.is_pass() { record } else { own };
+        }
+    }
+    for check in &mut found.proposal.checks {
+        let record = by_check.get(&check.name).copied();
         let writer = writers.iter().find(|writer| writer.check == check.name);
-        let candidate = found.declared.found.candidate_mut(check.candidate);
-        // Known findings are of a check by its name.
-        candidate.name = Some(check.name.clone());
         let what = match (record, writer) {
             (_, Some(writer)) => {
-                candidate.leave_out_writer(writer.what.clone());
+                left_out.insert(check.name.clone(), writer.what.clone());
                 format!("left out: {}", writer.what)
             }
             (Some(record), None) => {
-                candidate.read = read.remove(&check.name).unwrap_or_default();
-                outcome(record, candidate, &recording)
+                let read = read.remove(&check.name).unwrap_or_default();
+                outcome(record, check, &read, &recording, &mut left_out)
             }
             (None, None) => "did not run".to_owned(),
         };
-        told.push((check.name, what));
+        told.push((check.name.clone(), what));
     }
-    let again = proposal::close(&found.tree, found.declared.found.clone(), &found.title);
-    found.text.clone_from(&again.text);
-    found.declared = again;
-    let names: BTreeSet<&str> = found.declared.checks.iter().map(|c| &*c.name).collect();
+    found.proposal = proposal::without(&found.proposal, &left_out, &found.title, &found.tree);
     let kept = recording.baseline.entries();
-    let kept = kept.filter(|entry| names.contains(&*entry.check)).cloned();
+    let kept = kept.filter(|entry| check_of(found, &entry.check).is_some());
+    let kept: Vec<_> = kept.cloned().collect();
     found.baseline = Baseline::new(kept);
     Ok(TrialEnd::Ran(told))
 }
 
-/// Notes in a candidate what came of its check; returns it in words.
-fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording) -> String {
+/// The name of the check whose step this is: one of packages has a step for each.
+fn check_of(found: &Proposed, id: &str) -> Option<String> {
+    let checks = || found.proposal.checks.iter();
+    let is_row = |check: &&Check| {
+        let (before, rest) = check.name.split_once('{').unwrap_or((id, ""));
+        let after = rest.split_once('}').map(|(_, after)| after);
+        after.is_some_and(|after| id.starts_with(before) && id.ends_with(after))
+    };
+    let own = checks().find(|check| check.name == id);
+    own.or_else(|| checks().find(is_row))
+        .map(|check| check.name.clone())
+}
+
+fn own_names(found: &Proposed) -> Vec<String> {
+    let checks = found.proposal.checks.iter();
+    checks.map(|check| check.name.clone()).collect()
+}
+
+/// Notes in a check what came of it, and in `left_out` why it is none; returns it in words.
+fn outcome(
+    record: &StepRecord,
+    check: &mut Check,
+    read: &BTreeSet<RepoPath>,
+    recording: &Recording,
+    left_out: &mut BTreeMap<String, String>,
+) -> String {
     let detail = record.detail.clone().unwrap_or_default();
     match record.status {
-        Status::Passed | Status::PassedWithWarnings | Status::Flaky => passed(candidate),
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky => {
+            check.add_inputs(read);
+            "passes".to_owned()
+        }
         _ if is_missing(record) => {
             let needs = format!("could not be tried: {detail}");
-            candidate.notes.push(needs.clone());
+            check.notes.push(needs.clone());
             needs
         }
         Status::Failed => {
@@ -124,44 +150,25 @@ fn outcome(record: &StepRecord, candidate: &mut Candidate, recording: &Recording
             if known == 0 || why.is_some() {
                 let why = why.map_or("nothing in its output can be told apart", |left| &left.why);
                 let what = format!("it fails on the untouched tree ({detail}): {why}");
-                candidate.leave_out(Reason::Fails, what.clone());
+                left_out.insert(check.name.clone(), what.clone());
                 return format!("left out: {what}");
             }
             let known = count(known, "finding");
-            candidate
+            check
                 .notes
                 .push(format!("{known} of before vplan: `vplan baseline show`"));
             format!("{known} of before vplan in the baseline")
         }
         Status::TimedOut => {
-            candidate.tier = candidate.tier.saturating_add(1).min(2);
-            candidate
-                .notes
-                .push(format!("the trial ended it: {detail}"));
-            format!("tier {}: {detail}", candidate.tier)
+            check.tier = check.tier.saturating_add(1).min(2);
+            check.notes.push(format!("the trial ended it: {detail}"));
+            format!("tier {}: {detail}", check.tier)
         }
         _ => {
-            candidate.tier = candidate.tier.saturating_add(1).min(2);
-            format!("did not come to its end, tier {}: {detail}", candidate.tier)
+            check.tier = check.tier.saturating_add(1).min(2);
+            format!("did not come to its end, tier {}: {detail}", check.tier)
         }
     }
-}
-
-/// Notes what a check that passed was seen to read; says that it passes.
-fn passed(candidate: &mut Candidate) -> String {
-    let has_changed = match &candidate.work {
-        Work::Words(words) => words.iter().any(|word| word == "{changed}"),
-        Work::Shell(_) => false,
-    };
-    // What is given to the check, or compared behind it, depends on more than what it reads.
-    if has_changed || candidate.setup || !candidate.unchanged.is_empty() {
-        candidate.read.clear();
-    }
-    if !candidate.read.is_empty() {
-        let note = "`inputs` are around what it read when it was tried: `vplan audit` tells what is missing";
-        candidate.notes.push(note.to_owned());
-    }
-    "passes".to_owned()
 }
 
 struct Trial<'t> {
@@ -186,13 +193,7 @@ impl Trial<'_> {
                     && path.is_ok_and(|path| !found.tree.has_folder(&path))
             })
             .collect();
-        let contract = text::for_trial(
-            &found.declared.found,
-            &found.declared.checks,
-            names,
-            &found.tree,
-            &linked,
-        );
+        let contract = text::for_trial(&found.proposal.checks, names, &found.tree, &linked);
         let path = RepoPath::parse(CONTRACT.as_bytes()).map_err(|e| format!("{e:?}"))?;
         let index = git.propose(&path, &contract).map_err(|e| e.to_string())?;
         let left = self.budget.saturating_sub(self.clock.elapsed());
@@ -306,7 +307,7 @@ impl Trial<'_> {
         let ran = first.steps.iter().filter(|record| record.tries > 0);
         let suspects = ran.filter(|record| !is_missing(record));
         let writer = |record: &StepRecord| {
-            let alone = BTreeSet::from([record.id.clone()]);
+            let alone = BTreeSet::from([check_of(found, &record.id)?]);
             // What it needs runs with it.
             let why = match self.run(found, &alone) {
                 Err(why) => why,
@@ -328,7 +329,7 @@ impl Trial<'_> {
         };
         let writers = suspects.filter_map(|record| {
             Some(Writer {
-                check: record.id.clone(),
+                check: check_of(found, &record.id)?,
                 what: writer(record)?,
             })
         });

@@ -2,21 +2,24 @@
 //! depend.
 
 use super::failure::Failure;
+use super::hidden::out_of_tree;
 use super::open::Session;
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::glob::Glob;
-use crate::base::path::RepoPath;
-use crate::base::word::first_of;
-use crate::check::Severity;
-use crate::effect::git::Git;
-use crate::effect::git::unseen::Unseen;
-use crate::effect::repo::facts::matched::{first_matches, matched};
-use crate::plan::about::is_about;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::plan::request::Request;
-use crate::plan::{Origin, Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::word::first_of;
+use vplan_check::Severity;
+use vplan_git::Git;
+use vplan_git::hidden::is_left_by_tools;
+use vplan_git::ignored::NewlyIgnored;
+use vplan_git::unseen::{HiddenFiles, Unseen};
+use vplan_plan::about::{Focus, Interest, is_about};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::request::Request;
+use vplan_plan::{Origin, Plan, Step};
+use vplan_repo::facts::matched::{first_matches, matched};
 
 /// The most lines that are named.
 const LINES: usize = 3;
@@ -27,20 +30,20 @@ impl Session {
     /// # Errors
     /// Compiling fails.
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
+        let out_of_tree = out_of_tree(plan).into_iter();
         // Where the caller names the changed files, there is no comparison to complete.
         let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else {
-            return Ok(Vec::new());
+            return Ok(out_of_tree.collect());
         };
         let Unseen {
             hidden,
             left_out,
             line_ends,
         } = git.unseen();
-        let mut caveats = Vec::new();
+        let hidden = self.with_records(hidden);
+        let mut caveats: Vec<Caveat> = out_of_tree.collect();
         caveats.extend(self.switched_off(&hidden, plan, facts)?);
-        if !hidden.is_empty() {
-            caveats.extend(self.hidden(hidden, plan, facts)?);
-        }
+        caveats.extend(self.hidden(&hidden, plan, facts)?);
         caveats.extend(self.newly_ignored(git, facts)?);
         if !left_out.is_empty() {
             caveats.push(self.left_out(left_out, plan));
@@ -56,13 +59,13 @@ impl Session {
     /// base they would be required.
     fn switched_off(
         &self,
-        hidden: &[RepoPath],
+        hidden: &HiddenFiles,
         plan: &Plan,
         facts: &Facts,
     ) -> Result<Option<Caveat>, Failure> {
         let changed = &self.request.changed;
         let appeared = |path: &RepoPath| {
-            hidden.binary_search(path).is_ok() || changed.status(path) == Some(Status::Added)
+            hidden.contains_key(path) || changed.status(path) == Some(Status::Added)
         };
         let vanished = |path: &RepoPath| {
             changed.status(path) == Some(Status::Deleted)
@@ -116,7 +119,7 @@ impl Session {
     /// first files that the change adds or removes and that they match.
     fn matched_otherwise(
         &self,
-        hidden: &[RepoPath],
+        hidden: &HiddenFiles,
         facts: &Facts,
     ) -> BTreeMap<Glob, Vec<RepoPath>> {
         let answered = |is| {
@@ -139,7 +142,7 @@ impl Session {
         };
         let mut gone = first_matches(&answered(Certainty::No), changed(Status::Deleted).collect());
         let added: BTreeSet<RepoPath> = changed(Status::Added)
-            .chain(hidden.iter().cloned())
+            .chain(hidden.keys().cloned())
             .collect();
         let new = first_matches(&answered(Certainty::Yes), added.iter().cloned().collect());
         let globs = new.keys().cloned().collect();
@@ -152,49 +155,6 @@ impl Session {
         gone
     }
 
-    fn hidden(
-        &self,
-        hidden: Vec<RepoPath>,
-        plan: &Plan,
-        facts: &Facts,
-    ) -> Result<Option<Caveat>, Failure> {
-        let added = hidden.iter().map(|path| ChangedFile {
-            path: path.clone(),
-            status: Status::Added,
-        });
-        let with = self.plan_with(added, facts)?;
-        let is_there = |step: &Step| {
-            plan.steps
-                .iter()
-                .any(|s| (&s.id, &s.argv) == (&step.id, &step.argv))
-        };
-        let more: Vec<&Step> = with.steps.iter().filter(|step| !is_there(step)).collect();
-        if more.is_empty() {
-            return Ok(None);
-        }
-        let matched: BTreeSet<&RepoPath> = more
-            .iter()
-            .flat_map(|step| &step.reasons)
-            .flat_map(|reason| &reason.matched)
-            .collect();
-        let of_checks: Vec<RepoPath> = hidden
-            .iter()
-            .filter(|path| matched.contains(path))
-            .cloned()
-            .collect();
-        let message = "files that only ignore rules of this machine hide are not part of the change, and checks select them";
-        let way_out =
-            "add them to git, name them with `--changed`, or ignore them in a tracked `.gitignore`";
-        let caveat = Caveat::new(Code::HiddenFiles, Effect::Narrows, message)
-            .of_checks(names(&more))
-            .way_out(way_out);
-        Ok(Some(caveat.about(if of_checks.is_empty() {
-            hidden
-        } else {
-            of_checks
-        })))
-    }
-
     /// Finds the files that the change itself hides by editing a `.gitignore`.
     fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
         let changed = self.request.changed.files().iter().map(|file| &file.path);
@@ -202,15 +162,21 @@ impl Session {
             .filter(|path| path.name() == b".gitignore")
             .cloned()
             .collect();
-        let Some(base) = self.gathered.compared_with().filter(|_| !rules.is_empty()) else {
+        // `--all` compares nothing, but its rules may differ from those of HEAD.
+        let Some(base) = self.gathered.base.as_ref().filter(|_| !rules.is_empty()) else {
             return Ok(None);
         };
         let ignored = match git.newly_ignored(base, &rules) {
             Ok(ignored) => ignored,
             Err(error) => {
-                let message =
-                    format!("which files the changed `.gitignore` hides is not known: {error}");
-                return Ok(Some(Caveat::new(Code::NewlyIgnored, Effect::Note, message)));
+                let message = format!(
+                    "cannot determine the files that the changed `.gitignore` hides: {error}"
+                );
+                return Ok(Some(Caveat::new(
+                    Code::NewlyIgnored,
+                    Effect::Narrows,
+                    message,
+                )));
             }
         };
         if ignored.is_empty() {
@@ -221,46 +187,55 @@ impl Session {
             status: Status::Added,
         });
         let with = self.plan_with(added, facts)?;
-        let matched: BTreeSet<&RepoPath> = with
+        let paths = ignored.iter().map(|file| file.path.clone()).collect();
+        let read = self.recorded_reads(&paths, with.steps.iter());
+        let foci: Vec<(&Step, Focus<'_>)> = with
             .steps
             .iter()
-            .flat_map(|step| &step.reasons)
-            .flat_map(|reason| &reason.matched)
+            .map(|step| (step, Focus::new(self.contract(), step)))
             .collect();
-        let selects = |step: &Step, path| {
-            step.inputs
-                .as_ref()
-                .is_some_and(|inputs| inputs.selects(path))
+        let concerned = |wanted: Interest| -> Vec<(&NewlyIgnored, &Step)> {
+            let is_read = |path: &RepoPath, step: &Step| {
+                let mut read = read.iter();
+                read.any(|(file, by)| file == path && by.id == step.id)
+            };
+            let pairs = ignored
+                .iter()
+                .flat_map(|file| foci.iter().map(move |(step, focus)| (file, *step, focus)));
+            let is_meant = |(file, step, focus): &(&NewlyIgnored, &Step, &Focus<'_>)| {
+                // A change may well begin to ignore what tools leave.
+                let most = if is_left_by_tools(file.path.as_bytes()) {
+                    Interest::Everything
+                } else {
+                    Interest::Selected
+                };
+                let interest = focus
+                    .interest(&file.path)
+                    .map(|interest| interest.min(most));
+                interest == Some(wanted)
+                    || wanted == Interest::Selected && is_read(&file.path, step)
+            };
+            pairs
+                .filter(is_meant)
+                .map(|(file, step, _)| (file, step))
+                .collect()
         };
-        let is_selected =
-            |path| matched.contains(path) || with.steps.iter().any(|step| selects(step, path));
-        let selected: Vec<_> = ignored
-            .iter()
-            .filter(|file| is_selected(&file.path))
-            .collect();
-        if selected.is_empty() {
+        let (mut effect, mut found) = (Effect::Narrows, concerned(Interest::Selected));
+        if found.is_empty() {
+            (effect, found) = (Effect::Note, concerned(Interest::Everything));
+        }
+        if found.is_empty() {
             return Ok(None);
         }
-        let lines: BTreeSet<&str> = selected.iter().map(|file| &*file.by).collect();
+        let lines: BTreeSet<&str> = found.iter().map(|(file, _)| &*file.by).collect();
         let named = first_of(lines.iter().map(|line| format!("`{line}`")), LINES);
-        let message = format!("the change hides files that checks select, by {named}");
-        let of_checks: Vec<&Step> = with
-            .steps
-            .iter()
-            .filter(|step| {
-                let own: BTreeSet<&RepoPath> = step
-                    .reasons
-                    .iter()
-                    .flat_map(|reason| &reason.matched)
-                    .collect();
-                selected
-                    .iter()
-                    .any(|file| own.contains(&file.path) || selects(step, &file.path))
-            })
-            .collect();
-        let files = selected.iter().map(|file| file.path.clone()).collect();
-        let caveat =
-            Caveat::new(Code::NewlyIgnored, Effect::Note, message).of_checks(names(&of_checks));
+        let message = match effect {
+            Effect::Note => format!("the change hides files, by {named}"),
+            _ => format!("the change hides files that checks select, by {named}"),
+        };
+        let steps: Vec<&Step> = found.iter().map(|(_, step)| *step).collect();
+        let files = found.iter().map(|(file, _)| file.path.clone()).collect();
+        let caveat = Caveat::new(Code::NewlyIgnored, effect, message).of_checks(names(&steps));
         Ok(Some(caveat.about(files)))
     }
 
@@ -295,7 +270,7 @@ impl Session {
     }
 
     /// Compiles the plan with more changed files, before anything is repaired.
-    fn plan_with(
+    pub(super) fn plan_with(
         &self,
         more: impl Iterator<Item = ChangedFile>,
         facts: &Facts,

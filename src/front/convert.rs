@@ -5,34 +5,26 @@
 //! or is in it with another meaning. Nothing is dropped in silence. The rule for everything that
 //! cannot be expressed exactly: the contract requires at least what the file did.
 
+pub(super) mod account;
 pub(super) mod builder;
 mod contract_json;
 
 use super::print::{Comments, print};
 use super::tree::{self, Node};
 use super::{acode_yaml, ralph_tui, runr_json};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::index::Dense;
-use crate::base::source::{Source, Sources};
-use crate::base::span::{Place, SourceId};
-use crate::base::word::visible;
-use crate::contract::draft::{Draft, Rows};
-use crate::contract::validate::validate;
-use crate::contract::{Condition, Contract};
-use builder::{Builder, cut};
-
-/// A value of another type than its key has.
-pub const WRONG_TYPE: Code = Code("vplan::convert::wrong_type");
-/// A value of the right type that its key does not take.
-pub const BAD_VALUE: Code = Code("vplan::convert::bad_value");
-/// A command without a word.
-pub const EMPTY_COMMAND: Code = Code("vplan::convert::empty_command");
-/// A command of a list that changes the commands after it, in a way that no contract can express.
-pub const SHELL_STATE: Code = Code("vplan::convert::shell_state");
-/// A command that no line of a contract can hold.
-pub const BAD_COMMAND: Code = Code("vplan::convert::bad_command");
-/// A name that two steps have.
-pub const DUPLICATE_STEP: Code = Code("vplan::convert::duplicate_step");
+pub use account::{
+    About, BAD_COMMAND, BAD_VALUE, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE,
+    Weight,
+};
+use builder::Builder;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::index::Dense;
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::{Place, SourceId};
+use vplan_base::word::visible;
+use vplan_contract::draft::{Draft, Rows};
+use vplan_contract::validate::validate;
+use vplan_contract::{Condition, Contract};
 
 /// All codes of the conversion; those of strict JSON are in `verify_contract_json`.
 pub const CODES: &[Code] = &[
@@ -96,102 +88,6 @@ pub const PREDECESSORS: &[(&str, Format)] = &[
     (".acode/config.yml", Format::Acode),
     (".acode/config.yaml", Format::Acode),
 ];
-
-/// The weight of an item in the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// It is not in the contract.
-    Lost,
-    /// It is in the contract and means something else there, never less.
-    Changed,
-    /// It requires no check, there or here.
-    NoEffect,
-}
-
-impl Weight {
-    /// Returns its name in the account.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Weight::Lost => "lost",
-            Weight::Changed => "changed",
-            Weight::NoEffect => "no-effect",
-        }
-    }
-}
-
-/// A part of the file that the contract lacks, or expresses in another way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Its weight.
-    pub weight: Weight,
-    /// The key, or the text there; one line.
-    pub what: String,
-    /// Its place.
-    pub place: Place,
-    /// The reason why it was not converted as it was; one line.
-    pub why: String,
-    /// The text to write by hand, where that is known.
-    pub instead: Option<String>,
-    /// The part of the draft that carries the comment about it.
-    pub about: About,
-}
-
-impl Lost {
-    fn new(weight: Weight, what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
-        Self {
-            weight,
-            what: shown(what),
-            place,
-            why: shown(why),
-            instead: None,
-            about: About::File,
-        }
-    }
-
-    /// Accounts for a part that is not in the contract.
-    pub(super) fn gone(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
-        Self::new(Weight::Lost, what, place, why)
-    }
-
-    /// Accounts for a part that means something else in the contract.
-    pub(super) fn changed(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
-        Self::new(Weight::Changed, what, place, why)
-    }
-
-    /// Accounts for a part that requires no check.
-    pub(super) fn no_effect(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
-        Self::new(Weight::NoEffect, what, place, why)
-    }
-
-    /// Says what to write by hand.
-    pub(super) fn by_hand(mut self, text: impl AsRef<str>) -> Self {
-        self.instead = Some(shown(text));
-        self
-    }
-
-    /// Puts the comment about it before this statement.
-    fn about(mut self, about: About) -> Self {
-        self.about = about;
-        self
-    }
-}
-
-fn shown(text: impl AsRef<str>) -> String {
-    visible(cut(text.as_ref(), 200).as_bytes())
-}
-
-/// The statement that a comment precedes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum About {
-    /// Nothing in particular: the comment is at the top.
-    #[default]
-    File,
-    /// An entry of the draft.
-    Entry(usize),
-    /// A trigger of the draft.
-    Risk(usize),
-}
 
 /// A converted file.
 #[derive(Clone, Debug, PartialEq)]
@@ -287,7 +183,7 @@ pub fn convert(
     for error in found
         .sorted()
         .into_iter()
-        .filter(|d| d.severity == crate::base::diagnostic::Severity::Error)
+        .filter(|d| d.severity == vplan_base::diagnostic::Severity::Error)
     {
         sink.push(error);
     }
@@ -299,7 +195,7 @@ pub fn convert(
         draft,
         lost,
     };
-    let most = crate::lang::parse::Caps::default().line_bytes;
+    let most = vplan_lang::parse::Caps::default().line_bytes;
     let longest = text(&conversion, sources)
         .lines()
         .map(str::len)
@@ -323,7 +219,7 @@ pub fn convert(
 /// Writes the contract, with a comment for everything in the account that concerns checks.
 #[must_use]
 pub fn text(conversion: &Conversion, sources: &Sources) -> String {
-    let name = visible(conversion.draft.path.as_bytes());
+    let name = visible(&conversion.draft.path);
     let mut comments = Comments {
         head: vec![format!("Converted from {name} by `vplan import`.")],
         ..Comments::default()
@@ -374,16 +270,16 @@ pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<
     let mut again = Sources::default();
     let id = again.add(Source::new("converted.vplan", text));
     let mut sink = Diagnostics::default();
-    let caps = crate::lang::parse::Caps {
+    let caps = vplan_lang::parse::Caps {
         file_bytes: usize::MAX,
-        ..crate::lang::parse::Caps::default()
+        ..vplan_lang::parse::Caps::default()
     };
     let draft = super::vplan::lower(&again, id, &caps, &mut sink);
     let Some(read) = validate(&draft, &again, &mut sink) else {
         let first = sink
             .sorted()
             .into_iter()
-            .find(|d| d.severity == crate::base::diagnostic::Severity::Error);
+            .find(|d| d.severity == vplan_base::diagnostic::Severity::Error);
         return Err(first.map_or_else(|| "the text is no contract".to_owned(), |d| d.message));
     };
     if essence(&wanted) == essence(&read) {
@@ -398,7 +294,7 @@ fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();
     plain.path.clear();
     plain.rows = Rows::default();
-    plain.digest = crate::base::canon::Digest::of(b"");
+    plain.digest = vplan_base::canon::Digest::of(b"");
     plain.conditions = Dense::default();
     for check in &mut plain.checks {
         (check.place, check.line, check.column) = (Place::default(), 0, 0);

@@ -1,19 +1,24 @@
 //! Writes out `each` blocks: their content once for each row, with the holes filled.
 
 use super::vplan::Lowering;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::folders::{FolderError, FolderQuery};
-use crate::base::hole::{Escape, has_hole, holes};
-use crate::base::span::Span;
-use crate::base::word::count;
-use crate::contract::ConditionIndex;
-use crate::contract::caps;
-use crate::contract::draft::At;
-use crate::contract::error::{EACH_GLOB, EACH_NAME, EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED};
-use crate::lang::ast::{Arg, Body, Node, Value};
-use crate::lang::error::shown;
-use crate::lang::statement::Keyword;
+use super::vplan_value::Values;
 use std::collections::BTreeMap;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::folders::{EachQuestion, FolderError, FolderQuery};
+use vplan_base::hole::{Escape, hole_of_name, holes, package_hole};
+use vplan_base::path::RepoPath;
+use vplan_base::span::{Place, Span};
+use vplan_base::word::count;
+use vplan_base::workspace::WorkspaceQuery;
+use vplan_contract::ConditionIndex;
+use vplan_contract::caps;
+use vplan_contract::draft::{At, Package};
+use vplan_contract::error::{
+    EACH_GLOB, EACH_NAME, EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED, EACH_WORKSPACE,
+};
+use vplan_lang::ast::{Arg, Body, Node, Value};
+use vplan_lang::error::shown;
+use vplan_lang::statement::Keyword;
 
 /// The most rows of an `each`.
 const ROWS: usize = 1_000;
@@ -25,6 +30,33 @@ const STATEMENTS: usize = 10;
 struct Row {
     values: Vec<String>,
     span: Span,
+    /// The package that it is about, with its name.
+    package: Option<(String, Package)>,
+}
+
+impl Values<'_> {
+    /// Puts the values of a row into the holes. Returns what [`Values::leave`] wants.
+    fn enter(&mut self, names: &[(&str, Span)], row: Row) -> (usize, usize) {
+        let left = (self.holes.count(), self.packages.len());
+        let named = names.iter().zip(row.values);
+        let mut named: Vec<(String, String)> = named
+            .map(|((name, _), value)| ((*name).to_owned(), value))
+            .collect();
+        if let (Some((name, package)), Some((each, _))) = (row.package, names.first()) {
+            named.push((hole_of_name(each), name));
+            self.packages.push(((*each).to_owned(), package));
+        }
+        self.holes.enter(named);
+        self.in_names = self.holes.in_names();
+        left
+    }
+
+    /// Takes the values of a row out of the holes.
+    fn leave(&mut self, (holes, packages): (usize, usize)) {
+        self.holes.leave(holes);
+        self.in_names.leave(holes);
+        self.packages.truncate(packages);
+    }
 }
 
 impl Lowering<'_> {
@@ -54,17 +86,18 @@ impl Lowering<'_> {
                 self.values.sink.push(error);
             }
         }
-        let is_folders = |arg: &Arg<'_>| arg.value == Value::Mark("in-folders");
-        let in_folders = node.args.iter().any(is_folders);
-        let rows = match in_folders {
-            true => self.folders(node, &names),
-            false => Some(rows(node, names.len())),
+        let is = |mark| node.args.iter().any(|arg| arg.value == Value::Mark(mark));
+        let (in_folders, in_workspace) = (is("in-folders"), is("in-workspace"));
+        let rows = match () {
+            () if in_folders => self.folders(node, &names),
+            () if in_workspace => self.packages(node),
+            () => Some(rows(node, names.len())),
         };
         let Some(rows) = rows else {
             self.draft.absent.push(String::new());
             return;
         };
-        if in_folders && self.is_too_many(node, body, rows.len()) {
+        if (in_folders || in_workspace) && self.is_too_many(node, body, rows.len()) {
             return;
         }
         let mut seen: BTreeMap<&[String], Span> = BTreeMap::new();
@@ -80,17 +113,64 @@ impl Lowering<'_> {
             }
         }
         let outer = self.values.row;
-        let left = self.values.holes.count();
-        for row in &rows {
-            let named = names.iter().zip(&row.values);
-            let named = named.map(|((name, _), value)| ((*name).to_owned(), value.clone()));
-            self.values.holes.enter(named);
+        for row in rows {
+            let left = self.values.enter(&names, row);
             let holes = self.values.holes.clone();
             self.values.row = self.draft.rows.add(self.values.id, holes);
             self.entries(&body.nodes, around, tier.clone());
-            self.values.holes.leave(left);
+            self.values.leave(left);
         }
         self.values.row = outer;
+    }
+
+    /// The rows of an `each` over packages: none where the workspace is not known yet.
+    fn packages(&mut self, node: &Node<'_>) -> Option<Vec<Row>> {
+        let is_str = |arg: &&Arg<'_>| matches!(arg.value, Value::Str { .. });
+        let named = node.args.iter().find(is_str);
+        let text = match named {
+            Some(arg) => self.values.text(arg, Escape::Nothing)?,
+            None => ".".to_owned(),
+        };
+        let span = named.map_or(node.keyword, |arg| arg.span);
+        let place = self.place(span);
+        let Some(workspace) = WorkspaceQuery::parse(&self.whereabouts.dir, &text) else {
+            let message = format!("{} is no manifest of the repository", shown(&text));
+            let error = Diagnostic::error(EACH_WORKSPACE, message)
+                .label(place, "a path below the directory of the contract is expected")
+                .help("it is written `each NAME in-workspace \"web/package.json\" {`, or without a path for the manifest beside the root");
+            self.values.sink.push(error);
+            return None;
+        };
+        let query = EachQuestion::Workspace(workspace.clone());
+        self.draft.asked.entry(query.clone()).or_insert(place);
+        let known = self.whereabouts.folders.get(&query)?.clone();
+        let mut rows = Vec::new();
+        for (folder, member) in &known.members {
+            let Ok(value) = String::from_utf8(folder.as_bytes().to_vec()) else {
+                self.report_no_text(folder, place);
+                continue;
+            };
+            let package = Package {
+                workspace: workspace.clone(),
+                folder: folder.clone(),
+            };
+            rows.push(Row {
+                values: vec![value],
+                span,
+                package: Some((member.name.clone(), package)),
+            });
+        }
+        self.draft.folders.insert(query, known);
+        Some(rows)
+    }
+
+    fn report_no_text(&mut self, folder: &RepoPath, place: Place) {
+        let message = format!("the name of the folder `{folder}` is not UTF-8");
+        self.values.sink.push(
+            Diagnostic::error(EACH_NAME, message)
+                .label(place, "a value is text")
+                .help("give the folder another name; a folder is never skipped"),
+        );
     }
 
     /// The rows of an `each` over folders: none where the folders are not known yet, or it is no glob
@@ -133,8 +213,9 @@ impl Lowering<'_> {
 
     fn rows_of(&mut self, query: FolderQuery, span: Span) -> Option<Vec<Row>> {
         let place = self.place(span);
-        self.draft.asked.entry(query.clone()).or_insert(place);
-        let known = self.whereabouts.folders.get(&query)?.clone();
+        let asked = EachQuestion::Folders(query.clone());
+        self.draft.asked.entry(asked.clone()).or_insert(place);
+        let known = self.whereabouts.folders.get(&asked)?.clone();
         let mut rows = Vec::new();
         for folder in &known {
             let values = query
@@ -142,18 +223,15 @@ impl Lowering<'_> {
                 .map(|name| String::from_utf8(name.to_vec()));
             // Names in front of this file's directory are no values of it.
             match values.collect::<Result<Vec<String>, _>>() {
-                Ok(values) => rows.push(Row { values, span }),
-                Err(_) => {
-                    let message = format!("the name of the folder `{folder}` is not UTF-8");
-                    self.values.sink.push(
-                        Diagnostic::error(EACH_NAME, message)
-                            .label(place, "a value is text")
-                            .help("give the folder another name; a folder is never skipped"),
-                    );
-                }
+                Ok(values) => rows.push(Row {
+                    values,
+                    span,
+                    package: None,
+                }),
+                Err(_) => self.report_no_text(folder, place),
             }
         }
-        self.draft.folders.insert(query, known);
+        self.draft.folders.insert(asked, known);
         Some(rows)
     }
 
@@ -296,6 +374,7 @@ fn rows<'n>(node: &'n Node<'_>, names: usize) -> Vec<Row> {
         Some(Row {
             values: items.iter().map(|(value, _)| (*value).to_owned()).collect(),
             span: first.1.to(last.1),
+            package: None,
         })
     };
     items.chunks(names.max(1)).filter_map(row).collect()
@@ -309,13 +388,16 @@ fn is_broken(node: &Node<'_>) -> bool {
 
 /// Whether a hole with this name is in a statement or its block.
 fn uses(node: &Node<'_>, name: &str) -> bool {
-    let has = |text: &str| holes(text).any(|(_, hole)| hole == name);
-    let hole = format!("{{{name}}}");
+    let has = |text: &str| {
+        let mut holes = holes(text);
+        holes.any(|(_, hole)| package_hole(hole).unwrap_or(hole) == name)
+    };
+    let forms = [format!("{{{name}}}"), format!("{{{}}}", hole_of_name(name))];
     let in_arg = |arg: &Arg<'_>| match &arg.value {
         Value::Word(text) | Value::Not(text) => has(text),
         Value::Str { text, holes, .. } => *holes && has(text),
-        Value::Command(command) => command.names_hole(&hole),
-        Value::Assignment(pair) => pair.names_hole(&hole),
+        Value::Command(command) => forms.iter().any(|hole| command.names_hole(hole)),
+        Value::Assignment(pair) => forms.iter().any(|hole| pair.names_hole(hole)),
         Value::Shell(_) | Value::Mark(_) | Value::Item(_) => false,
     };
     node.args.iter().any(in_arg)
@@ -323,24 +405,4 @@ fn uses(node: &Node<'_>, name: &str) -> bool {
             .body
             .iter()
             .any(|body| body.nodes.iter().any(|node| uses(node, name)))
-}
-
-/// Whether what a value makes of a text can be a name: whatever is put in is a part of one.
-pub(super) fn is_part_of_name(value: &str) -> bool {
-    value
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
-}
-
-/// What could be written for a text of which a name cannot be made.
-pub(super) fn better_name(text: &str) -> Option<String> {
-    let (first, _) = holes(text).next().filter(|(range, _)| range.start == 0)?;
-    let (hole, rest) = text.split_at(first.end);
-    let tail = rest.trim_start_matches(['-', '_', '.', ':']);
-    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
-    Some(if begins(tail) && !has_hole(tail) {
-        format!("{tail}-{hole}")
-    } else {
-        format!("x-{text}")
-    })
 }

@@ -4,26 +4,26 @@
 //! there it does not), and `wider` (the glob selects more for another reason). Nothing is ever made
 //! to select less.
 
-use crate::base::glob::Glob;
+use vplan_base::glob::Glob;
 
 /// A pattern in the language's dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Translated {
+pub struct Translated {
     /// Whether it began with `!`.
-    pub(crate) not: bool,
+    pub not: bool,
     /// The glob, without the `!`.
-    pub(crate) glob: String,
+    pub glob: String,
     /// Whether it has wildcards.
-    pub(crate) wild: bool,
+    pub wild: bool,
     /// Whether a segment of it begins with a dot.
-    pub(crate) dot: bool,
+    pub dot: bool,
     /// The reason why the glob selects more than the pattern matched, apart from dots.
-    pub(crate) wider: Option<&'static str>,
+    pub wider: Option<&'static str>,
 }
 
 /// The reason why a pattern has no glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Never {
+pub enum Never {
     /// The glob is empty, which is an error there.
     Empty,
     /// The glob names nothing that a path of a repository can be.
@@ -38,7 +38,7 @@ const FOLDER: &str = "a slash at the end stands for all that is below";
 const OTHER: &str = "this pattern cannot be said here";
 
 /// Translates a pattern.
-pub(crate) fn translate(pattern: &str) -> Result<Translated, Never> {
+pub fn translate(pattern: &str) -> Result<Translated, Never> {
     let (mut rest, mut not) = (pattern, false);
     while let Some(after) = rest
         .strip_prefix('!')

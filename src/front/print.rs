@@ -2,20 +2,20 @@
 //!
 //! Imports are not written: no front end but the language's own makes any.
 
-use crate::base::command::{Command, Env, to_text};
-use crate::base::setting::{Row, Takes};
-use crate::base::unit::show_duration;
-use crate::base::word::quote_literal as quote;
-use crate::base::word::{Word, quote_pattern, quote_with_holes, visible};
-use crate::check::file::show;
-use crate::contract::ConditionIndex;
-use crate::contract::draft::{
+use std::collections::BTreeMap;
+use vplan_base::command::{Command, Env, to_text};
+use vplan_base::setting::{Row, Takes};
+use vplan_base::unit::show_duration;
+use vplan_base::word::quote_literal as quote;
+use vplan_base::word::{Word, quote_pattern, quote_with_holes, visible};
+use vplan_check::file::show;
+use vplan_contract::ConditionIndex;
+use vplan_contract::draft::{
     At, Check, CheckEntry, Condition, Draft, FormatLine, Gate, Group, Limit, Ready, Recover, Scope,
     Sel, SelKind, Service, Setting, Sought, Verb, Written,
 };
-use crate::lang::ast::Holed;
-use crate::lang::statement::{Context, Keyword, find};
-use std::collections::BTreeMap;
+use vplan_lang::ast::Holed;
+use vplan_lang::statement::{Context, Keyword, find};
 
 /// Comments for a text, each one line without its `#`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl Printer {
 
     fn comments(&mut self, lines: &[String]) {
         for line in lines {
-            let line = visible(line.as_bytes());
+            let line = visible(line);
             self.line(&if line.is_empty() {
                 "#".to_owned()
             } else {
@@ -361,7 +361,7 @@ fn check_lines(check: &Check) -> Vec<String> {
     if let (
         [
             At {
-                value: Verb::Command(crate::check::Kind::Run, command),
+                value: Verb::Command(vplan_check::Kind::Run, command),
                 ..
             },
         ],
@@ -449,6 +449,7 @@ fn sel(item: &Sel) -> String {
     match &item.what.value {
         SelKind::Glob(glob) => quote(&format!("{not}{glob}")).into_owned(),
         SelKind::Name(name) => format!("{not}{name}"),
+        SelKind::Dependents(package) => format!("{not}dependents {}", package.folder),
     }
 }
 

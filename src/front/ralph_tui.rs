@@ -13,38 +13,19 @@
 //! described in
 //! `runr_json`.
 
-use super::convert::Lost;
+use super::convert::account::Lost;
 use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
-use crate::base::setting::Row;
-use crate::contract::draft::{At, Gate, Setting};
+use vplan_base::setting::Row;
+use vplan_base::word::has_word;
+use vplan_contract::draft::{At, Gate, Setting};
 
-const ELSEWHERE: &[&str] = &[
-    "agent",
-    "agentOptions",
-    "agents",
-    "autoCommit",
-    "broadcast",
-    "conflictResolution",
-    "defaultAgent",
-    "defaultTracker",
-    "errorHandling",
-    "fallbackAgents",
-    "iterationDelay",
-    "maxIterations",
-    "notifications",
-    "outputDir",
-    "parallel",
-    "prompt_template",
-    "rateLimitHandling",
-    "sandbox",
-    "skills_dir",
-    "subagentTracingDetail",
-    "tracker",
-    "trackerOptions",
-    "trackers",
-];
-const VERIFICATION: &[&str] = &["enabled", "commands", "timeoutMs", "maxRetries"];
+const ELSEWHERE: &str = "\
+    agent agentOptions agents autoCommit broadcast conflictResolution defaultAgent \
+    defaultTracker errorHandling fallbackAgents iterationDelay maxIterations notifications \
+    outputDir parallel prompt_template rateLimitHandling sandbox skills_dir \
+    subagentTracingDetail tracker trackerOptions trackers";
+const VERIFICATION: &str = "enabled commands timeoutMs maxRetries";
 /// The value that means no time limit, in milliseconds.
 const NO_LIMIT_MS: u64 = 24 * 3_600_000;
 
@@ -56,19 +37,15 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {
             "verification" => verification(builder, node),
-            name if ELSEWHERE.contains(&name) => {
+            name if has_word(ELSEWHERE, name) => {
                 builder.no_effect("", key, "it says how ralph-tui works, not what is checked");
             }
-            _ => {
-                let known: Vec<&str> = ["verification"].iter().chain(ELSEWHERE).copied().collect();
-                builder.unknown("", key, &known);
-            }
+            _ => builder.unknown("", key, &format!("verification {ELSEWHERE}")),
         }
     }
     if root.get("verification").is_none() {
         let why = "the file has no such table, so it checks nothing";
-        let lost = Lost::no_effect("`verification`", root.place, why);
-        builder.lost.push(lost);
+        builder.lose(Lost::no_effect("`verification`", root.place, why));
     }
 }
 
@@ -104,7 +81,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
         let place = node.get("enabled").map_or(node.place, |n| n.place);
         let lost = Lost::changed("`verification.enabled`", place, why);
         let lost = lost.by_hand("take out the checks to switch them off");
-        builder.lost.push(lost);
+        builder.lose(lost);
     }
     let timeout = At::new(Setting::new(Row::Timeout, timeout.value), timeout.place);
     builder.draft.defaults.push(timeout);
@@ -122,7 +99,6 @@ pub(super) fn limit_ms(builder: &mut Builder<'_>, what: &str, node: &Node, ms: u
         return ms;
     }
     let why = "0 is no limit there; here a command always has one, 24h";
-    let lost = Lost::changed(format!("`{what}`"), node.place, why);
-    builder.lost.push(lost);
+    builder.lose(Lost::changed(format!("`{what}`"), node.place, why));
     NO_LIMIT_MS
 }

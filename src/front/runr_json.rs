@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `verification.tier0`, `tier1`, `tier2` | `tier N` blocks, a check a command |
 //! | `verification.risk_triggers[]` | `risk NAME tier N …`; tier 2 counts as tier 1, as it does there |
-//! | `verification.max_verify_time_per_milestone` (600) | `limits { budget }`, and the time limit of each command |
+//! | `verification.max_verify_time_per_milestone` (600) | `limits { budget }`, and the time limit of each command; there it counts for each milestone, which the account says |
+//! | the three retries of a milestone | no key: the account says what `vplan loop` does instead |
 //! | `verification.cwd` | `defaults { dir }` |
 //! | `scope.allowlist`, `denylist`, `lockfiles` | `scope { allow deny }` |
 //! | `scope.presets` | lost: a preset is defined in runr |
@@ -17,37 +18,22 @@
 //! `a && b` becomes two checks of which the second needs the first; everything else goes through
 //! `sh -c`, marked as such.
 
+use super::convert::account::{About, Lost};
 use super::convert::builder::{Builder, Spec, unused};
-use super::convert::{About, Lost};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
-use crate::base::setting::Row;
-use crate::base::span::Place;
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
 use std::collections::BTreeSet;
+use vplan_base::setting::Row;
+use vplan_base::span::Place;
+use vplan_base::word::has_word;
+use vplan_contract::InclusionIndex;
+use vplan_contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
 
-const TOP: &[&str] = &["verification", "scope", "agent"];
-const ELSEWHERE: &[&str] = &[
-    "repo",
-    "workers",
-    "phases",
-    "resilience",
-    "receipts",
-    "workflow",
-    "task",
-    "$schema",
-];
+const TOP: &str = "verification scope agent";
+const ELSEWHERE: &str = "repo workers phases resilience receipts workflow task $schema";
 /// The reason why a key requires no check.
 const HOW: &str = "it says how runr works, not what is checked";
-const VERIFICATION: &[&str] = &[
-    "tier0",
-    "tier1",
-    "tier2",
-    "risk_triggers",
-    "max_verify_time_per_milestone",
-    "cwd",
-];
+const VERIFICATION: &str = "tier0 tier1 tier2 risk_triggers max_verify_time_per_milestone cwd";
 
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
@@ -58,16 +44,20 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         match key.name.as_str() {
             "verification" => verification(builder, node),
             "scope" => scope(builder, node),
-            "agent" => builder.project("agent", node, &["name", "version"], HOW),
-            name if ELSEWHERE.contains(&name) => builder.no_effect("", key, HOW),
+            "agent" => builder.project("agent", node, "name version", HOW),
+            name if has_word(ELSEWHERE, name) => builder.no_effect("", key, HOW),
             _ => builder.unknown("", key, TOP),
         }
     }
+    let place = root.get("verification").map_or(root.place, |n| n.place);
     if builder.draft.limits.is_empty() {
         // The default of runr.
-        let place = root.get("verification").map_or(root.place, |n| n.place);
         budget(builder, 600, place);
     }
+    let why = "runr repairs a milestone up to three times, whatever fails; a loop here also ends when the same failure came three times in a row";
+    let retries = Lost::no_effect("the three retries of a milestone", place, why);
+    let hand = "`same-failure 4` in a `gate` block";
+    builder.lose(retries.by_hand(hand));
 }
 
 fn verification(builder: &mut Builder<'_>, node: &Node) {
@@ -98,6 +88,11 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
                 let what = "verification.max_verify_time_per_milestone";
                 if let Some(seconds) = builder.whole(what, node, 1, 1_000_000_000) {
                     budget(builder, seconds, node.place);
+                    let why = "there it is for all verifications of a milestone, here for one run, as often as it is repeated";
+                    builder.lose(
+                        Lost::changed(format!("`{what}`"), key.place, why)
+                            .by_hand("`budget` with the time of one run"),
+                    );
                 }
             }
             _ => builder.unknown("verification.", key, VERIFICATION),
@@ -128,7 +123,7 @@ fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Op
 }
 
 fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
-    const KEYS: &[&str] = &["name", "patterns", "tier"];
+    const KEYS: &str = "name patterns tier";
     let before = builder.lost.len();
     let (mut name, mut tier, mut patterns) = (None, None, None);
     for (key, node) in builder.map("a risk trigger", node) {
@@ -160,12 +155,12 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     let what = format!("trigger `{}`", name.value);
     if patterns.is_empty() {
         let why = "a trigger without patterns never fires";
-        return builder.lost.push(Lost::no_effect(what, place, why));
+        return builder.lose(Lost::no_effect(what, place, why));
     }
     let wanted = unused(names, &name.value);
     if wanted != name.value {
         let why = format!("it is called `{wanted}` here");
-        builder.lost.push(Lost::changed(what, name.place, why));
+        builder.lose(Lost::changed(what, name.place, why));
     }
     let items = at_least(builder, &format!("trigger-{wanted}"), &patterns);
     if items.is_empty() {
@@ -201,7 +196,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
             }
             if let Some(why) = read.wider {
                 let why = format!("{why}; `{}` selects more", read.glob);
-                builder.lost.push(Lost::changed(what, *place, why));
+                builder.lose(Lost::changed(what, *place, why));
             }
             items.push(glob(read.glob, *place));
             continue;
@@ -210,9 +205,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
         let why =
             "there it matches every file but those it names, so it stands for nearly everything";
         let hand = "leave it out, or exclude with `\"!…\"` in the list, which is what was meant most of the time";
-        builder
-            .lost
-            .push(Lost::changed(what, *place, why).by_hand(hand));
+        builder.lose(Lost::changed(what, *place, why).by_hand(hand));
         if read.wider.is_some() {
             items.push(glob("**", *place));
             continue;
@@ -225,8 +218,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
     }
     if let Some(place) = hidden {
         let why = "here `*` and `**` match names that begin with a dot too, there they do not";
-        let lost = Lost::changed("its wildcards", place, why);
-        builder.lost.push(lost);
+        builder.lose(Lost::changed("its wildcards", place, why));
     }
     items
 }
@@ -239,7 +231,7 @@ fn never_matches(builder: &mut Builder<'_>, what: &str, place: Place, never: &Ne
         }
         Never::Outside => {
             let why = "no changed file has such a path, so it never matched";
-            builder.lost.push(Lost::no_effect(what, place, why));
+            builder.lose(Lost::no_effect(what, place, why));
         }
     }
 }
@@ -277,13 +269,7 @@ fn all_but(builder: &mut Builder<'_>, name: String, text: String, place: Place) 
 }
 
 fn scope(builder: &mut Builder<'_>, node: &Node) {
-    const KEYS: &[&str] = &[
-        "allowlist",
-        "denylist",
-        "lockfiles",
-        "presets",
-        "env_allowlist",
-    ];
+    const KEYS: &str = "allowlist denylist lockfiles presets env_allowlist";
     let mut deny = Vec::new();
     let mut deny_place = None;
     for (key, node) in builder.map("scope", node) {
@@ -306,8 +292,7 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
                 if key.name == "lockfiles" && !patterns.is_empty() {
                     let why =
                         "there `--allow-deps` lets a change of them through, here nothing does";
-                    let lost = Lost::changed("`scope.lockfiles`", key.place, why);
-                    builder.lost.push(lost);
+                    builder.lose(Lost::changed("`scope.lockfiles`", key.place, why));
                 }
                 deny_place = deny_place.or(Some(node.place));
                 let more = at_least(builder, &format!("scope-{}", key.name), &patterns);
@@ -315,8 +300,10 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             }
             "presets" => {
                 let why = "what a preset allows is known to runr only";
-                let lost = Lost::gone("`scope.presets`", key.place, why);
-                builder.lost.push(lost.by_hand("add its globs to `allow`"));
+                builder.lose(
+                    Lost::gone("`scope.presets`", key.place, why)
+                        .by_hand("add its globs to `allow`"),
+                );
             }
             "env_allowlist" => {
                 let why = "files that runr leaves alone; vplan looks at git";
@@ -349,10 +336,9 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 ..
             }) => {
                 let why = format!("{why}; it is left out, so that less is allowed");
-                let lost = Lost::changed(what, *place, why);
-                builder
-                    .lost
-                    .push(lost.by_hand("write a glob for what it allows"));
+                builder.lose(
+                    Lost::changed(what, *place, why).by_hand("write a glob for what it allows"),
+                );
             }
             Ok(Translated {
                 not: true,
@@ -362,10 +348,9 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 let name = format!("scope-allowlist-not-{}", index + 1);
                 items.push(all_but(builder, name, text, *place));
                 let why = "there it allows every file but those it names";
-                let lost = Lost::changed(what, *place, why);
-                builder
-                    .lost
-                    .push(lost.by_hand("exclude with `\"!…\"` in the list"));
+                builder.lose(
+                    Lost::changed(what, *place, why).by_hand("exclude with `\"!…\"` in the list"),
+                );
             }
             Ok(Translated {
                 wild: true,
@@ -377,9 +362,7 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 if read.wild {
                     let why = "here its wildcards match names that begin with a dot too";
                     let hand = "exclude what must stay untouched with `deny`";
-                    builder
-                        .lost
-                        .push(Lost::changed(what, *place, why).by_hand(hand));
+                    builder.lose(Lost::changed(what, *place, why).by_hand(hand));
                 }
                 items.push(glob(read.glob, *place));
             }

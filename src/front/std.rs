@@ -3,10 +3,10 @@
 //! A version that was released never changes: a repository that imports it relies on that. An
 //! improvement becomes the next version.
 
-use crate::base::command::Command;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::source::{Source, Sources};
-use crate::contract::draft::{CheckEntry, Verb};
+use vplan_base::command::Command;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::source::{Source, Sources};
+use vplan_contract::draft::{CheckEntry, Verb};
 
 /// A contract inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ macro_rules! shipped {
         pub const SHIPPED: &[Shipped] = &[$(Shipped {
             name: $name,
             version: $version,
-            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/contracts/std/", $name, "-", $version, ".vplan")),
+            text: include_str!(concat!("std/", $name, "-", $version, ".vplan")),
         }),*];
     };
 }
@@ -103,8 +103,8 @@ pub fn newest(name: &str) -> Option<&'static Shipped> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::error::NO_CHECKS;
-    use crate::contract::validate::validate;
+    use vplan_contract::error::NO_CHECKS;
+    use vplan_contract::validate::validate;
 
     #[test]
     fn every_shipped_contract_is_one() {

@@ -4,10 +4,6 @@
 //! YAML count as their targets), and no key occurs twice.
 
 use super::verify_contract_json;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::source::{Source, Sources};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::visible;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
@@ -15,6 +11,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::word::visible;
 
 /// The text is no TOML.
 pub const TOML: Code = Code("vplan::convert::toml");
@@ -23,7 +23,7 @@ pub const YAML: Code = Code("vplan::convert::yaml");
 /// The file holds more than the cap, its aliases replaced.
 pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
 /// A key occurs twice in a mapping of YAML.
-pub const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
+pub(crate) const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
 
 /// The deepest nesting of lists and mappings.
 const MAX_DEPTH: usize = 64;
@@ -553,7 +553,7 @@ impl Yaml<'_> {
                     // A mapping may merge several others, one behind the other.
                     let first = seen.insert(name.clone(), node.place);
                     if let Some(first) = first.filter(|_| name != "<<") {
-                        let message = format!("`{}` stands twice", visible(name.as_bytes()));
+                        let message = format!("`{}` stands twice", visible(&name));
                         let error = Diagnostic::error(DUPLICATE_KEY, message)
                             .label(node.place, "again here");
                         return Err(Box::new(

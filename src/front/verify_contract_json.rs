@@ -4,40 +4,40 @@
 //! are anonymous; they come in the order `commands`, `byRole`, `rules`, each in the order of the
 //! file.
 
-use crate::base::canon::Digest;
-use crate::base::carried::{Carried, listed};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::nearest::nearest;
-use crate::base::setting::Row;
-use crate::base::source::{Source, Sources};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb, Written,
-};
-use crate::contract::{ConditionIndex, InclusionIndex};
-use crate::lang::command::parse_command;
 use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::carried::{Carried, listed};
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::nearest::nearest;
+use vplan_base::setting::Row;
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_contract::draft::{
+    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb, Written,
+};
+use vplan_contract::{ConditionIndex, InclusionIndex};
+use vplan_lang::command::parse_command;
 
 /// The text is no JSON.
 pub const SYNTAX: Code = Code("vplan::json::syntax");
 /// Lists and objects are nested deeper than the cap.
 pub const DEPTH: Code = Code("vplan::json::depth");
 /// A key occurs twice in an object.
-pub const DUPLICATE_KEY: Code = Code("vplan::json::duplicate_key");
+pub(crate) const DUPLICATE_KEY: Code = Code("vplan::json::duplicate_key");
 /// A key that a contract does not have.
-pub const UNKNOWN_KEY: Code = Code("vplan::json::unknown_key");
+pub(crate) const UNKNOWN_KEY: Code = Code("vplan::json::unknown_key");
 /// A key that a contract must have is not there.
-pub const MISSING_KEY: Code = Code("vplan::json::missing_key");
+pub(crate) const MISSING_KEY: Code = Code("vplan::json::missing_key");
 /// A value of another type than the key has.
 pub const WRONG_TYPE: Code = Code("vplan::json::wrong_type");
 /// A condition without globs.
-pub const EMPTY_CONDITION: Code = Code("vplan::json::empty_condition");
+pub(crate) const EMPTY_CONDITION: Code = Code("vplan::json::empty_condition");
 /// A key that existing contracts have and vplan does not use.
 pub const UNSUPPORTED_KEY: Code = Code("vplan::json::unsupported_key");
 
@@ -437,7 +437,7 @@ impl<'s> Lowering<'s, '_> {
 
 /// Shows a key safely.
 fn shown(name: &ObjectPropName<'_>) -> String {
-    visible(name.as_str().as_bytes())
+    visible(name.as_str())
 }
 
 /// Returns the options of strict JSON.
@@ -506,10 +506,10 @@ pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::command::Command;
-    use crate::base::index::Index as _;
-    use crate::contract::CheckIndex;
-    use crate::contract::validate::validate;
+    use vplan_base::command::Command;
+    use vplan_base::index::Index as _;
+    use vplan_contract::CheckIndex;
+    use vplan_contract::validate::validate;
 
     fn lowered(text: &str) -> (Draft, Diagnostics, Sources) {
         let (mut sources, mut sink) = (Sources::default(), Diagnostics::default());
@@ -616,7 +616,7 @@ mod tests {
         );
         assert_eq!(sink, Diagnostics::default());
         let contract = validate(&draft, &sources, &mut sink).unwrap();
-        let around = |c: &crate::contract::Check| -> Vec<usize> {
+        let around = |c: &vplan_contract::Check| -> Vec<usize> {
             let conditions = c.placements[0].conditions.iter();
             conditions.map(|i| i.position()).collect()
         };
@@ -637,7 +637,7 @@ mod tests {
         );
         assert!(contract.checks.iter().all(|c| !c.named));
         assert!(contract.checks[CheckIndex::new(0)].env.contains_key("CI"));
-        let crate::contract::Body::Command(unsupported) = &contract.checks[CheckIndex::new(1)].body
+        let vplan_contract::Body::Command(unsupported) = &contract.checks[CheckIndex::new(1)].body
         else {
             panic!()
         };

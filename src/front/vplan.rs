@@ -2,24 +2,24 @@
 
 use super::vplan_test::expect;
 use super::vplan_value::Values;
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::folders::FolderAnswers;
-use crate::base::hole::{Escape, has_hole};
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::source::Sources;
-use crate::base::span::{Place, SourceId, Span};
-use crate::check::Kind;
-use crate::contract::draft::{
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::folders::FolderAnswers;
+use vplan_base::hole::{Escape, has_hole};
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::source::Sources;
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_check::Kind;
+use vplan_contract::draft::{
     At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
     Risk, Role, Rows, Scope, Sel, Sequence, Setting, Verb, VerbDefaults,
 };
-use crate::contract::import::source::IMPORT_SOURCE;
-use crate::contract::{ConditionIndex, InclusionIndex};
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::format::digest;
-use crate::lang::parse::{Caps, parse};
-use crate::lang::statement::Keyword;
+use vplan_contract::import::source::IMPORT_SOURCE;
+use vplan_contract::{ConditionIndex, InclusionIndex};
+use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::format::digest;
+use vplan_lang::parse::{Caps, parse};
+use vplan_lang::statement::Keyword;
 
 /// Lowers a file of the language, with caps that an operator may have raised. The draft is as
 /// complete as the text allows.
@@ -29,7 +29,7 @@ pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostic
 
 /// Where a file is lowered for, and what is known there.
 #[derive(Debug)]
-pub struct Whereabouts<'w> {
+pub(crate) struct Whereabouts<'w> {
     /// The directory that all its paths are below.
     pub dir: RepoPath,
     /// What is known of folders. An `each` that asks for others makes nothing.
@@ -50,7 +50,7 @@ impl Default for Whereabouts<'_> {
 }
 
 /// Lowers a file as [`lower`] does, for a directory and with what is known of its folders.
-pub fn lower_where(
+pub(crate) fn lower_where(
     sources: &Sources,
     id: SourceId,
     caps: &Caps,
@@ -144,8 +144,7 @@ impl Lowering<'_> {
                     .next()
                     .and_then(|arg| self.values.tier(arg))
                     .or(tier);
-                let body = node.body.as_ref().map_or(&[][..], |b| &b.nodes);
-                return self.entries(body, around, tier);
+                return self.entries(node.lines(), around, tier);
             }
             _ => {}
         }
@@ -156,11 +155,7 @@ impl Lowering<'_> {
                 let condition = self.at(condition, node.span);
                 around.push(self.draft.conditions.push(condition));
             }
-            self.entries(
-                node.body.as_ref().map_or(&[][..], |b| &b.nodes),
-                around,
-                tier,
-            );
+            self.entries(node.lines(), around, tier);
             if !empty {
                 around.pop();
             }
@@ -198,11 +193,7 @@ impl Lowering<'_> {
             }
             Keyword::Paths => {
                 if let Some(name) = self.values.word(node) {
-                    let items = node
-                        .values()
-                        .skip(1)
-                        .filter_map(|a| self.values.sel(a))
-                        .collect();
+                    let items = self.values.sels_of(node.values().skip(1));
                     self.draft.paths.push(Paths {
                         name,
                         items,
@@ -250,7 +241,7 @@ impl Lowering<'_> {
             Keyword::FormatBlock => self.format(node),
             Keyword::Machine => self.machine(node),
             Keyword::Limits | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
-                for line in node.body.iter().flat_map(|b| &b.nodes) {
+                for line in node.lines() {
                     self.policy(line);
                 }
             }
@@ -261,7 +252,7 @@ impl Lowering<'_> {
     /// Lowers a `defaults` block. One of an unknown verb sets nothing.
     fn defaults(&mut self, node: &Node<'_>) {
         let values = &mut self.values;
-        let settings: Vec<At<Setting>> = (node.body.iter().flat_map(|b| &b.nodes))
+        let settings: Vec<At<Setting>> = (node.lines().iter())
             .filter(|line| !line.broken)
             .filter_map(|line| Some(At::new(values.setting(line)?, values.place(line.span))))
             .collect();
@@ -362,7 +353,7 @@ impl Lowering<'_> {
         if verbs.is_empty() && broken {
             // The line with the verb could not be read, so that a missing verb is not reported as
             // well.
-            let command = crate::lang::command::parse_command("");
+            let command = vplan_lang::command::parse_command("");
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
         let hole = self.hole_of_service(node);
@@ -395,7 +386,7 @@ impl Lowering<'_> {
             inner: Vec::new(),
             broken: node.broken || node.body.as_ref().is_some_and(|body| body.broken),
         };
-        for line in node.body.iter().flat_map(|body| &body.nodes) {
+        for line in node.lines() {
             if let Some(verb) = self.verb(line) {
                 if line.broken {
                     content.broken = true;
@@ -433,12 +424,7 @@ impl Lowering<'_> {
             (Kind::File, Some(Value::Str { .. })) => {
                 let path = self.values.strings(node).into_iter().next()?;
                 let mut assertions = Vec::new();
-                for line in node
-                    .body
-                    .iter()
-                    .flat_map(|b| &b.nodes)
-                    .filter(|n| !n.broken)
-                {
+                for line in node.lines().iter().filter(|n| !n.broken) {
                     if let Some(assertion) = self.values.assertion(line) {
                         assertions.push(self.at(assertion, line.span));
                     }
@@ -450,14 +436,14 @@ impl Lowering<'_> {
                         .is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
                 if assertions.is_empty() && broken {
                     // As with verbs: an assertion was meant, and its error has been reported.
-                    assertions.push(self.at(crate::check::request::Assertion::Exists, node.span));
+                    assertions.push(self.at(vplan_check::request::Assertion::Exists, node.span));
                 }
                 Verb::File { path, assertions }
             }
             (kind, Some(Value::Command(command))) => {
                 Verb::Command(kind, command.fill(&self.values.holes))
             }
-            (kind, _) => Verb::Command(kind, crate::lang::command::parse_command("")),
+            (kind, _) => Verb::Command(kind, vplan_lang::command::parse_command("")),
         })
     }
 
@@ -513,7 +499,7 @@ impl Lowering<'_> {
         let (Some(name), Some(tier)) = (self.values.word(node), values.nth(1)) else {
             return;
         };
-        let items: Vec<Sel> = values.filter_map(|a| self.values.sel(a)).collect();
+        let items: Vec<Sel> = self.values.sels_of(values);
         if let Some(tier) = self.values.tier(tier)
             && !(node.broken && items.is_empty())
         {
@@ -557,12 +543,7 @@ impl Lowering<'_> {
             only: Vec::new(),
             max_checks: Vec::new(),
         };
-        for line in node
-            .body
-            .iter()
-            .flat_map(|b| &b.nodes)
-            .filter(|n| !n.broken)
-        {
+        for line in node.lines().iter().filter(|n| !n.broken) {
             match line.statement.keyword {
                 Keyword::RoleOnly => {
                     let tags = self.values.words(line);
@@ -582,20 +563,20 @@ impl Lowering<'_> {
     }
 
     fn sels(&mut self, node: &Node<'_>) -> Vec<Sel> {
-        node.values().filter_map(|a| self.values.sel(a)).collect()
+        self.values.sels(node)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::command::{Command, Piece};
-    use crate::base::index::Index as _;
-    use crate::base::source::Source;
-    use crate::base::word::Word;
-    use crate::check::request::{Assertion, FileType};
-    use crate::contract::draft::SelKind;
-    use crate::contract::draft::Written;
+    use vplan_base::command::{Command, Piece};
+    use vplan_base::index::Index as _;
+    use vplan_base::source::Source;
+    use vplan_base::word::Word;
+    use vplan_check::request::{Assertion, FileType};
+    use vplan_contract::draft::SelKind;
+    use vplan_contract::draft::Written;
 
     fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
         let mut sources = Sources::default();
@@ -603,7 +584,7 @@ mod tests {
         let mut sink = Diagnostics::default();
         let draft = lower(&sources, id, &Caps::default(), &mut sink);
         let source = sources.get(id).unwrap();
-        let show = |d: crate::base::diagnostic::Diagnostic| {
+        let show = |d: vplan_base::diagnostic::Diagnostic| {
             (
                 d.code.0.replace("vplan::lang::", ""),
                 source.slice(d.labels[0].place.span).to_owned(),

@@ -1,20 +1,20 @@
 //! Lowers the block of an import: what it changes of what it brings.
 
 use super::vplan::Lowering;
-use crate::base::command::is_env_name;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::nearest::nearest;
-use crate::base::setting::Row;
-use crate::contract::draft::{Allowance, At, Changes, Override, SettingName};
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::error::{UNKNOWN_WORD, shown};
-use crate::lang::statement::Keyword;
+use vplan_base::command::is_env_name;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::nearest::nearest;
+use vplan_base::setting::Row;
+use vplan_contract::draft::{Allowance, At, Changes, Override, SettingName};
+use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::error::{UNKNOWN_WORD, shown};
+use vplan_lang::statement::Keyword;
 
 impl Lowering<'_> {
     /// Lowers the lines of an import's block.
     pub(super) fn changes(&mut self, node: &Node<'_>) -> Changes {
         let mut changes = Changes::default();
-        for line in node.body.iter().flat_map(|body| &body.nodes) {
+        for line in node.lines() {
             match line.statement.keyword {
                 Keyword::AllowImport => {
                     let allowed = line.values().filter_map(|arg| self.allowance(arg));
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let hole = self.hole_of_service(node);
         self.report_literal_holes(node);
         let mut without = Vec::new();
-        for line in node.body.iter().flat_map(|body| &body.nodes) {
+        for line in node.lines() {
             if line.statement.keyword == Keyword::WithoutSetting {
                 without.extend(line.values().filter_map(|arg| self.setting_name(arg)));
             }

@@ -1,11 +1,11 @@
 //! Lowers `format` blocks.
 
 use super::vplan::Lowering;
-use crate::base::hole::Escape;
-use crate::check::definition::{LineLevel, LineMeaning};
-use crate::contract::draft::{At, Format, FormatLine};
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::statement::Keyword;
+use vplan_base::hole::Escape;
+use vplan_check::definition::{LineLevel, LineMeaning};
+use vplan_contract::draft::{At, Format, FormatLine};
+use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::statement::Keyword;
 
 impl Lowering<'_> {
     /// Lowers a `format` block.
@@ -15,7 +15,7 @@ impl Lowering<'_> {
             return self.draft.absent.push(String::new());
         };
         let body = node.body.as_ref();
-        let lines = body.map_or(&[][..], |body| &body.nodes);
+        let lines = node.lines();
         let is_broken = node.broken
             || body.is_none_or(|body| body.broken)
             || lines.iter().any(|line| line.broken);

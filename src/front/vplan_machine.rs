@@ -1,8 +1,8 @@
 //! Lowers a `machine` block of the language to a draft.
 
 use super::vplan::Lowering;
-use crate::contract::draft::{At, Machine};
-use crate::lang::ast::Node;
+use vplan_contract::draft::{At, Machine};
+use vplan_lang::ast::Node;
 
 impl Lowering<'_> {
     /// Lowers a block with its lines.
@@ -12,7 +12,7 @@ impl Lowering<'_> {
             return self.draft.absent.push(String::new());
         };
         let body = node.body.as_ref();
-        let lines = body.map_or(&[][..], |body| &body.nodes);
+        let lines = node.lines();
         let property = |line: &Node<'_>| {
             let mut strings = self.values.strings(line).into_iter();
             let (name, value) = (strings.next()?, strings.next()?);

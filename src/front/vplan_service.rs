@@ -1,18 +1,18 @@
 //! Lowers what the language says of services: `service` blocks, and the holes beside them.
 
 use super::vplan::{Content, Lowering};
-use crate::base::command::{Command, Env, Piece};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{Escape, service_hole, service_holes};
-use crate::base::setting::Row;
-use crate::base::span::Span;
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{At, Ready, Service, Verb};
-use crate::lang::ast::{Arg, Hole, Holed, HoledWord, Node, Value};
-use crate::lang::error::HOLE_PLACE;
-use crate::lang::statement::Keyword;
+use vplan_base::command::{Command, Env, Piece};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::{Escape, service_hole, service_holes};
+use vplan_base::setting::Row;
+use vplan_base::span::Span;
+use vplan_base::word::Word;
+use vplan_check::Kind;
+use vplan_contract::InclusionIndex;
+use vplan_contract::draft::{At, Ready, Service, Verb};
+use vplan_lang::ast::{Arg, Hole, Holed, HoledWord, Node, Value};
+use vplan_lang::error::HOLE_PLACE;
+use vplan_lang::statement::Keyword;
 
 impl Lowering<'_> {
     /// Lowers a `service`.
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         verbs.extend(own);
         let mut ready = Vec::new();
         let mut broken = broken;
-        for line in node.body.iter().flat_map(|body| &body.nodes) {
+        for line in node.lines() {
             broken |= line.broken;
             if line.statement.keyword == Keyword::Ready && !line.broken {
                 let place = self.place(line.span);
@@ -74,7 +74,7 @@ impl Lowering<'_> {
     /// The first hole of a service in a check, or in what an import changes of one. None where a line
     /// could not be read: it may have been the one that says `with`.
     pub(super) fn hole_of_service(&self, node: &Node<'_>) -> Option<At<String>> {
-        let lines = node.body.iter().flat_map(|body| &body.nodes);
+        let lines = node.lines().iter();
         if node.broken || lines.clone().any(|line| line.broken) {
             return None;
         }
@@ -93,7 +93,7 @@ impl Lowering<'_> {
     /// Reports what reads like a hole of a service and is none, in what runs beside services: a plan
     /// could not tell it from a hole.
     pub(super) fn report_literal_holes(&mut self, node: &Node<'_>) {
-        let lines = node.body.iter().flat_map(|body| &body.nodes);
+        let lines = node.lines().iter();
         let takes_holes = |line: &&Node<'_>| match line.statement.keyword {
             Keyword::Ready | Keyword::Row(Row::Env | Row::Fix) => true,
             Keyword::Row(_) => false,

@@ -1,16 +1,17 @@
 //! Lowers test files, and the `expect` blocks of a contract, to drafts.
 
 use super::vplan_value::Values;
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::hole::Escape;
-use crate::base::source::Sources;
-use crate::base::span::{Place, SourceId, Span};
-use crate::contract::draft::{At, End, Expect, ExpectLine, RiskLevel};
-use crate::contract::error::{DUPLICATE_LINE, NOT_A_TEST, TESTS_MISSING};
-use crate::lang::ast::{Node, Value};
-use crate::lang::command::parse_command;
-use crate::lang::parse::{Caps, parse};
-use crate::lang::statement::{Context, Keyword};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::hole::Escape;
+use vplan_base::source::Sources;
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_check::verb::{self, CommandRequest};
+use vplan_contract::draft::{At, End, Expect, ExpectLine, RiskLevel};
+use vplan_contract::error::{DUPLICATE_LINE, NOT_A_TEST, TESTS_MISSING, command_verb};
+use vplan_lang::ast::{Node, Value};
+use vplan_lang::command::parse_command;
+use vplan_lang::parse::{Caps, parse};
+use vplan_lang::statement::{Context, Keyword};
 
 /// The ending of the name of a file of tests.
 pub const SUFFIX: &str = ".test.vplan";
@@ -142,7 +143,12 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
         Keyword::ExpectCommand => match &first?.value {
             Value::Str { .. } => {
                 let text = values.text(first?, Escape::Nothing)?;
-                ExpectLine::Command(parse_command(&text))
+                if let Some(found) = verb::wrong(&text) {
+                    let place = values.place(first?.span);
+                    values.sink.push(command_verb(&found, place));
+                    return None;
+                }
+                ExpectLine::Command(CommandRequest::read(&text, parse_command))
             }
             _ => return None,
         },

@@ -1,22 +1,22 @@
 //! Reads the arguments of the language's statements as values: numbers, durations, sizes, settings.
 
-use super::each::{better_name, is_part_of_name};
-use crate::base::command::is_env_name;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::hole::{Escape, Values as Holes, has_hole, holes};
-use crate::base::jobs::Jobs;
-use crate::base::name::{is_pattern, is_reference};
-use crate::base::nearest::nearest;
-use crate::base::setting::{Row, Takes};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, parse_size};
-use crate::base::vocabulary::ReportKind;
-use crate::check::request::{Assertion, FileType};
-use crate::contract::draft::{At, Sel, SelKind, Setting, Sought, Written};
-use crate::contract::error::EACH_NAME;
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::error::{self, shown};
-use crate::lang::statement::Keyword;
+use vplan_base::command::is_env_name;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::hole::{Escape, Values as Holes, has_hole, holes};
+use vplan_base::jobs::Jobs;
+use vplan_base::name::{is_pattern, is_reference};
+use vplan_base::nearest::{nearest, suggest};
+use vplan_base::setting::{Row, Takes};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::unit::{MAX_INTEGER, UnitError, meant_duration, parse_duration, parse_size};
+use vplan_base::vocabulary::ReportKind;
+use vplan_base::workspace::DEPENDENTS;
+use vplan_check::request::{Assertion, FileType};
+use vplan_contract::draft::{At, Package, Sel, SelKind, Setting, Sought, Written};
+use vplan_contract::error::{EACH_NAME, EACH_PACKAGE};
+use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::error::{self, shown};
+use vplan_lang::statement::Keyword;
 
 /// Reads values of one file and reports errors in them.
 pub(super) struct Values<'s> {
@@ -24,6 +24,10 @@ pub(super) struct Values<'s> {
     pub(super) sink: &'s mut Diagnostics,
     /// What the `each` blocks around put into holes.
     pub(super) holes: Holes,
+    /// The same, as parts of names.
+    pub(super) in_names: Holes,
+    /// The packages of the placeholders.
+    pub(super) packages: Vec<(String, Package)>,
     /// The number of their row.
     pub(super) row: u32,
 }
@@ -34,6 +38,8 @@ impl<'s> Values<'s> {
             id,
             sink,
             holes: Holes::default(),
+            in_names: Holes::default(),
+            packages: Vec::new(),
             row: 0,
         }
     }
@@ -60,12 +66,12 @@ impl Values<'_> {
 
     /// Reads a name, with its holes filled; reports what is none then.
     fn name(&mut self, text: &str, arg: &Arg<'_>) -> Option<String> {
-        if holes(text).any(|(_, name)| self.holes.of(name).is_none()) {
+        if holes(text).any(|(_, name)| self.in_names.of(name).is_none()) {
             // That it is unknown was reported.
             return None;
         }
-        let filled = self.holes.fill(text, Escape::Nothing).into_owned();
-        let is_part = |name: &str| self.holes.of(name).is_some_and(is_part_of_name);
+        let filled = self.in_names.fill(text, Escape::Nothing).into_owned();
+        let is_part = |name: &str| self.in_names.of(name).is_some_and(is_part_of_name);
         let is_sound = holes(text).all(|(_, name)| is_part(name))
             && (is_reference(&filled) || is_pattern(&filled));
         if is_sound {
@@ -174,7 +180,68 @@ impl Values<'_> {
     }
 
     pub(super) fn sels(&mut self, node: &Node<'_>) -> Vec<Sel> {
-        node.values().filter_map(|a| self.sel(a)).collect()
+        self.sels_of(node.values())
+    }
+
+    /// Reads the items of a selection: those of one argument, and `dependents {NAME}`.
+    pub(super) fn sels_of<'n>(&mut self, args: impl Iterator<Item = &'n Arg<'n>>) -> Vec<Sel> {
+        let mut args = args.peekable();
+        let mut sels = Vec::new();
+        while let Some(arg) = args.next() {
+            let pair = args.peek().and_then(|next| self.dependents(arg, next));
+            if let Some(sel) = pair {
+                args.next();
+                sels.extend(sel);
+            } else {
+                sels.extend(self.sel(arg));
+            }
+        }
+        sels
+    }
+
+    /// Reads `dependents {NAME}`. `None` where two arguments are something else; nothing inside where
+    /// they are written wrong, which is reported.
+    fn dependents(&mut self, arg: &Arg<'_>, next: &Arg<'_>) -> Option<Option<Sel>> {
+        let (not, word) = match arg.value {
+            Value::Not(word) => (true, word),
+            Value::Word(word) => (false, word),
+            _ => return None,
+        };
+        let Value::Word(name) = next.value else {
+            return None;
+        };
+        let hole = name.strip_prefix('{').and_then(|n| n.strip_suffix('}'));
+        let package_of = |name| self.packages.iter().find(|(known, _)| known == name);
+        let package = hole.and_then(package_of);
+        let place = self.place(arg.span.to(next.span));
+        if let Some((_, package)) = package.filter(|_| word == DEPENDENTS) {
+            let what = At::new(SelKind::Dependents(package.clone()), place);
+            let inner = None;
+            return Some(Some(Sel { not, what, inner }));
+        }
+        let is_meant = if word == DEPENDENTS {
+            hole.is_some() || package_of(name).is_some()
+        } else {
+            package.is_some() && nearest(word, [DEPENDENTS]).is_some()
+        };
+        if !is_meant {
+            return None;
+        }
+        let known = || self.packages.iter().map(|(name, _)| name.as_str());
+        let near = nearest(hole.unwrap_or(name), known());
+        let help = match near.or_else(|| known().next_back()) {
+            Some(name) => format!("write `{DEPENDENTS} {{{name}}}`"),
+            None => {
+                "it stands in a block `each pkg in-workspace {`, as `dependents {pkg}`".to_owned()
+            }
+        };
+        let message = format!(
+            "{} is no package of a workspace",
+            shown(&format!("{word} {name}"))
+        );
+        let error = Diagnostic::error(EACH_PACKAGE, message).label(place, "names no package");
+        self.sink.push(error.help(help));
+        Some(None)
     }
 
     /// Reads a plain glob: it selects, it does not exclude.
@@ -284,10 +351,11 @@ impl Values<'_> {
         };
         let found = known.iter().find(|k| **k == word);
         if found.is_none() {
-            let help = match nearest(word, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known are: {}", known.join(" ")),
-            };
+            let help = suggest(
+                word,
+                known.iter().copied(),
+                format!("known are: {}", known.join(" ")),
+            );
             self.fault(
                 error::UNKNOWN_WORD,
                 arg,
@@ -473,4 +541,24 @@ fn unit_fault(error: UnitError) -> &'static str {
         UnitError::Zero => "it must be more than zero",
         UnitError::Overflow => "it is too large",
     }
+}
+
+/// Whether what a value makes of a text can be a name: whatever is put in is a part of one.
+pub(super) fn is_part_of_name(value: &str) -> bool {
+    value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
+}
+
+/// What could be written for a text of which a name cannot be made.
+pub(super) fn better_name(text: &str) -> Option<String> {
+    let (first, _) = holes(text).next().filter(|(range, _)| range.start == 0)?;
+    let (hole, rest) = text.split_at(first.end);
+    let tail = rest.trim_start_matches(['-', '_', '.', ':']);
+    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+    Some(if begins(tail) && !has_hole(tail) {
+        format!("{tail}-{hole}")
+    } else {
+        format!("x-{text}")
+    })
 }

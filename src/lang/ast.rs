@@ -4,12 +4,12 @@
 //! keyword takes is defined by the table in `statement`; what they mean, by the front end.
 
 use super::statement::{Context, Statement};
-use crate::base::command::{Command, Piece};
-use crate::base::hole::{ServiceHole, Values, service_holes};
-use crate::base::span::{SourceId, Span};
-use crate::base::word::Word;
 use std::borrow::Cow;
 use std::ops::Range;
+use vplan_base::command::{Command, Piece};
+use vplan_base::hole::{ServiceHole, Values, service_holes};
+use vplan_base::span::{SourceId, Span};
+use vplan_base::word::Word;
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +78,12 @@ pub struct Arg<'a> {
     pub span: Span,
     /// Its value.
     pub value: Value<'a>,
+}
+
+impl<'a> Arg<'a> {
+    pub(crate) fn new(span: Span, value: Value<'a>) -> Self {
+        Self { span, value }
+    }
 }
 
 /// The kinds of arguments.
@@ -294,7 +300,13 @@ impl Holed<(String, Word)> {
     }
 }
 
-impl Node<'_> {
+impl<'a> Node<'a> {
+    /// Returns the statements in the block.
+    #[must_use]
+    pub fn lines(&self) -> &[Node<'a>] {
+        self.body.as_ref().map_or(&[], |body| &body.nodes)
+    }
+
     /// Returns the arguments without the punctuation.
     pub fn values(&self) -> impl Iterator<Item = &Arg<'_>> {
         self.args

@@ -3,10 +3,8 @@
 use super::conjunction;
 use super::state::{Changes, changes};
 use super::word::{Remark, Scan, Scanned, WordError, scan};
-use crate::base::command::{
-    Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name,
-};
-use crate::base::word::{Word, is_unsafe_to_show};
+use vplan_base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name};
+use vplan_base::word::{Word, is_unsafe_to_show};
 
 /// Parses a command from outside a contract file: a request's, a converted one's. Never fails: a
 /// text outside the grammar is `Command::Unsupported`.

@@ -1,7 +1,7 @@
 //! The stable codes of messages about a text; each message is written where the fault is found.
 
-use crate::base::diagnostic::Code;
-use crate::base::word::visible;
+use vplan_base::diagnostic::Code;
+use vplan_base::word::visible;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
@@ -126,7 +126,7 @@ codes! {
 }
 
 /// Shows text of the user in backticks: made harmless, and cut when it is long.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(MOST).collect();

@@ -6,9 +6,9 @@
 
 use super::ast::{Arg, Ast, Holed, HoledWord, Node, Value};
 use super::statement::{Context, Item, Keyword, Slot};
-use crate::base::canon::Digest;
-use crate::base::command::{Command, Piece, quote};
-use crate::base::word::{Word, quote_literal, quote_pattern, quote_string, quote_with_holes};
+use vplan_base::canon::Digest;
+use vplan_base::command::{Command, Piece, quote};
+use vplan_base::word::{Word, quote_literal, quote_pattern, quote_string, quote_with_holes};
 
 /// Writes a tree. For one that was read without errors, reading the result gives the same tree, up
 /// to spans, trivia and the order of settings; and writing it again gives the same text.

@@ -8,12 +8,12 @@ use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::{is_pattern, is_sorted_block};
 use super::parse::{Caps, parse};
 use super::statement::Keyword;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::hole::has_hole;
-use crate::base::source::Source;
-use crate::base::span::{SourceId, Span};
-use crate::base::word::{quote_pattern, quote_string, quote_with_holes};
 use std::borrow::Cow;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::hole::has_hole;
+use vplan_base::source::Source;
+use vplan_base::span::{SourceId, Span};
+use vplan_base::word::{quote_pattern, quote_string, quote_with_holes};
 
 /// The result of laying out a text.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,56 +4,17 @@
 //! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer
 //! is yes.
 
+use vplan_base::word::has_word;
+
 /// Builtins that change the shell: its directory, its variables, its options, its words, or whether
 /// it goes on at all.
-const CHANGING: &[&str] = &[
-    ".",
-    "alias",
-    "autoload",
-    "bind",
-    "cd",
-    "chdir",
-    "complete",
-    "declare",
-    "emulate",
-    "enable",
-    "eval",
-    "exec",
-    "export",
-    "float",
-    "getopts",
-    "integer",
-    "let",
-    "local",
-    "mapfile",
-    "popd",
-    "pushd",
-    "read",
-    "readarray",
-    "readonly",
-    "set",
-    "setenv",
-    "setopt",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "trap",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unfunction",
-    "unset",
-    "unsetenv",
-    "unsetopt",
-];
+const CHANGING: &str = "\
+    . alias autoload bind cd chdir complete declare emulate enable eval exec export float \
+    getopts integer let local mapfile popd pushd read readarray readonly set setenv setopt shift \
+    shopt source suspend trap typeset ulimit umask unalias unfunction unset unsetenv unsetopt";
 
 /// Words before a command that the same shell runs nevertheless.
-const BEFORE: &[&str] = &[
-    "!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until",
-    "while", "{",
-];
+const BEFORE: &str = "! builtin command do elif else if noglob then time until while {";
 
 /// The combined effect of a text's simple commands on the shell that runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +67,7 @@ enum CommandEffect {
 }
 
 /// Builtins that end a shell, or the file that it reads.
-const ENDING: &[&str] = &["exit", "logout", "return"];
+const ENDING: &str = "exit logout return";
 
 /// One word of a simple command.
 #[derive(Default)]
@@ -362,7 +323,7 @@ fn done_by(words: &[ShellWord]) -> CommandEffect {
     {
         return CommandEffect::Changed;
     }
-    let is_before = |w: &ShellWord| !w.expands && BEFORE.iter().any(|b| b.as_bytes() == w.text);
+    let is_before = |w: &ShellWord| !w.expands && has_word(BEFORE, &w.text);
     let is_option = |w: &ShellWord| !w.expands && w.text.starts_with(b"-");
     let mut rest = words.iter().peekable();
     let (mut assigned, mut before) = (false, false);
@@ -390,7 +351,7 @@ fn done_by(words: &[ShellWord]) -> CommandEffect {
     let changes = match first.text.as_slice() {
         // It may be any command.
         _ if first.expands => true,
-        name if ENDING.iter().any(|b| b.as_bytes() == name) => return CommandEffect::Ended,
+        name if has_word(ENDING, name) => return CommandEffect::Ended,
         b"printf" => rest.next().is_some_and(|w| w.text.starts_with(b"-v")),
         b"for" | b"select" | b"function" | b"coproc" => true,
         name => is_changing(name),
@@ -403,7 +364,7 @@ fn done_by(words: &[ShellWord]) -> CommandEffect {
 }
 
 fn is_changing(name: &[u8]) -> bool {
-    CHANGING.iter().any(|b| b.as_bytes() == name)
+    has_word(CHANGING, name)
 }
 
 /// Whether it is `NAME=…`, `NAME+=…`, `NAME[…]=…`.
@@ -430,14 +391,11 @@ mod tests {
     /// here.
     #[test]
     fn every_builtin_is_decided() {
-        let harmless: &[&str] = &[
-            "bg", "break", "caller", "compgen", "continue", "dirs", "disown", "fc", "fg", "hash",
-            "help", "history", "jobs", "times", "type", "wait",
-        ];
-        for name in crate::lang::word::BUILTINS {
+        let harmless = "bg break caller compgen continue dirs disown fc fg hash help history jobs times type wait";
+        for name in crate::word::BUILTINS.split(' ') {
             let lists = [CHANGING, ENDING, BEFORE, harmless];
             assert_eq!(
-                lists.iter().filter(|list| list.contains(name)).count(),
+                lists.iter().filter(|list| has_word(list, name)).count(),
                 1,
                 "{name}"
             );

@@ -1,8 +1,8 @@
 //! The table of statements: where each may occur and what it takes. It drives parsing, suggestions,
 //! help and the canonical order.
 
-use crate::base::setting::{Row, Setting, Takes};
 use std::sync::LazyLock;
+use vplan_base::setting::{Row, Setting, Takes};
 
 /// The context of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -374,16 +374,8 @@ statements! {
 impl Statement {
     /// Whether it may be without a block.
     #[must_use]
-    pub fn has_maybe_block(&self) -> bool {
+    pub(crate) fn has_maybe_block(&self) -> bool {
         self.slots.last() == Some(&Slot::MaybeBlock)
-    }
-
-    /// Whether the rest of its line is a command or a shell's text, so that it cannot open a block.
-    #[must_use]
-    pub fn takes_rest(&self) -> bool {
-        self.slots
-            .iter()
-            .any(|s| matches!(s, Slot::Command | Slot::Shell))
     }
 }
 

@@ -1,28 +1,8 @@
 //! Records the change and the gate that a subject began with, and finds what was lost of them
 //! since.
 
-use super::{Exhausted, Propagate, SubjectEntry, Terms};
-use crate::base::canon::Digest;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// The terms under which a subject began: all of its rounds are compared with them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Began {
-    /// The base was HEAD because no default branch was known: commits before it were not looked
-    /// at.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub assumed: bool,
-    /// The commit that all rounds compare with; absent without git, and before the first commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
-    /// The digest of its contract then; absent where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contract: Option<Digest>,
-    /// Its gate then, or one that was at least as strong later.
-    pub gate: Terms,
-}
+pub use super::entry::Began;
+use super::entry::{Exhausted, Propagate, SubjectEntry, Terms};
 
 impl Terms {
     /// Returns the terms that apply to a subject: these, or those that it began with where these
@@ -85,7 +65,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Gate;
+    use vplan_contract::Gate;
 
     #[test]
     fn weaker_is_less_in_any_line() {

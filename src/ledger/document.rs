@@ -4,15 +4,15 @@
 //! no ledger. That guards against accidents only: a process that can write the file can compute a
 //! digest too.
 
-use super::Ledger;
-use crate::base::canon::{Digest, to_canonical};
+use super::entry::Ledger;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vplan_base::canon::{Digest, to_canonical};
 
-/// The version of the form that is written. Version 1, which had no base, no gate and no traces, is
-/// still read.
-pub const VERSION: u64 = 2;
+/// The version of the form that is written. Version 1, which had no base, no gate and no traces, and
+/// version 2, in which subjects were bound to no contract and no directory, are still read.
+pub const VERSION: u64 = 3;
 /// The first version.
 const FIRST: u64 = 1;
 
@@ -25,7 +25,7 @@ pub struct LedgerDocument {
     digest: Digest,
     /// All of it.
     ledger: Ledger,
-    #[schemars(extend("const" = 2))]
+    #[schemars(extend("const" = 3))]
     version: u64,
 }
 
@@ -92,21 +92,21 @@ mod tests {
         });
         assert_eq!(decode(text.as_bytes()).unwrap().rounds, 7);
         assert!(matches!(
-            decode(text.replace("\"version\":2", "\"version\":3").as_bytes()),
-            Err(Unusable::Newer(3))
+            decode(text.replace("\"version\":3", "\"version\":4").as_bytes()),
+            Err(Unusable::Newer(4))
         ));
         for damaged in [
             "",
             "{}",
             "null",
             "[]",
-            "{\"version\":2}",
-            "{\"version\":2,\"subjects\":[],\"rounds\":0}",
+            "{\"version\":3}",
+            "{\"version\":3,\"subjects\":[],\"rounds\":0}",
             &text.replace("\"rounds\":7", "\"rounds\":8"),
             &text.replace("\"rounds\"", "\"round\""),
             text.get(..text.len() - 3).unwrap(),
-            &text.replace("\"version\":2", "\"version\":0"),
-            &text.replace("\"version\":2", "\"version\":\"2\""),
+            &text.replace("\"version\":3", "\"version\":0"),
+            &text.replace("\"version\":3", "\"version\":\"3\""),
             &text.replace("\"rounds\":7", "\"more\":1,\"rounds\":7"),
         ] {
             assert!(
@@ -124,6 +124,22 @@ mod tests {
         r#""subjects":[{"counter":2,"decision":"reverify","endedAt":"2026-01-01T00:00:00Z","failures":[],"noChange":true,"rounds":2,"#,
         r#""runId":"r2","status":"done","subject":"S","used":0,"verdict":"passed"}]},"version":1}"#,
     );
+
+    /// Written before subjects were bound to a contract and a directory.
+    #[test]
+    fn the_second_version_is_read() {
+        let value: Value = serde_json::from_str(FIRST_VERSION).unwrap();
+        let digest = Digest::of_value(&value["ledger"]).to_string();
+        let text = FIRST_VERSION.replace("DIGEST", &digest);
+        let text = text.replace("\"version\":1", "\"version\":2");
+        let ledger = decode(text.as_bytes()).unwrap();
+        let entry = ledger.entry("S").unwrap();
+        assert_eq!(
+            (&entry.contract, &entry.root, entry.failed),
+            (&None, &None, false)
+        );
+        assert!(encode(&ledger).contains("\"version\":3"));
+    }
 
     #[test]
     fn the_first_version_is_read() {

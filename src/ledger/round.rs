@@ -1,141 +1,24 @@
 //! Adds one round to a ledger and makes the decision that follows from it.
 
+mod input;
 mod report;
 
 use super::began::Began;
-use super::undone::{self, Trace};
-use super::{Contents, Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms, WAIVERS, Waiver};
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::run::report::{Decision, SubjectConfirmations};
-use crate::run::verdict::Verdict;
+pub use super::entry::Because;
+use super::entry::{Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms, WAIVERS, Waiver};
+use super::undone::{self};
+use input::is_moved;
+pub use input::{About, Change, Round, RoundResult, Scope};
 use report::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_run::report::{Decision, SubjectConfirmations};
 
 /// The number of failures that are kept of a subject that was given up. Beyond that, no failure
 /// counts as new.
 const GIVEN_UP: usize = 32;
-
-/// A round that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round<'a> {
-    /// The request that it verified, if it was a run.
-    pub about: About,
-    /// Whether it changed files.
-    pub changed: Change,
-    /// The present files.
-    pub contents: Contents,
-    /// The time of its end: an opaque text, never parsed.
-    pub ended_at: &'a str,
-    /// Its result.
-    pub result: RoundResult,
-    /// The subject of the round.
-    pub subject: &'a str,
-}
-
-/// The request that a run of a subject verified. Empty for a round recorded by hand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The digest of the request: only a round with the same request confirms.
-    pub asked: Option<Digest>,
-    /// The base and the gate that apply to the subject from now on.
-    pub began: Option<Began>,
-    /// The commits of earlier rounds that HEAD contains: the present differences from the base
-    /// include those at these commits.
-    pub contained: Vec<String>,
-    /// The base that the ledger knew when the run began.
-    pub known: Option<String>,
-    /// Whether the work of earlier rounds is missing.
-    pub left_behind: bool,
-    /// The part of the subject's whole change that it covered.
-    pub scope: Scope,
-    /// The files that differed from the base.
-    pub trace: Option<Trace>,
-}
-
-/// The part of a subject's whole change that a round covered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
-    /// All that applies to it.
-    #[default]
-    Whole,
-    /// Less than that: such a round is never done.
-    Part,
-    /// All, and nothing applies to it.
-    Nothing,
-}
-
-/// The way in which a round's changes are determined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// By contents: the round changed files if they differ from those in the ledger. Without any
-    /// there, the round counts as one that changed files.
-    Auto,
-    /// The caller gives the number of changed files.
-    Files(u64),
-}
-
-/// The result of a round, by its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoundResult {
-    /// Reported by the caller, without a run.
-    ByHand(Status),
-    /// A review of work that had passed changed nothing, and nothing ran again. It confirms the
-    /// files that the ledger knows, and no others.
-    Reviewed,
-    /// Reported by a run.
-    Run {
-        /// The run's own exit code: only 0 is a pass.
-        exit: u8,
-        /// The run.
-        run_id: String,
-        /// The signature of its failure, if it failed.
-        signature: Option<Digest>,
-        /// The caller's additional statement.
-        status: Option<Status>,
-        /// Its verdict.
-        verdict: Verdict,
-    },
-}
-
-/// The reason why a decision differs from what the verdict implies.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Because {
-    /// The caller said that it does not go on.
-    Stuck,
-    /// The same failure came too often in a row.
-    SameFailure,
-    /// The retries are used up.
-    VerificationFailedMaxRetries,
-    /// Nothing applies to the subject's whole change.
-    NothingApplies,
-    /// It verified a part of what the subject's whole change asks for.
-    PartOfChange,
-    /// The work of earlier rounds is not there.
-    LeftBehind,
-    /// The caller says that it is done, and no run has shown it.
-    NotVerified,
-}
-
-impl Because {
-    /// Returns the name in reports.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Because::Stuck => "stuck",
-            Because::SameFailure => "same_failure",
-            Because::VerificationFailedMaxRetries => "verification_failed_max_retries",
-            Because::NothingApplies => "nothing_applies",
-            Because::PartOfChange => "part_of_change",
-            Because::LeftBehind => "left_behind",
-            Because::NotVerified => "not_verified",
-        }
-    }
-}
 
 /// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -286,8 +169,11 @@ fn after(
     let About {
         asked,
         began,
+        because,
         contained,
+        contract,
         left_behind,
+        root,
         trace,
         ..
     } = &round.about;
@@ -351,9 +237,13 @@ fn after(
         asked,
         began,
         by_runs: is_run || before.is_some_and(SubjectEntry::is_by_runs),
+        contract: contract
+            .clone()
+            .or_else(|| before.and_then(|e| e.contract.clone())),
         counter,
         decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),
+        failed: !heard.verified && (heard.refuted() || before.is_some_and(|e| e.failed)),
         failures,
         given_up: before
             .filter(|_| !heard.done)
@@ -361,6 +251,7 @@ fn after(
             .unwrap_or_default(),
         no_change: !changed,
         reason: None,
+        root: before.and_then(|e| e.root.clone()).or_else(|| root.clone()),
         rounds: before.map_or(0, |e| e.rounds).saturating_add(1),
         run_id: heard.run_id.clone(),
         settled: heard.nothing.then(|| round.contents.clone()),
@@ -377,7 +268,8 @@ fn after(
         verdict: heard.verdict,
         waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
     };
-    (entry.decision, entry.reason) = decide(&entry, &heard, terms, others_complete, *left_behind);
+    let own = left_behind.then_some(Because::LeftBehind).or(*because);
+    (entry.decision, entry.reason) = decide(&entry, &heard, terms, others_complete, own);
     remember(&mut entry, heard.failure.as_ref());
     After { attempt, entry }
 }
@@ -414,7 +306,7 @@ fn remember(entry: &mut SubjectEntry, failure: Option<&Digest>) {
     {
         let waiver = Waiver {
             at: entry.ended_at.clone(),
-            reason: reason.word().to_owned(),
+            reason: reason.name().to_owned(),
             round: entry.rounds,
         };
         entry.waivers.push(waiver);
@@ -438,24 +330,13 @@ fn remember(entry: &mut SubjectEntry, failure: Option<&Digest>) {
     }
 }
 
-/// Whether another process gave the subject another base during the run.
-fn is_moved(before: Option<&SubjectEntry>, about: &About) -> bool {
-    let Some(own) = &about.began else {
-        return false;
-    };
-    let there = before
-        .and_then(|e| e.began.as_ref())
-        .and_then(|b| b.base.as_ref());
-    there.is_some() && there != own.base.as_ref() && there != about.known.as_ref()
-}
-
 /// Returns the decision of the first rule that applies.
 fn decide(
     entry: &SubjectEntry,
     heard: &RoundReport,
     terms: &Terms,
     others_complete: bool,
-    left_behind: bool,
+    because: Option<Because>,
 ) -> (Decision, Option<Because>) {
     let same = match entry.failures.as_slice() {
         [first, rest @ ..] => {
@@ -479,7 +360,7 @@ fn decide(
         (Decision::Escalate, Some(Because::SameFailure))
     } else if !heard.done {
         let own = match heard {
-            _ if left_behind => Some(Because::LeftBehind),
+            _ if because.is_some() => because,
             RoundReport { partial: true, .. } => Some(Because::PartOfChange),
             RoundReport { claimed: true, .. } => Some(Because::NotVerified),
             _ => None,

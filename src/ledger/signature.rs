@@ -1,13 +1,13 @@
 //! Computes the signature of a failure, by which two failures are the same: from what failed, not
 //! from when, how long, how often or where on this machine.
 
-use crate::base::canon::Digest;
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::Level;
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use vplan_base::canon::Digest;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::Level;
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// The parts of a signature.
 #[derive(Debug, Serialize)]

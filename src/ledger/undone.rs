@@ -5,10 +5,10 @@
 //! an amend, a rebase or a squash it is there all the same. So each file of the trace is compared:
 //! one that equals the base now is undone, unless what it contained is there under another name.
 
-use crate::base::path::RepoPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
 
 /// The most files of one commit that are kept, the first in byte order.
 pub const PATHS: usize = 500;

@@ -4,14 +4,14 @@ use super::error::{
     ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,
     UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
 };
-use super::{Key, Lock, LockEntry, PinnedImport, PinnedRef, RecordedAnswer};
-use crate::base::canon::Digest;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::origin::{GitOrigin, GitRef, OriginError};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::visible;
-use crate::plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
+use super::pins::{Key, Lock, LockEntry, PinnedImport, PinnedRef, RecordedAnswer};
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::origin::{GitOrigin, GitRef, OriginError};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::word::visible;
+use vplan_plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
 
 /// The most mistakes of a text that are listed; a lock with more of them is rejected.
 const MAX_MISTAKES: usize = 50;
@@ -492,8 +492,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::encode;
-    use crate::lock::error::CODES;
+    use crate::encode;
+    use crate::error::CODES;
     use std::collections::BTreeSet;
 
     fn good() -> String {

@@ -1,9 +1,8 @@
 //! Writes a lock. The same lock gives the same bytes.
 
-use super::{Lock, LockEntry, entries};
-use crate::base::word::is_unsafe_to_show;
-use crate::plan::kdl::{quoted, value};
-use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
+use super::pins::{Lock, LockEntry, entries};
+use vplan_base::word::is_unsafe_to_show;
+use vplan_plan::kdl::{quoted, value};
 
 const HEADER: &str =
     "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
@@ -36,7 +35,7 @@ pub(super) fn encode_entry(entry: &LockEntry, newline: &str) -> String {
             ("ref", 1, values)
         }
         LockEntry::Import(i) => {
-            let bytes = value(Some("bytes"), i128::from(i.bytes), i.bytes.to_string());
+            let bytes = value(Some("bytes"), &i.bytes.to_string());
             let digest = string(Some("digest"), &i.digest.to_string());
             (
                 "import",
@@ -62,22 +61,15 @@ pub(super) fn encode_entry(entry: &LockEntry, newline: &str) -> String {
             )
         }
     };
-    let mut node = KdlNode::new(name);
-    *node.entries_mut() = values;
-    if let Some(format) = node
-        .entries_mut()
-        .get_mut(on_first_line)
-        .and_then(KdlEntry::format_mut)
-    {
-        format.leading = format!(" \\{newline}  ");
-    }
-    node.set_format(KdlNodeFormat::default());
-    node.to_string()
+    let (first, rest) = values
+        .split_at_checked(on_first_line)
+        .unwrap_or((&values, &[]));
+    format!("{name}{} \\{newline} {}", first.concat(), rest.concat())
 }
 
 /// Writes a string: plain where possible, raw where it holds quotes or backslashes, with escapes
 /// where it holds characters that are not shown.
-fn string(name: Option<&str>, text: &str) -> KdlEntry {
+fn string(name: Option<&str>, text: &str) -> String {
     // A raw string that begins with two quotes would open several lines.
     let is_raw = text.contains(['"', '\\']) && !text.starts_with("\"\"") && text != "\"";
     let repr = if is_raw && !text.chars().any(is_unsafe_to_show) {
@@ -93,5 +85,5 @@ fn string(name: Option<&str>, text: &str) -> KdlEntry {
     } else {
         quoted(text, is_unsafe_to_show)
     };
-    value(name, text, repr)
+    value(name, &repr)
 }

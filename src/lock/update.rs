@@ -5,10 +5,10 @@
 
 use super::decode::{DecodedNode, Piece, Read, decode, read};
 use super::encode::{VERSION, encode, encode_entry};
-use super::{Key, Lock, entries};
-use crate::base::diagnostic::Diagnostics;
-use crate::base::span::{SourceId, Span};
+use super::pins::{Key, Lock, entries};
 use std::collections::BTreeMap;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::span::{SourceId, Span};
 
 /// Updates the text of a lock to hold exactly `lock`. Comments survive, also in removed entries;
 /// mistakes do not. A text that cannot be updated (a comment without end) is written anew.

@@ -15,16 +15,12 @@ use super::facts::Fact;
 use super::proposal::ProposalRef;
 use super::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk, Skip};
 use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
-use crate::base::change::ChangeSet;
-use crate::base::vocabulary::{Open, RewriteRule};
+pub use super::{FIRST, VERSION};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-
-/// The first version, in which the name of a base and the schedule were part of a plan.
-pub const FIRST: u32 = 1;
-/// The version of plans that this program makes.
-pub const VERSION: u32 = 2;
+use vplan_base::change::ChangeSet;
+use vplan_base::vocabulary::{Open, RewriteRule};
 
 /// The canonical form of a plan, borrowed: sealing does not double a plan of 100,000 files. The
 /// fields are those of [`Plan`], in their order.
@@ -224,9 +220,27 @@ pub fn without_annotations(plan: &Plan) -> Plan {
     plan
 }
 
+impl Step {
+    /// Returns it as it is executed without its plan: once, within this limit in milliseconds. When it may
+    /// start, why, and what follows from its end is for who has the plan.
+    #[must_use]
+    pub fn alone(&self, limit_ms: u64) -> Self {
+        Self {
+            after: Vec::new(),
+            exclusive: None,
+            needs: Vec::new(),
+            prepared_by: Vec::new(),
+            reasons: Vec::new(),
+            retries: 0,
+            timeout_ms: limit_ms.max(1),
+            ..without_annotations_of(self)
+        }
+    }
+}
+
 /// Returns a step without annotations.
 #[must_use]
-pub fn without_annotations_of(step: &Step) -> Step {
+pub(crate) fn without_annotations_of(step: &Step) -> Step {
     let mut step = step.clone();
     strip_step(&mut step);
     step

@@ -1,10 +1,10 @@
 //! Caveats: the reasons why an answer means less than was requested. Printed first wherever a plan
 //! or its report is shown.
 
-use crate::base::path::RepoPath;
-use crate::base::word::{and_more, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{and_more, visible};
 
 /// The most files that a caveat names.
 pub const FILES_SHOWN: usize = 20;
@@ -12,147 +12,117 @@ pub const FILES_SHOWN: usize = 20;
 /// The most of them that a line for people names.
 const FEW: usize = 3;
 
-/// The kind of a caveat.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "CaveatCode")]
-pub enum Code {
-    /// There was no contract at the base: there is nothing to compare the contract with.
-    BaseContractMissing,
-    /// The baseline differs from the one that counts, or that one cannot be read.
-    BaselineChanged,
-    /// The contract at the base cannot be read or compiled: its requirements are not known.
-    BaseContractUnreadable,
-    /// The contract's line `base` does not count: the contract at the merge base with that branch
-    /// does not have it.
-    BaseIgnored,
-    /// The requested base leaves out commits of the change.
-    BaseLater,
-    /// The base is HEAD because no other is known: commits before it were not examined.
-    BaseUnknown,
-    /// The contract asks for less than the one at the base does, for the same request.
-    ContractWeakened,
-    /// `--observe --deny KIND`: steps were seen to do what the contract does not say.
-    DeniedFindings,
-    /// The contract has no checks, and the request brings none.
-    EmptyContract,
-    /// `--staged`: checks changed tracked files, so that what was verified is not what is staged.
-    IndexDiffers,
-    /// `--staged`: the index was verified in a view of its own, apart from the work tree.
-    IndexView,
-    /// `--staged`: files changed of the folders that the checkout has as links.
-    LinkedChanged,
-    /// HEAD was another commit at the end of the run than at its beginning.
-    HeadMoved,
-    /// New files are there that git does not ignore and no check `produces`.
-    NewFiles,
-    /// Merged shards: which tree was verified is not known of all of them.
-    NoCommonTree,
-    /// Checks passed although they failed, because what they found is known.
-    KnownFindings,
-    /// `run NAME…`: only the named checks were examined.
-    Named,
-    /// `--observe --deny KIND`: not all that steps did could be seen.
-    ObservationIncomplete,
-    /// `--only` names checks of which none applies.
-    OnlyNothing,
-    /// A push to the default branch is compared with the commit before it: earlier pushes were not
-    /// examined.
-    EarlierPushes,
-    /// A base was requested, and no earlier commit is known: every tracked file counts as changed.
-    WholeTree,
-    /// Files that only ignore rules of this machine hide would be selected by checks.
-    HiddenFiles,
-    /// Lines that the change adds to a tracked `.gitignore` hide files that checks would select.
-    NewlyIgnored,
-    /// Merged shards: not all of them have reported.
-    ShardsMissing,
-    /// `--sandbox-missing run`: checks ran without all that was to confine them.
-    SandboxMissing,
-    /// Files are outside the sparse checkout.
-    Sparse,
-    /// Checks do not apply any more because of files that the change adds or removes.
-    SwitchedOff,
-    /// Files have other line ends than at the base, and would be committed with the same.
-    LineEnds,
-    /// All of the change that a loop began with is gone.
-    ChangeGone,
-    /// A check changed files as it may, and the resulting change requires more checks than ran.
-    ChangeGrew,
-    /// The gate asks for less than the one that the subject began with.
-    GateWeakened,
-    /// All work of earlier rounds of the subject is not there.
-    LeftBehind,
-    /// A round of a subject that looked at a part of its whole change.
-    PartOfChange,
-    /// Files that an earlier round changed are as at the base again.
-    Undone,
-    /// The proposer gave no usable answer: the checks that it would have added are not known.
-    ProposerFailed,
-    /// A program in the repository differs from the one in the last pass of the same command.
-    ProgramChanged,
-    /// A check ran fewer tests than in the last pass of the same command on the base's tree or
-    /// later.
-    TestsDropped,
-    /// Merged shards: a command started programs of different content.
-    ToolsDiffer,
-    /// Tracked files changed while one check ran that may not change them.
-    TreeChanged,
-    /// Tracked files changed during the run, and which check changed them is not known.
-    TreeMoved,
-    /// Whether files changed during the run is not known.
-    TreeUnknown,
-}
-
-impl Code {
-    /// Returns the name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Code::BaseContractMissing => "base_contract_missing",
-            Code::BaselineChanged => "baseline_changed",
-            Code::KnownFindings => "known_findings",
-            Code::BaseContractUnreadable => "base_contract_unreadable",
-            Code::BaseIgnored => "base_ignored",
-            Code::BaseLater => "base_later",
-            Code::BaseUnknown => "base_unknown",
-            Code::GateWeakened => "gate_weakened",
-            Code::LeftBehind => "left_behind",
-            Code::PartOfChange => "part_of_change",
-            Code::Undone => "undone",
-            Code::ChangeGone => "change_gone",
-            Code::ChangeGrew => "change_grew",
-            Code::NewFiles => "new_files",
-            Code::NoCommonTree => "no_common_tree",
-            Code::ShardsMissing => "shards_missing",
-            Code::ToolsDiffer => "tools_differ",
-            Code::TreeChanged => "tree_changed",
-            Code::ContractWeakened => "contract_weakened",
-            Code::DeniedFindings => "denied_findings",
-            Code::EmptyContract => "empty_contract",
-            Code::HeadMoved => "head_moved",
-            Code::IndexDiffers => "index_differs",
-            Code::IndexView => "index_view",
-            Code::LinkedChanged => "linked_changed",
-            Code::Named => "named",
-            Code::ObservationIncomplete => "observation_incomplete",
-            Code::OnlyNothing => "only_nothing",
-            Code::EarlierPushes => "earlier_pushes",
-            Code::WholeTree => "whole_tree",
-            Code::HiddenFiles => "hidden_files",
-            Code::NewlyIgnored => "newly_ignored",
-            Code::SandboxMissing => "sandbox_missing",
-            Code::Sparse => "sparse",
-            Code::SwitchedOff => "switched_off",
-            Code::LineEnds => "line_ends",
-            Code::ProposerFailed => "proposer_failed",
-            Code::ProgramChanged => "program_changed",
-            Code::TestsDropped => "tests_dropped",
-            Code::TreeMoved => "tree_moved",
-            Code::TreeUnknown => "tree_unknown",
-        }
+vplan_base::vocabulary! {
+    /// The kind of a caveat.
+    #[schemars(rename = "CaveatCode")]
+    Code {
+        /// There was no contract at the base: there is nothing to compare the contract with.
+        BaseContractMissing = "base_contract_missing",
+        /// The baseline differs from the one that counts, or that one cannot be read.
+        BaselineChanged = "baseline_changed",
+        /// The contract at the base cannot be read or compiled: its requirements are not known.
+        BaseContractUnreadable = "base_contract_unreadable",
+        /// The contract's line `base` does not count: the contract at the merge base with that branch
+        /// does not have it.
+        BaseIgnored = "base_ignored",
+        /// The requested base leaves out commits of the change.
+        BaseLater = "base_later",
+        /// The base is HEAD because no other is known: commits before it were not examined.
+        BaseUnknown = "base_unknown",
+        /// The contract is not that of the subject's round before.
+        ContractChanged = "contract_changed",
+        /// The contract asks for less than the one at the base does, for the same request.
+        ContractWeakened = "contract_weakened",
+        /// `--observe --deny KIND`: steps were seen to do what the contract does not say.
+        DeniedFindings = "denied_findings",
+        /// The change of a subject is empty after a failed round.
+        EmptyChange = "empty_change",
+        /// The contract has no checks, and the request brings none.
+        EmptyContract = "empty_contract",
+        /// `--staged`: checks changed tracked files, so that what was verified is not what is staged.
+        IndexDiffers = "index_differs",
+        /// `--staged`: the index was verified in a view of its own, apart from the work tree.
+        IndexView = "index_view",
+        /// `--staged`: files changed of the folders that the checkout has as links.
+        LinkedChanged = "linked_changed",
+        /// HEAD was another commit at the end of the run than at its beginning.
+        HeadMoved = "head_moved",
+        /// New files are there that git does not ignore and no check `produces`.
+        NewFiles = "new_files",
+        /// HEAD has no common ancestor with the branch that the change is made for.
+        NoCommonAncestor = "no_common_ancestor",
+        /// Merged shards: which tree was verified is not known of all of them.
+        NoCommonTree = "no_common_tree",
+        /// Checks passed although they failed, because what they found is known.
+        KnownFindings = "known_findings",
+        /// `run NAME…`: only the named checks were examined.
+        Named = "named",
+        /// `--observe --deny KIND`: not all that steps did could be seen.
+        ObservationIncomplete = "observation_incomplete",
+        /// `--only` names checks of which none applies.
+        OnlyNothing = "only_nothing",
+        /// A push to the default branch is compared with the commit before it: earlier pushes were not
+        /// examined.
+        EarlierPushes = "earlier_pushes",
+        /// A base was requested, and no earlier commit is known: every tracked file counts as changed.
+        WholeTree = "whole_tree",
+        /// Files that only ignore rules of this machine hide would be selected by checks.
+        HiddenFiles = "hidden_files",
+        /// Lines that the change adds to a tracked `.gitignore` hide files that checks would select.
+        NewlyIgnored = "newly_ignored",
+        /// Merged shards: not all of them have reported.
+        ShardsMissing = "shards_missing",
+        /// `--sandbox-missing run`: checks ran without all that was to confine them.
+        SandboxMissing = "sandbox_missing",
+        /// Files are outside the sparse checkout.
+        Sparse = "sparse",
+        /// Checks do not apply any more because of files that the change adds or removes.
+        SwitchedOff = "switched_off",
+        /// Files have other line ends than at the base, and would be committed with the same.
+        LineEnds = "line_ends",
+        /// Changed files have names that look like ones that checks are for.
+        Lookalikes = "lookalikes",
+        /// All of the change that a loop began with is gone.
+        ChangeGone = "change_gone",
+        /// Files were written or appeared while checks ran, and the resulting change requires more than
+        /// what ran.
+        ChangeGrew = "change_grew",
+        /// The gate asks for less than the one that the subject began with.
+        GateWeakened = "gate_weakened",
+        /// All work of earlier rounds of the subject is not there.
+        LeftBehind = "left_behind",
+        /// The subject began in another work tree, or on commits that HEAD does not contain.
+        OtherSubject = "other_subject",
+        /// A saved plan, named files, or a round of a subject cover a part of the whole change.
+        PartOfChange = "part_of_change",
+        /// Recovery dropped commands of the request.
+        RequestLostCommand = "request_lost_command",
+        /// Rows of `each` went with their folders.
+        RowsDropped = "rows_dropped",
+        /// Files that an earlier round changed are as at the base again.
+        Undone = "undone",
+        /// The proposer gave no usable answer: the checks that it would have added are not known.
+        ProposerFailed = "proposer_failed",
+        /// A program in the repository differs from the one in the last pass of the same command.
+        ProgramChanged = "program_changed",
+        /// Files changed while checks ran, and had their content again at the end: what the checks in
+        /// between passed for is not known.
+        TouchedAndRestored = "touched_and_restored",
+        /// A check ran fewer tests than in the last pass of the same command on the base's tree or
+        /// later.
+        TestsDropped = "tests_dropped",
+        /// Checks with the verb `test` passed, and their output shows no test that ran.
+        TestsNotShown = "tests_not_shown",
+        /// Merged shards: a command started programs of different content.
+        ToolsDiffer = "tools_differ",
+        /// Files changed while one check ran that may not change them.
+        TreeChanged = "tree_changed",
+        /// Files changed during the run, and which check changed them is not known.
+        TreeMoved = "tree_moved",
+        /// Whether files changed during the run is not known.
+        TreeUnknown = "tree_unknown",
+        /// The caller names changed files that are neither in the work tree nor at the base.
+        UnknownFiles = "unknown_files",
     }
 }
 

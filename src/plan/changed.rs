@@ -1,11 +1,11 @@
 //! Expands `{changed}` to arguments of a command.
 
 use super::facts::{FactAnswer, Facts, Question};
-use crate::base::change::{ChangeSet, ChangedFile, ChangedIndex, Status};
-use crate::base::command::Piece;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
 use std::collections::BTreeSet;
+use vplan_base::change::{ChangeSet, ChangedFile, ChangedIndex, Status};
+use vplan_base::command::Piece;
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
 
 /// Most bytes of arguments of one command, each counted with its closing zero.
 pub const MOST_BYTES: usize = 128 * 1024;

@@ -1,27 +1,25 @@
 //! Records what the changed files were found by comparing. Printed first wherever a plan or its
 //! report is shown; no digest covers it.
 
-use crate::base::word::{count, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::word::{count, visible};
 
 /// The comparison that found the changed files.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compared {
     /// The commit that was compared with; absent where there is none yet, and where nothing was
     /// compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The full name of the branch whose merge base with HEAD that is; absent where it was found
     /// in another way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The number of changed files.
     pub changed: usize,
     /// The number of checks of the plan that are due to commits since the base: without the files
     /// that only those changed they would not be there. Absent where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_checks: Option<usize>,
     /// One line for people, such as ``the work tree against `HEAD` (0123456789ab)``.
     pub what: String,

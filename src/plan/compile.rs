@@ -1,10 +1,14 @@
 //! Compiles a plan: collect, select, close, merge, cut, order (src/engine.md section 3).
 
 use super::changed::Existing;
-use super::definition::Definitions;
+use super::definition::name_definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, FactAnswer, Facts, Question};
 use super::frame::{note, without_contract};
+use super::inclusion::{
+    Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
+    no_file_left, omitted, outside_role, unnamed,
+};
 use super::merge::Listed;
 use super::order::{
     Constraints, Effects, NodeIndex, Ordered, Preparing, artifact_bundles, order, positions,
@@ -13,18 +17,13 @@ use super::prepared::Prepared;
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
-use crate::base::carried::Carried;
-use crate::base::command::Command;
-use crate::base::index::Dense;
-use crate::base::matching::SHOWN;
-use crate::base::setting::Row;
-use crate::base::word::{Word, visible};
-use crate::check::Kind;
-use crate::contract::{Body, Check, CheckIndex, Contract, Placement, Role};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The reason of a check that the request names, and of one that it does not name.
-pub(super) const NAMED: &str = "named";
+use vplan_base::index::Dense;
+use vplan_base::matching::SHOWN;
+use vplan_base::setting::Row;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_contract::{Body, Check, CheckIndex, Contract, Role};
 
 /// The result of compiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,18 +153,16 @@ pub(super) fn assemble(
             })
         })
         .collect();
-    for (query, folders) in &input.contract.folders {
-        let names = folders.iter().map(|folder| Word::new(folder.as_bytes()));
+    for (asked, found) in &input.contract.folders {
         plan.facts.push(Fact {
-            answer: FactAnswer::List(names.collect()),
-            question: Question::Folders(query.clone()),
+            answer: FactAnswer::List(found.to_words()),
+            question: Question::Folders(asked.clone()),
         });
     }
-    for (query, folders) in &request.gone.base {
-        let names = folders.iter().map(|folder| Word::new(folder.as_bytes()));
+    for (asked, found) in &request.gone.base {
         plan.facts.push(Fact {
-            answer: FactAnswer::List(names.collect()),
-            question: Question::BaseFolders(query.clone()),
+            answer: FactAnswer::List(found.to_words()),
+            question: Question::BaseFolders(asked.clone()),
         });
     }
     plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
@@ -237,69 +234,12 @@ pub(super) fn assemble(
         .collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
     (plan.steps.iter_mut()).for_each(|step| step.confine(request.confinement));
+    name_definitions(&mut plan, &request.changed, facts);
     Ok(Assembled::Plan(Box::new(plan), results))
 }
 
-/// The arguments that do not change while compiling.
-pub(super) struct Input<'a> {
-    pub declared: Option<&'a Contract>,
-    pub contract: &'a Contract,
-    pub request: &'a Request,
-}
-
-/// The decisions on the checks of a contract; none on one that is left out where no reason is
-/// requested.
-pub(super) type Fates<'a> = BTreeMap<CheckIndex, Inclusion<'a>>;
-
 /// The node of each check that is in the plan.
 type NodeOfCheck = BTreeMap<CheckIndex, NodeIndex>;
-
-/// The decision on a contract's check.
-pub(super) enum Inclusion<'a> {
-    Included(Chosen<'a>),
-    Omitted(Box<Omitted>),
-    /// It is the same work as an earlier check.
-    Duplicate,
-}
-
-/// A contract's check that is part of the plan.
-#[derive(Default)]
-pub(super) struct Chosen<'a> {
-    pub placements: Vec<&'a Placement>,
-    pub reasons: Vec<Reason>,
-    pub tier: u8,
-    /// The files for `{changed}`.
-    pub files: Vec<Word>,
-}
-
-/// A command of the request, proposed, or inferred.
-pub(super) struct RequestedCommand<'a> {
-    pub command: &'a Command,
-    /// The directory and the variables, besides its own, that the `cd` and `export` before it in
-    /// its list set.
-    pub carried: Carried,
-    pub id: String,
-    pub origin: Origin,
-    /// The reason why it was proposed.
-    pub describe: Option<&'a str>,
-}
-
-/// A node of the plan: the steps of one check.
-pub(super) struct PlanNode<'a> {
-    pub check: Option<&'a Check>,
-    pub steps: Vec<Step>,
-}
-
-/// Whether a check is part of the plan.
-pub(super) fn is_in(fates: &Fates<'_>, index: CheckIndex) -> bool {
-    matches!(fates.get(&index), Some(Inclusion::Included(_)))
-}
-
-/// Returns the checks that are part of the plan, in order.
-pub(super) fn included(fates: &Fates<'_>) -> Vec<CheckIndex> {
-    let is_in = |(_, fate): &(_, &Inclusion)| matches!(fate, Inclusion::Included(_));
-    fates.iter().filter(is_in).map(|(i, _)| *i).collect()
-}
 
 impl<'a> Input<'a> {
     /// Decides about a check: by names, conditions, tier, role, `--only`, `--skip`, in this order.
@@ -402,7 +342,7 @@ impl<'a> Input<'a> {
     }
 
     /// Applies `--only` and `--skip`.
-    pub fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
+    pub(crate) fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
         if !self.request.only.is_empty() && !self.request.only.iter().any(|s| s.selects(id, tags)) {
             return Some(omitted(id, "not among --only".to_owned(), "only"));
         }
@@ -703,7 +643,6 @@ impl<'a> Input<'a> {
             ids.cloned().collect::<Vec<String>>()
         };
         plan.steps.reserve_exact(ids.iter().map(Vec::len).sum());
-        let definitions = Definitions::new(&self.request.changed);
         let places = positions(&ordered.order);
         for node in &ordered.order {
             let place = |node: &NodeIndex| places[*node];
@@ -718,7 +657,6 @@ impl<'a> Input<'a> {
                 step.after = names(&after);
                 step.needs = names(&needed);
                 step.prepared_by = names(weak);
-                step.reasons.extend(definitions.reason(&step));
                 plan.steps.push(step);
             }
         }
@@ -727,58 +665,6 @@ impl<'a> Input<'a> {
 
 pub(super) fn has_changed(check: &Check) -> bool {
     matches!(&check.body, Body::Command(command) if command.has_changed())
-}
-
-pub(super) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
-    let structured = Reason {
-        condition: condition.to_owned(),
-        ..Reason::default()
-    };
-    Omitted {
-        each: BTreeMap::new(),
-        file: None,
-        id: id.to_owned(),
-        line: None,
-        narrows: false,
-        reason,
-        reasons: vec![structured],
-    }
-}
-
-pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
-    let tags: Vec<String> = restriction
-        .only
-        .iter()
-        .map(|t| visible(t.as_bytes()))
-        .collect();
-    let text = format!(
-        "role {} runs only checks tagged {}",
-        visible(role.as_bytes()),
-        tags.join(" or ")
-    );
-    let reason = Reason {
-        condition: "role".to_owned(),
-        line: restriction.line,
-        names: restriction.only.clone(),
-        ..Reason::default()
-    };
-    Omitted {
-        reasons: vec![reason],
-        ..omitted(id, text, "")
-    }
-}
-
-/// Creates the entry of a check that is left out because others were named.
-pub(super) fn unnamed(id: &str) -> Omitted {
-    omitted(id, "not among the names".to_owned(), NAMED)
-}
-
-pub(super) fn no_file_left(id: &str) -> Omitted {
-    omitted(
-        id,
-        "no changed file is left for {changed}".to_owned(),
-        "changed",
-    )
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Decides whether one plan does everything that another one does.
 
 use super::{Plan, Step};
-use crate::check::confine::{NetworkUse, SandboxLevel};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_check::confine::{NetworkUse, SandboxLevel};
 
 /// Whether a run of `part` does every step of `whole`: a step with the same id and the same
 /// definition, confined at least as strongly, after everything that it waits for there. Reasons,
@@ -72,9 +72,9 @@ pub(super) fn predecessors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Severity;
-    use crate::plan::{Reason, StepSource};
-    use crate::recover::bare::plan_of_words;
+    use crate::bare::plan_of_words;
+    use crate::{Reason, StepSource};
+    use vplan_check::Severity;
 
     fn plan(words: &[&str]) -> Plan {
         let mut plan = plan_of_words(words);
@@ -151,7 +151,7 @@ mod tests {
         let whole = plan(&["a"]);
         let mut part = whole.clone();
         step(&mut part, "a").sandbox = SandboxLevel::Guard;
-        step(&mut part, "a").sandbox_from = Some(crate::plan::SandboxFrom::Operator);
+        step(&mut part, "a").sandbox_from = Some(crate::SandboxFrom::Operator);
         assert!(contains(&whole, &part) && !contains(&part, &whole));
         let mut other = whole.clone();
         step(&mut other, "a").network = NetworkUse::Off;

@@ -1,16 +1,22 @@
 //! Finds the changed files that define what a step does: a change can weaken the checks that
 //! verify it.
 
+mod files;
+
+use super::facts::{Certainty, Fact, FactAnswer, Facts, Question};
 use super::{Plan, Reason, Step};
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
+use files::{File, Files, Place};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{and_more, count, visible};
 
 /// The reason's name.
 pub const DEFINITION_CHANGED: &str = "definition-changed";
 
 /// Returns the steps of a plan whose defining files are among the changed ones, with those files.
-pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)> {
+pub(crate) fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)> {
     let reason = |step: &'_ Step| {
         step.reasons
             .iter()
@@ -21,186 +27,222 @@ pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)
         .filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
 }
 
+/// The most lines about changed definitions.
+const LINES: usize = 8;
+/// The most steps that such a line names.
+const STEPS: usize = 3;
+
+/// Says which changed files define what a plan's steps do, and what they are to them: a line for each set
+/// of files.
+#[must_use]
+pub fn lines(plan: &Plan) -> Vec<String> {
+    let mut sets: Vec<(&Reason, Vec<&Step>)> = Vec::new();
+    for (step, reason) in changed_definitions(plan) {
+        let same = |set: &&mut (&Reason, _)| set.0 == reason;
+        match sets.iter_mut().take(LINES).find(same) {
+            Some((_, steps)) => steps.push(step),
+            None => sets.push((reason, vec![step])),
+        }
+    }
+    let more = sets.len().saturating_sub(LINES);
+    let mut lines: Vec<String> = sets.iter().take(LINES).map(line).collect();
+    if more > 0 {
+        let steps = count(more, "other step");
+        lines.push(format!("the change touches what defines {steps}"));
+    }
+    lines
+}
+
+fn line((reason, steps): &(&Reason, Vec<&Step>)) -> String {
+    let parts = reason.names.iter().map(|part| format!(" ({part})"));
+    let parts = parts.chain(std::iter::repeat(String::new()));
+    let files: Vec<String> = reason
+        .matched
+        .iter()
+        .zip(parts)
+        .map(|(path, part)| format!("`{path}`{part}"))
+        .collect();
+    let matched = reason.matched_count.unwrap_or_default();
+    let more = matched.saturating_sub(files.len() as u64);
+    let name = |step: &&Step| format!("`{}`", visible(step.id.as_bytes()));
+    let names: Vec<String> = steps.iter().take(STEPS).map(name).collect();
+    format!(
+        "the change touches {}{}, which defines what {}{} does",
+        files.join(", "),
+        and_more(more),
+        names.join(", "),
+        and_more(steps.len() - names.len())
+    )
+}
+
+/// A command of a check or a step, with what says where its files are.
+#[derive(Clone, Copy)]
+pub struct CommandPlace<'a> {
+    /// Its words.
+    pub words: &'a [String],
+    /// Where it starts.
+    pub dir: &'a RepoPath,
+    /// The folders in which its program may be.
+    pub tool_path: &'a [RepoPath],
+}
+
+/// Returns what each file that has a say in what a command does is to it (`configuration of pytest`).
+#[must_use]
+pub fn parts_of(
+    command: CommandPlace<'_>,
+    facts: &Facts,
+    paths: &[RepoPath],
+) -> Vec<(RepoPath, String)> {
+    let files = Files::of(command.words, command.dir, command.tool_path, facts).files;
+    let part = |path: &RepoPath| {
+        let file = files.iter().find(|file| file.place.is(path))?;
+        Some((path.clone(), file.part.to_string()))
+    };
+    paths.iter().filter_map(part).collect()
+}
+
+/// The questions whose answers show more of the files that have a say in what a command does.
+#[must_use]
+pub fn questions_of(command: CommandPlace<'_>, facts: &Facts) -> BTreeSet<Question> {
+    Files::of(command.words, command.dir, command.tool_path, facts).asked
+}
+
+/// The questions whose answers may show that more, or fewer, of the changed files define a plan's
+/// steps. Each is asked once; the answers may lead to others.
+#[must_use]
+pub fn questions(plan: &Plan, changes: &ChangeSet, facts: &Facts) -> BTreeSet<Question> {
+    if changes.is_empty() {
+        return BTreeSet::new();
+    }
+    let definitions = Definitions::new(changes, facts);
+    let mut asked = BTreeSet::new();
+    for step in &plan.steps {
+        let mut files = Files::of_step(step, facts);
+        asked.append(&mut files.asked);
+        for file in &files.files {
+            let paths = definitions.fitting(&file.place).into_iter();
+            asked.extend(paths.filter_map(|path| same_table(path, file)));
+        }
+    }
+    asked.retain(|question| facts.get(question).is_none());
+    asked
+}
+
+/// Whether a plan's steps have other definitions by these facts: it must be compiled with them.
+#[must_use]
+pub fn is_outdated(plan: &Plan, changes: &ChangeSet, facts: &Facts) -> bool {
+    let definitions = Definitions::new(changes, facts);
+    plan.steps.iter().any(|step| {
+        let mut known = step.reasons.iter();
+        let known = known.find(|reason| reason.condition == DEFINITION_CHANGED);
+        definitions.reason(step, &mut BTreeSet::new()).as_ref() != known
+    })
+}
+
+/// Gives each step whose defining files are among the changed ones that reason, and records the facts
+/// that it rests on.
+pub(super) fn name_definitions(plan: &mut Plan, changes: &ChangeSet, facts: &Facts) {
+    let definitions = Definitions::new(changes, facts);
+    let mut rests_on = BTreeSet::new();
+    for step in &mut plan.steps {
+        let reason = definitions.reason(step, &mut rests_on);
+        step.reasons.extend(reason);
+    }
+    let fact = |question: Question| {
+        let answer = facts.get(&question)?.clone();
+        Some(Fact { answer, question })
+    };
+    plan.facts.extend(rests_on.into_iter().filter_map(fact));
+    plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
+}
+
 /// The changed files, indexed for the lookup of definitions.
-pub(super) struct Definitions<'a> {
-    changes: &'a ChangeSet,
-    /// Every changed package.json, looked up once: a workspace tool may mean any of them.
-    packages: Vec<&'a RepoPath>,
+struct Definitions<'a> {
+    facts: &'a Facts,
+    /// The changed files by name: a workspace's tool may mean any package.json, configuration lies in
+    /// many folders.
+    by_name: BTreeMap<&'a [u8], Vec<&'a RepoPath>>,
+}
+
+/// The question whether the part of a file that is about a step's tool has changed.
+fn same_table(path: &RepoPath, file: &File) -> Option<Question> {
+    match &file.place {
+        Place::Configuration(steering) => {
+            let table = steering.part?.to_owned();
+            Some(Question::SameTable(path.clone(), table))
+        }
+        Place::Exact(_) | Place::Below(_) | Place::Fitting(..) => None,
+    }
 }
 
 impl<'a> Definitions<'a> {
-    pub fn new(changes: &'a ChangeSet) -> Self {
-        let packages = changes
-            .files()
-            .iter()
-            .map(|f| &f.path)
-            .filter(|p| p.name() == PACKAGE.as_bytes())
-            .collect();
-        Self { changes, packages }
+    pub fn new(changes: &'a ChangeSet, facts: &'a Facts) -> Self {
+        let mut by_name: BTreeMap<&[u8], Vec<&RepoPath>> = BTreeMap::new();
+        for file in changes.files() {
+            by_name
+                .entry(file.path.name())
+                .or_default()
+                .push(&file.path);
+        }
+        Self { facts, by_name }
     }
 
-    /// Returns the reason for a step whose defining file is among the changed ones.
-    pub fn reason(&self, step: &Step) -> Option<Reason> {
-        let mut matched: Vec<RepoPath> = Vec::new();
-        for defined in files(step) {
-            match defined {
-                File::Exact(path) if self.changes.contains(&path) => matched.push(path),
-                File::Exact(_) => {}
-                File::PackageBelow(dir) => {
-                    matched.extend(
-                        self.packages
-                            .iter()
-                            .filter(|p| p.below(&dir).is_some())
-                            .copied()
-                            .cloned(),
-                    );
+    /// Returns the reason for a step whose defining file is among the changed ones, and adds the facts
+    /// that it rests on.
+    pub fn reason(&self, step: &Step, rests_on: &mut BTreeSet<Question>) -> Option<Reason> {
+        if self.by_name.is_empty() {
+            return None;
+        }
+        let mut matched: BTreeMap<&RepoPath, String> = BTreeMap::new();
+        let files = Files::of_step(step, self.facts).files;
+        for file in &files {
+            for path in self.fitting(&file.place) {
+                if let Some(table) = same_table(path, file)
+                    && self.facts.get(&table) == Some(&FactAnswer::Word(Certainty::Yes))
+                {
+                    rests_on.insert(table);
+                } else if let Entry::Vacant(vacant) = matched.entry(path) {
+                    vacant.insert(file.part.to_string());
+                    rests_on.extend(file.by.iter().cloned());
                 }
             }
         }
-        matched.sort();
-        matched.dedup();
         let count = matched.len() as u64;
-        matched.truncate(crate::base::matching::SHOWN);
+        let (matched, names) = matched
+            .into_iter()
+            .take(vplan_base::matching::SHOWN)
+            .map(|(path, part)| (path.clone(), part))
+            .unzip();
         (count > 0).then(|| Reason {
             condition: DEFINITION_CHANGED.to_owned(),
             matched,
             matched_count: Some(count),
+            names,
             ..Reason::default()
         })
     }
+
+    fn fitting(&self, place: &Place) -> Vec<&'a RepoPath> {
+        let name = place.name();
+        let all = self.by_name.values().filter(|_| name.contains(&b'*'));
+        let paths = self.by_name.get(name).into_iter().chain(all).flatten();
+        paths.copied().filter(|path| place.is(path)).collect()
+    }
 }
 
-/// A file, or any package.json below a directory (where a workspace tool picks the package itself).
-enum File {
-    Exact(RepoPath),
-    PackageBelow(RepoPath),
-}
-
-const PACKAGE: &str = "package.json";
-
-const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
-/// The subcommands that start a program without reading package.json.
-const NO_SCRIPT: [&str; 5] = ["exec", "dlx", "x", "create", "init"];
-const INTERPRETERS: [&str; 14] = [
-    "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php",
-    "deno", "Rscript",
-];
-
-fn files(step: &Step) -> Vec<File> {
-    let Some((program, arguments)) = step.argv.as_deref().and_then(<[Word]>::split_first) else {
-        return Vec::new();
+/// Returns the files that a step starts, or gives to an interpreter, in a `.git` or in `.vplan`: no
+/// change shows them.
+#[must_use]
+pub fn out_of_tree(step: &Step) -> Vec<RepoPath> {
+    let is_out = |path: &RepoPath| {
+        let mut names = path.as_bytes().split(|b| *b == b'/');
+        path.as_bytes().starts_with(b".vplan/") || names.any(|name| name == b".git")
     };
-    if step.kind == crate::check::Kind::Shell {
-        return Vec::new();
-    }
-    let join = |bytes: &[u8]| step.dir.join(bytes).ok();
-    let mut files = Vec::new();
-    if program.as_bytes().contains(&b'/') {
-        files.extend(join(program.as_bytes()).map(File::Exact));
-    }
-    let name = program
-        .as_bytes()
-        .rsplit(|b| *b == b'/')
-        .next()
-        .and_then(|n| std::str::from_utf8(n).ok())
-        .unwrap_or("");
-    if SCRIPT_RUNNERS.contains(&name) {
-        files.extend(package_files(step, arguments));
-    }
-    if matches!(name, "make" | "gmake") {
-        files.extend(makefiles(step, arguments));
-    }
-    let interpreter = INTERPRETERS.contains(&name) || name.strip_prefix("python3.").is_some();
-    if interpreter && let Some(script) = script(arguments) {
-        files.extend(join(script).map(File::Exact));
-    }
-    files
-}
-
-/// Returns the file that an interpreter was given: its first argument that is no option. Code on
-/// the command line has none.
-fn script(arguments: &[Word]) -> Option<&[u8]> {
-    for argument in arguments.iter().map(Word::as_bytes) {
-        match argument {
-            b"-c" | b"-e" | b"-m" | b"-p" | b"--eval" | b"--print" => return None,
-            b"run" | [b'-', ..] => {}
-            file => return Some(file),
-        }
-    }
-    None
-}
-
-/// Returns the values of an option in its forms `-C DIR`, `-CDIR`, `--directory DIR`,
-/// `--directory=DIR`.
-fn option<'a>(arguments: &'a [Word], short: Option<&str>, long: &[&str]) -> Vec<&'a [u8]> {
-    let mut values = Vec::new();
-    let mut rest = arguments.iter().map(Word::as_bytes);
-    while let Some(argument) = rest.next() {
-        if argument == b"--" {
-            break;
-        }
-        let is_long = long.iter().any(|l| argument == l.as_bytes());
-        if is_long || short.is_some_and(|s| argument == s.as_bytes()) {
-            values.extend(rest.next());
-        } else if let Some(value) = long
-            .iter()
-            .find_map(|l| argument.strip_prefix(l.as_bytes())?.strip_prefix(b"="))
-        {
-            values.push(value);
-        } else if let Some(value) = short.and_then(|s| argument.strip_prefix(s.as_bytes())) {
-            values.push(value);
-        }
-    }
-    values
-}
-
-fn package_files(step: &Step, arguments: &[Word]) -> Vec<File> {
-    let mut words = arguments.iter().filter_map(Word::as_str);
-    if words
-        .clone()
-        .find(|w| !w.starts_with('-'))
-        .is_some_and(|w| NO_SCRIPT.contains(&w))
-    {
-        return Vec::new();
-    }
-    let mut dir = step.dir.clone();
-    for value in option(arguments, Some("-C"), &["--dir", "--prefix", "--cwd"]) {
-        match dir.join(value) {
-            Ok(inner) => dir = inner,
-            Err(_) => return Vec::new(),
-        }
-    }
-    let workspace = |w: &str| {
-        matches!(
-            w,
-            "-r" | "--recursive" | "-F" | "-w" | "--workspaces" | "workspace" | "workspaces"
-        ) || w.starts_with("--filter")
-            || w.starts_with("--workspace")
+    let exact = |file: File| match file.place {
+        Place::Exact(path) => is_out(&path).then_some(path),
+        Place::Below(_) | Place::Fitting(..) | Place::Configuration(_) => None,
     };
-    if words.any(workspace) {
-        return vec![File::PackageBelow(dir)];
-    }
-    dir.join(PACKAGE.as_bytes())
-        .map(File::Exact)
-        .into_iter()
-        .collect()
-}
-
-fn makefiles(step: &Step, arguments: &[Word]) -> Vec<File> {
-    let mut dir = step.dir.clone();
-    for value in option(arguments, Some("-C"), &["--directory"]) {
-        match dir.join(value) {
-            Ok(inner) => dir = inner,
-            Err(_) => return Vec::new(),
-        }
-    }
-    let mut named = option(arguments, Some("-f"), &["--file", "--makefile"]);
-    if named.is_empty() {
-        named = vec![b"GNUmakefile", b"makefile", b"Makefile"];
-    }
-    named
-        .into_iter()
-        .filter_map(|name| dir.join(name).ok())
-        .map(File::Exact)
-        .collect()
+    let facts = Facts::default();
+    let files = Files::of_step(step, &facts).files;
+    files.into_iter().filter_map(exact).collect()
 }

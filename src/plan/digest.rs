@@ -2,8 +2,8 @@
 
 use super::canonical::{Form, value};
 use super::{Plan, Rewrite};
-use crate::base::canon::{Digest, Hasher, to_canonical, write_canonical};
 use std::io::{BufWriter, Write};
+use vplan_base::canon::{Digest, Hasher, to_canonical, write_canonical};
 
 /// Computes the digest of a plan's canonical form.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn seal(mut plan: Plan) -> Plan {
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
+pub(crate) fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
     write_canonical(&Form::of(plan), writer)
 }
 
@@ -85,11 +85,11 @@ impl Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::jobs::Jobs;
-    use crate::plan::canonical::without_annotations;
-    use crate::plan::request::{ChangedFrom, ChangedIn};
-    use crate::plan::{Omitted, Reason, Tier};
-    use crate::recover::bare::plan_of_words;
+    use crate::bare::plan_of_words;
+    use crate::canonical::without_annotations;
+    use crate::request::{ChangedFrom, ChangedIn};
+    use crate::{Omitted, Reason, Tier};
+    use vplan_base::jobs::Jobs;
 
     fn reason(line: usize) -> Reason {
         Reason {
@@ -107,7 +107,7 @@ mod tests {
             step.describe = Some(format!("d{line}"));
             step.each = std::collections::BTreeMap::from([("row".to_owned(), format!("e{line}"))]);
             step.fix = Some(format!("x{line}"));
-            step.source = Some(crate::plan::StepSource {
+            step.source = Some(crate::StepSource {
                 column: line,
                 file: format!("f{line}"),
                 line,
@@ -175,7 +175,7 @@ mod tests {
                 "{number}"
             );
             let rewrite = Rewrite {
-                coverage: crate::plan::Coverage::Full,
+                coverage: crate::Coverage::Full,
                 dropped: vec![number.to_string()],
                 evidence: None,
                 next_commands: Vec::new(),

@@ -1,15 +1,14 @@
 //! Writes plans as JSON or KDL, and reads them back.
 
 use super::Plan;
-use super::canonical::FIRST;
 pub use super::canonical::VERSION;
-use super::digest::{digest, write_to};
-use super::error::{self, CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX, TAMPERED};
+use super::digest::write_to;
+use super::error::{CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX};
 use super::kdl::text::conflicts;
 use super::kdl::{from_kdl, to_kdl};
-use super::sound::{Unfit, sound};
-use crate::base::span::Span;
-use crate::base::word::visible;
+use super::validity::{Once, checked, is_known, other_version};
+use vplan_base::span::Span;
+use vplan_base::word::visible;
 
 /// Returns the plan as one JSON document on one line, with its annotations and its digest, without
 /// a final newline.
@@ -158,111 +157,4 @@ fn place(text: &str, error: &serde_json::Error) -> Span {
         .and_then(|rest| rest.chars().next())
         .map_or(at, |c| at + c.len_utf8());
     Span::new(at, end)
-}
-
-/// Whether plans of this version are read.
-pub(super) fn is_known(version: impl Into<i128>) -> bool {
-    (i128::from(FIRST)..=i128::from(VERSION)).contains(&version.into())
-}
-
-/// Returns the error for a plan that another vplan wrote.
-pub(super) fn other_version(version: &str) -> DocumentError {
-    let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
-    let message = format!("this plan has version {version}, known are {FIRST} and {VERSION}");
-    let help = if newer {
-        "it was written by a newer vplan: read it with that one"
-    } else {
-        "make the plan again"
-    };
-    DocumentError::new(error::VERSION, message, Some(help.to_owned()))
-}
-
-/// Checks a plan from any source: it has the digest that it contains, and may be run.
-///
-/// # Errors
-/// The violated rule, and its step.
-pub(super) fn checked(plan: &Plan) -> Result<(), Unfit> {
-    let actual = digest(plan);
-    let of_digest = |message: String, help: Option<&str>| {
-        let help = help.map(str::to_owned);
-        Err(Unfit {
-            code: TAMPERED,
-            message,
-            help,
-            step: None,
-            field: Some("digest"),
-        })
-    };
-    match &plan.digest {
-        Some(said) if *said == actual => {}
-        Some(said) => {
-            let help =
-                "it was changed after it was made; make it again from its contract and request";
-            return of_digest(
-                format!("the plan says its digest is {said}, but it is {actual}"),
-                Some(help),
-            );
-        }
-        None => return of_digest("the plan has no digest".to_owned(), None),
-    }
-    sound(plan)
-}
-
-/// Any JSON in which no object has a name twice.
-pub(super) struct Once;
-
-impl<'de> serde::Deserialize<'de> for Once {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Once)
-    }
-}
-
-impl<'de> serde::de::Visitor<'de> for Once {
-    type Value = Once;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_unit<E>(self) -> Result<Once, E> {
-        Ok(Once)
-    }
-
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Once, A::Error> {
-        while list.next_element::<Once>()?.is_some() {}
-        Ok(Once)
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Once, A::Error> {
-        let mut seen = std::collections::BTreeSet::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if seen.contains(&name) {
-                let message = format!("`{}` is here twice", visible(name.as_bytes()));
-                return Err(serde::de::Error::custom(message));
-            }
-            seen.insert(name);
-            map.next_value::<Once>()?;
-        }
-        Ok(Once)
-    }
 }

@@ -3,11 +3,11 @@
 
 use super::Plan;
 use super::canonical::value;
-use crate::base::word::visible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use vplan_base::word::visible;
 
 /// The most characters of a value that are shown.
 const SHOWN: usize = 120;
@@ -173,7 +173,7 @@ fn join(path: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
+    use crate::arbitrary::made::{plan, step};
 
     #[test]
     fn a_line_a_field() {

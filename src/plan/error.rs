@@ -1,9 +1,10 @@
 //! Errors of this room: why a request cannot be planned, or a plan file not be used.
 
+pub use super::sound::UNFIT;
 use super::sound::Unfit;
-use crate::base::nearest::nearest;
-use crate::base::span::Span;
-use crate::base::word::visible;
+use vplan_base::nearest::nearest;
+use vplan_base::span::Span;
+use vplan_base::word::visible;
 
 /// A request that does not fit the contract. All of them are usage errors (exit 2).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,13 +39,13 @@ pub const UNKNOWN_ROLE: &str = "vplan::plan::unknown_role";
 /// `--only`, `--skip` or `explain` name no check.
 pub const UNKNOWN_CHECK: &str = "vplan::plan::unknown_check";
 /// `--only tag:T` with a tag that no check has.
-pub const UNKNOWN_TAG: &str = "vplan::plan::unknown_tag";
+pub(crate) const UNKNOWN_TAG: &str = "vplan::plan::unknown_tag";
 /// A waiver without a reason.
-pub const BLANK_REASON: &str = "vplan::plan::blank_reason";
+pub(crate) const BLANK_REASON: &str = "vplan::plan::blank_reason";
 /// A waived check is needed by one that runs.
-pub const SKIPPED_NEED: &str = "vplan::plan::skipped_need";
+pub(crate) const SKIPPED_NEED: &str = "vplan::plan::skipped_need";
 /// Too many changed files for a check that must run once.
-pub const BATCHED_REPORT: &str = "vplan::plan::batched_report";
+pub(crate) const BATCHED_REPORT: &str = "vplan::plan::batched_report";
 /// A plan that cannot be read.
 pub const DOCUMENT: &str = "vplan::plan::document";
 /// A plan file that is no JSON, or no KDL.
@@ -55,8 +56,6 @@ pub const CONFLICT: &str = "vplan::plan::conflict";
 pub const VERSION: &str = "vplan::plan::version";
 /// A plan that is not the one that its digest names.
 pub const TAMPERED: &str = "vplan::plan::tampered";
-/// A plan that no contract could have given, and that is not run.
-pub const UNFIT: &str = "vplan::plan::unfit";
 
 impl PlanError {
     pub(super) fn new(

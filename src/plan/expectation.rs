@@ -13,14 +13,14 @@ use super::prepared::Prepared;
 use super::request::{Boundary, Request, Risk};
 use super::select::ConditionResults;
 use super::{Omitted, Plan, Step};
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::contract::draft::{End, RiskLevel};
-use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::contract::{CheckIndex, Contract, Sought};
 use coverage::{Blocks, Touched};
 use std::collections::BTreeMap;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_contract::draft::{End, RiskLevel};
+use vplan_contract::expect::{Assertion, AssertionKind, Expect};
+use vplan_contract::{CheckIndex, Contract, Sought};
 
 /// The most files and reasons that a sentence names.
 const NAMED: usize = 3;

@@ -11,9 +11,10 @@ pub mod shell;
 pub mod story;
 pub mod text;
 
-use crate::base::word::{and_more, visible};
-use crate::contract::Contract;
-use crate::plan::Reason;
+use crate::Reason;
+use std::collections::BTreeSet;
+use vplan_base::word::{and_more, visible};
+use vplan_contract::Contract;
 
 /// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +81,12 @@ impl Default for Options<'_> {
     }
 }
 
+/// The verb that the caller of a command states.
+fn stated_verb(reason: &Reason) -> String {
+    let verb = |verb: &String| format!(" with the verb `{}`", visible(verb.as_bytes()));
+    reason.names.first().map(verb).unwrap_or_default()
+}
+
 /// Formats a reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
@@ -108,9 +115,9 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
                 .saturating_sub(reason.names.len() as u64);
             format!("needed by {}", cut_list(&names(), more))
         }
-        "explicit" => "asked for as a command".to_owned(),
+        "explicit" => format!("asked for as a command{}", stated_verb(reason)),
         "inferred" => "declared by the repository".to_owned(),
-        "proposed" => "proposed".to_owned(),
+        "proposed" => format!("proposed{}", stated_verb(reason)),
         "risk" => selects(format!(
             "risk {} {}\"{}\"",
             names().join(" "),
@@ -125,9 +132,11 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
             format!("{keyword} {}{line}", names().join(" "))
         }
         super::definition::DEFINITION_CHANGED => {
+            let parts: BTreeSet<&str> = reason.names.iter().map(String::as_str).collect();
             format!(
-                "the change touches what defines it: {}",
-                matched(reason, files).unwrap_or_default()
+                "the change touches what defines it: {} ({})",
+                matched(reason, files).unwrap_or_default(),
+                parts.into_iter().collect::<Vec<_>>().join("; ")
             )
         }
         _ if reason.condition.starts_with("whenChanged") => match (&reason.glob, &reason.paths) {

@@ -1,15 +1,16 @@
 //! Facts: what a plan needs to know about the repository beyond the changed files
 //! (src/engine.md section 2).
 
-use crate::base::folders::FolderQuery;
-use crate::base::glob::Glob;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::contract::Sought;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use vplan_base::folders::{EachQuestion, FolderQuery};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_base::workspace::WorkspaceQuery;
+use vplan_contract::Sought;
 
 /// The most rounds in which compiling, or looking for steps that are known to break, gets the facts
 /// that it requests: each answer may lead to another question.
@@ -25,7 +26,7 @@ pub enum Question {
     /// the glob names literally.
     ExistsMatch(Glob),
     /// The changed files that do not exist any more, whatever their status says: a list of paths.
-    /// Asked only when a selected check has `{changed}`.
+    /// EachQuestion only when a selected check has `{changed}`.
     MissingChanged,
     /// The scripts that `DIR/package.json` declares: a list; `no` when there is no such file;
     /// `unknown` when it cannot be read.
@@ -45,11 +46,18 @@ pub enum Question {
     BaseMakefileTargets(RepoPath),
     /// Whether git tracks this path: yes, no; `unknown` without git.
     Tracked(RepoPath),
-    /// The folders that an `each` of the contract was written out for: a list. The contract has the
-    /// answer.
-    Folders(FolderQuery),
+    /// The lines of a script, a makefile or a package.json that call other files, in one form: `. NAME`,
+    /// `include NAME`, `SCRIPT: TEXT`. A `$` in a NAME is whatever a variable holds. `no` when there is no
+    /// such file; `unknown` when it cannot be read.
+    Calls(RepoPath),
+    /// Whether this table of a configuration file is at the base revision what it is now: yes, no;
+    /// `unknown` without git, and for a file that cannot be read.
+    SameTable(RepoPath, String),
+    /// The folders that an `each` of the contract was written out for, with what is known of
+    /// packages: a list. The contract has the answer.
+    Folders(EachQuestion),
     /// The folders that the work tree and the base have together, where that is more: a list.
-    BaseFolders(FolderQuery),
+    BaseFolders(EachQuestion),
 }
 
 /// An answer.
@@ -115,6 +123,8 @@ impl Facts {
             | Question::BaseScripts(_)
             | Question::Folders(_)
             | Question::BaseFolders(_)
+            | Question::Calls(_)
+            | Question::SameTable(..)
             | Question::Tracked(_) => false,
         };
         let Some(FactAnswer::List(list)) = self.get(question).filter(|_| makes) else {
@@ -164,6 +174,9 @@ const EXISTS: &str = "exists:";
 /// The prefix of the questions of `each` blocks.
 const FOLDERS: &str = "folders:";
 const BASE_FOLDERS: &str = "base-folders:";
+const WORKSPACE: &str = "workspace:";
+const BASE_WORKSPACE: &str = "base-workspace:";
+const SAME_TABLE: &str = "same-table:";
 /// The prefix of a path that would be a glob where a condition asks for it.
 const LITERAL: &[u8] = b"./";
 
@@ -177,7 +190,7 @@ impl Question {
         }
     }
 
-    const KINDS: [Kind; 8] = [
+    const KINDS: [Kind; 9] = [
         (EXISTS, Question::Exists),
         ("scripts:", Question::Scripts),
         ("make-targets:", Question::MakeTargets),
@@ -186,6 +199,7 @@ impl Question {
         ("makefile-targets:", Question::MakefileTargets),
         ("base-makefile-targets:", Question::BaseMakefileTargets),
         ("tracked:", Question::Tracked),
+        ("calls:", Question::Calls),
     ];
 
     /// Returns the question as a plan writes it: `exists:Cargo.toml`, `exists:*.lock`.
@@ -205,12 +219,13 @@ impl Question {
             Question::MakefileTargets(p) => ("makefile-targets:", p),
             Question::BaseMakefileTargets(p) => ("base-makefile-targets:", p),
             Question::Tracked(p) => ("tracked:", p),
-            Question::Folders(query) => {
-                return Word::new([FOLDERS.as_bytes(), query.to_word().as_bytes()].concat());
+            Question::Calls(p) => ("calls:", p),
+            Question::SameTable(p, key) => {
+                let text = [SAME_TABLE.as_bytes(), p.as_bytes(), b"#", key.as_bytes()];
+                return Word::new(text.concat());
             }
-            Question::BaseFolders(query) => {
-                return Word::new([BASE_FOLDERS.as_bytes(), query.to_word().as_bytes()].concat());
-            }
+            Question::Folders(asked) => return asked_word(FOLDERS, WORKSPACE, asked),
+            Question::BaseFolders(asked) => return asked_word(BASE_FOLDERS, BASE_WORKSPACE, asked),
         };
         Word::new([prefix.as_bytes(), path.as_bytes()].concat())
     }
@@ -222,11 +237,25 @@ impl Question {
         if bytes == b"missing-changed" {
             return Some(Question::MissingChanged);
         }
+        let folders = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
+        let workspace = |query| WorkspaceQuery::from_word(query).map(EachQuestion::Workspace);
         if let Some(query) = bytes.strip_prefix(FOLDERS.as_bytes()) {
-            return FolderQuery::from_word(query).map(Question::Folders);
+            return folders(query).map(Question::Folders);
         }
         if let Some(query) = bytes.strip_prefix(BASE_FOLDERS.as_bytes()) {
-            return FolderQuery::from_word(query).map(Question::BaseFolders);
+            return folders(query).map(Question::BaseFolders);
+        }
+        if let Some(query) = bytes.strip_prefix(WORKSPACE.as_bytes()) {
+            return workspace(query).map(Question::Folders);
+        }
+        if let Some(query) = bytes.strip_prefix(BASE_WORKSPACE.as_bytes()) {
+            return workspace(query).map(Question::BaseFolders);
+        }
+        if let Some(rest) = bytes.strip_prefix(SAME_TABLE.as_bytes()) {
+            let mark = rest.iter().rposition(|byte| *byte == b'#')?;
+            let key = std::str::from_utf8(rest.get(mark + 1..)?).ok()?.to_owned();
+            let path = RepoPath::from_exact(rest.get(..mark)?)?;
+            return Some(Question::SameTable(path, key));
         }
         let (prefix, make) = Self::KINDS
             .iter()
@@ -246,6 +275,15 @@ impl Question {
             RepoPath::from_exact(path)?
         }))
     }
+}
+
+/// Writes the query of an `each` after the prefix of its kind.
+fn asked_word(folders: &str, workspace: &str, asked: &EachQuestion) -> Word {
+    let (prefix, query) = match asked {
+        EachQuestion::Folders(query) => (folders, query.to_word()),
+        EachQuestion::Workspace(query) => (workspace, query.to_word()),
+    };
+    Word::new([prefix.as_bytes(), query.as_bytes()].concat())
 }
 
 /// Returns the glob that a condition would read there.
@@ -268,7 +306,7 @@ impl JsonSchema for Question {
         let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
         let mut schema = Word::json_schema(generator);
         let description = format!(
-            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob; or `folders:` or `base-folders:`, a glob of folders, and `//` with each file they have.",
+            "What was asked: `missing-changed`, or one of `{}` and a path; behind `exists:` also a glob; or `folders:` or `base-folders:`, a glob of folders, and `//` with each file they have; or `workspace:` or `base-workspace:` and a folder with `/`, and the name of a manifest in it; or `{SAME_TABLE}`, a path, `#` and a table of that file.",
             kinds.join("`, `")
         );
         schema.insert("description".to_owned(), description.into());
@@ -307,6 +345,10 @@ mod tests {
         ] {
             assert_eq!(question.to_word().as_bytes(), word);
             assert_eq!(Question::from_word(&question.to_word()), Some(question));
+        }
+        for text in ["calls:ci/test.sh", "same-table:a/pyproject.toml#tool.ruff"] {
+            let word = Word::from(text);
+            assert_eq!(Question::from_word(&word).unwrap().to_word(), word);
         }
         for text in ["exists:./a", "exists:./*"] {
             let question = Question::from_word(&Word::from(text)).unwrap();

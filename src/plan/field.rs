@@ -1,14 +1,16 @@
 //! The fields of a step that hold settings of the table, read and written by the row.
 
-use super::Step;
-use crate::base::glob::{Glob, Selection};
-use crate::base::index::bug;
-use crate::base::machine::On;
-use crate::base::service::Service;
-use crate::base::setting::{Row, Setting, Value};
-use crate::base::vocabulary::{FormatName, Open};
-use crate::check::Severity;
-use crate::check::confine::{NetworkUse, SandboxLevel};
+use super::step::empty;
+use super::{MAY_CHANGE, Origin, Step};
+use vplan_base::glob::{Glob, Selection};
+use vplan_base::index::bug;
+use vplan_base::machine::On;
+use vplan_base::service::Service;
+use vplan_base::setting::{Row, Setting, Value};
+use vplan_base::vocabulary::{FormatName, Open};
+use vplan_check::Severity;
+use vplan_check::confine::{NetworkUse, SandboxLevel};
+use vplan_contract::Check;
 
 /// The value of a setting in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,6 +119,38 @@ impl Field for Option<Open<FormatName>> {
     }
 }
 
+/// Lists the rows of the table with the fields of a step, and those whose value is none of the
+/// table's.
+macro_rules! fields_of_settings {
+    ($($row:ident $field:ident,)* ; $($particular:ident,)*) => {
+        impl Step {
+            fn field(&self, row: Row) -> Option<&dyn Field> {
+                match row {
+                    $(Row::$row => Some(&self.$field),)*
+                    $(Row::$particular)|* => None,
+                }
+            }
+
+            fn field_mut(&mut self, row: Row) -> Option<&mut dyn Field> {
+                match row {
+                    $(Row::$row => Some(&mut self.$field),)*
+                    $(Row::$particular)|* => None,
+                }
+            }
+        }
+    };
+}
+
+fields_of_settings! {
+    Always always, Cleans cleans, Context context, Describe describe,
+    Exclusive exclusive, Fix fix, Format format, Inputs inputs, MaxErrors max_errors,
+    MaxWarnings max_warnings, MinTests min_tests, Network network, On on, Optional optional, Produces produces,
+    Reads reads, Requires requires, Retries retries, Sandbox sandbox, Setup setup, Severity severity, Shared shared,
+    Timeout timeout_ms, Unchanged unchanged, With with, Writes writes,
+    ;
+    Dir, Env, Exit, Needs, PassEnv, Report, SkipExit, Tags, Tier, ToolPath,
+}
+
 impl Step {
     /// Returns what it has of a setting; nothing of one that is not a value of the table.
     #[must_use]
@@ -134,6 +168,22 @@ impl Step {
             Some(field) => field.put(value),
             None => bug("a setting that a step has no field for"),
         }
+    }
+
+    /// Returns a step of which only is known what a check says of the files that it may change.
+    #[must_use]
+    pub fn changing(check: &Check) -> Self {
+        let mut step = Self {
+            env: check.env.clone(),
+            report: check.report.clone(),
+            ..empty(check.kind, Origin::Contract)
+        };
+        for row in [MAY_CHANGE, Row::Produces, Row::Cleans] {
+            if let Some(value) = check.settings.get(&row) {
+                step.put(row, value.clone());
+            }
+        }
+        step
     }
 
     /// Makes these settings what they are in an empty step.

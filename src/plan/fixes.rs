@@ -6,12 +6,12 @@
 use super::select::narrowing;
 use super::step::empty;
 use super::{Origin, Plan, Step};
-use crate::base::command::{Command, Env};
-use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
-use crate::check::Kind;
-use crate::contract::{Body, Check, Contract};
 use std::collections::BTreeSet;
+use vplan_base::command::{Command, Env};
+use vplan_base::path::RepoPath;
+use vplan_base::setting::{Row, Value};
+use vplan_check::Kind;
+use vplan_contract::{Body, Check, Contract};
 
 /// Returns the command that mends a check, if there is one.
 #[must_use]
@@ -99,11 +99,11 @@ pub fn may_change(contract: &Contract, step: &Step, path: &RepoPath) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::plan::{plain_check, plain_contract};
-    use crate::base::glob::{Glob, Item, ItemContent, Selection};
-    use crate::base::index::Index as _;
-    use crate::base::span::{Place, SourceId};
-    use crate::contract::{Condition, ConditionIndex, Placement, Sought, Test};
+    use crate::arbitrary::{plain_check, plain_contract};
+    use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+    use vplan_base::index::Index as _;
+    use vplan_base::span::{Place, SourceId};
+    use vplan_contract::{Condition, ConditionIndex, Placement, Sought, Test};
 
     fn path(text: &str) -> RepoPath {
         RepoPath::parse(text.as_bytes()).unwrap()

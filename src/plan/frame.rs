@@ -1,21 +1,21 @@
 //! Checks that a request fits a contract, and builds the parts of a plan that depend on no check.
 
-use super::compile::{Input, RequestedCommand};
 use super::error::{self, PlanError};
+use super::inclusion::{Input, RequestedCommand};
 use super::proposal::Proposal;
 use super::request::{Mode, Request, RequestRecord, Selector};
 use super::{ContractRef, Note, Origin, Plan, Policy, canonical, step};
-use crate::base::canon::Digest;
-use crate::base::carried::{Carried, listed};
-use crate::base::command::Command;
-use crate::base::folders::FolderAnswers;
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Open;
-use crate::base::word::visible;
-use crate::contract::draft::{Imported, Rows};
-use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
+use vplan_base::canon::Digest;
+use vplan_base::carried::{Carried, listed};
+use vplan_base::folders::FolderAnswers;
+use vplan_base::index::Dense;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Open;
+use vplan_base::word::visible;
+use vplan_check::verb::CommandRequest;
+use vplan_contract::draft::{Imported, Rows};
+use vplan_contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 
 /// Returns the request's role, if it is one of the contract's: the check of a request that needs no
 /// facts or proposer.
@@ -53,15 +53,19 @@ impl<'a> Input<'a> {
         let mut taken: BTreeSet<String> =
             self.contract.checks.iter().map(|c| c.id.clone()).collect();
         let mut commands: Vec<RequestedCommand> = Vec::new();
-        for (command, carried) in listed(request.explicit.iter().map(|c| (c, c))).commands {
+        for (asked, carried) in listed(request.explicit.iter().map(|c| (c, &c.command))).commands {
+            let (command, verb) = (&asked.command, asked.verb);
             // A repetition is merged later; it must not use up an id.
-            let same = |a: &&RequestedCommand| a.command == command && a.carried == carried;
+            let same = |a: &&RequestedCommand| {
+                a.command == command && a.verb == verb && a.carried == carried
+            };
             let id = match commands.iter().find(same) {
                 Some(before) => before.id.clone(),
                 None => step::id_of_command(command, &mut taken),
             };
             commands.push(RequestedCommand {
                 command,
+                verb,
                 carried,
                 id,
                 origin: Origin::Explicit,
@@ -71,11 +75,12 @@ impl<'a> Input<'a> {
         let carried = Carried::default;
         let mode = self.request.mode;
         if matches!(mode, Mode::Llm | Mode::Hybrid) {
-            for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
-                let id = step::id_of_command(command, &mut taken);
+            for (asked, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
+                let id = step::id_of_command(&asked.command, &mut taken);
                 let (origin, describe) = (Origin::Proposed, why.as_deref());
                 commands.push(RequestedCommand {
-                    command,
+                    command: &asked.command,
+                    verb: asked.verb,
                     carried: carried(),
                     id,
                     origin,
@@ -88,6 +93,7 @@ impl<'a> Input<'a> {
                 let id = step::unique(id.clone(), &mut taken);
                 commands.push(RequestedCommand {
                     command,
+                    verb: None,
                     carried: carried(),
                     id,
                     origin: Origin::Inferred,
@@ -98,7 +104,7 @@ impl<'a> Input<'a> {
         commands
     }
 
-    pub fn check_names(&self, commands: &[RequestedCommand]) -> Result<(), PlanError> {
+    pub(crate) fn check_names(&self, commands: &[RequestedCommand]) -> Result<(), PlanError> {
         if let Some(skip) = self
             .request
             .skip
@@ -228,7 +234,11 @@ impl<'a> Input<'a> {
                 changed: request.changed.clone(),
                 changed_from: request.changed_from.clone(),
                 changed_in: request.changed_in.filter(|_| !request.in_version_1),
-                explicit: request.explicit.iter().map(Command::to_text).collect(),
+                explicit: request
+                    .explicit
+                    .iter()
+                    .map(CommandRequest::to_text)
+                    .collect(),
                 min_tier: request.min_tier,
                 mode: request.mode,
                 names: sorted(&request.names),
@@ -254,7 +264,7 @@ impl<'a> Input<'a> {
         let gone = if off {
             Vec::new()
         } else {
-            listed(self.request.explicit.iter().map(|c| (c, c))).gone
+            listed(self.request.explicit.iter().map(|c| (c, &c.command))).gone
         };
         let carried = gone.into_iter().map(|command| {
             let text = visible(command.to_text().as_bytes());

@@ -1,9 +1,9 @@
 //! Decides whether one condition implies or excludes another. Answers are certain, derived from the
 //! texts of the globs: a "yes" holds for every change, a "no" may only mean that it was not found.
 
-use crate::base::glob::overlap::overlaps;
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::contract::Test;
+use vplan_base::glob::overlap::overlaps;
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_contract::Test;
 
 /// The most pairs of items that are compared for one answer. Names can expand to lists of names,
 /// and so to very many globs.

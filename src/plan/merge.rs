@@ -1,18 +1,18 @@
 //! Merges checks that are the same work, and decides which of the request's commands run.
 
 use super::changed::Existing;
-use super::compile::{
+use super::inclusion::{
     Fates, Inclusion, Input, PlanNode, RequestedCommand, included, is_in, no_file_left, omitted,
     outside_role, unnamed,
 };
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
-use crate::base::command::Env;
-use crate::base::setting::Row;
-use crate::base::word::Word;
-use crate::check::confine::SandboxLevel;
-use crate::contract::{CheckIndex, Role};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::Env;
+use vplan_base::setting::Row;
+use vplan_base::word::Word;
+use vplan_check::confine::SandboxLevel;
+use vplan_contract::{CheckIndex, Role};
 
 /// The result for a command of the request.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) enum Listed {
 
 impl<'a> Input<'a> {
     /// Merges equal anonymous checks into the first of them; the result names which became which.
-    pub fn merge_anonymous(&self, fates: &mut Fates<'_>) -> Vec<(CheckIndex, CheckIndex)> {
+    pub(crate) fn merge_anonymous(&self, fates: &mut Fates<'_>) -> Vec<(CheckIndex, CheckIndex)> {
         let mut first = BTreeMap::new();
         let mut merged = Vec::new();
         for index in included(fates) {
@@ -69,7 +69,7 @@ impl<'a> Input<'a> {
 
     /// Merges each command into the check that it equals, or decides about it alone. The results of
     /// the explicit ones are added to `list`, in their order.
-    pub fn choose_commands(
+    pub(crate) fn choose_commands(
         &self,
         commands: &[RequestedCommand<'a>],
         fates: &mut Fates<'_>,
@@ -82,7 +82,8 @@ impl<'a> Input<'a> {
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
         if !commands.is_empty() {
             for (index, check) in self.contract.checks.numbered() {
-                let Some(identity) = identity_of_check(check) else {
+                let Some(identity) = identity_of_check(check).and_then(Identity::into_requested)
+                else {
                     continue;
                 };
                 if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
@@ -100,12 +101,13 @@ impl<'a> Input<'a> {
             .chain(self.contract.limits.max_checks)
             .min();
         let mut taken = 0;
-        let mut seen: BTreeSet<Identity> = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut chosen = Vec::new();
         let all_env: Vec<Env> = commands.iter().map(env_of_command).collect();
         for (asked, env) in commands.iter().zip(&all_env) {
             let RequestedCommand {
                 command,
+                verb,
                 id,
                 origin,
                 describe,
@@ -119,6 +121,7 @@ impl<'a> Input<'a> {
             };
             let reason = Reason {
                 condition: condition.to_owned(),
+                names: verb.iter().map(|verb| verb.verb().to_owned()).collect(),
                 ..Reason::default()
             };
             if let Some(index) = in_plan.get(&identity)
@@ -130,7 +133,7 @@ impl<'a> Input<'a> {
                 add_reasons(&mut check.reasons, vec![reason]);
                 continue;
             }
-            if !seen.insert(identity.clone()) {
+            if !seen.insert((identity.clone(), asked.demand())) {
                 continue;
             }
             let files = if command.has_changed() {

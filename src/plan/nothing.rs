@@ -2,11 +2,11 @@
 //! contract alone.
 
 use super::caveat::{Caveat, Code, Effect};
-use super::compile::NAMED;
+use super::inclusion::NAMED;
 use super::request::{ChangedFrom, Mode};
 use super::{Omitted, Plan};
-use crate::base::word::visible;
-use crate::contract::Contract;
+use vplan_base::word::visible;
+use vplan_contract::Contract;
 
 /// The sentence about a contract that requires nothing, whatever changes.
 pub const EMPTY: &str = "the contract has no checks";

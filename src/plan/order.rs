@@ -5,104 +5,21 @@
 //! artifact settings, preparation. Each gives way to those before it.
 
 mod artifacts;
+mod constraints;
 mod preparing;
 mod reduced;
 mod witness;
 mod writers;
 
-pub use artifacts::{Effects, artifact_bundles};
-pub use preparing::Preparing;
-pub use witness::{Why, Witness, why, witness};
-
 use super::Plan;
-use crate::base::graph;
-use crate::base::index::{Dense, Index as _, numbered};
+pub use artifacts::{Effects, artifact_bundles};
+use constraints::Graph;
+pub use constraints::Preparing;
+pub(crate) use constraints::positions;
+pub use constraints::{Bundle, Constraints, NodeIndex, Ordered, Place};
 use std::collections::{BTreeMap, BTreeSet};
-
-crate::index!(
-    NodeIndex,
-    "node of a plan",
-    "Position of a node, the steps of one check or command, in base order."
-);
-crate::index!(Place, "place in an order", "Position in an order.");
-
-/// The graph of which node comes before which.
-type Graph = graph::Graph<NodeIndex>;
-
-/// A constraint: every one of `before` runs before every one of `after`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bundle {
-    /// Nodes, ascending.
-    pub before: Vec<NodeIndex>,
-    /// Nodes, ascending.
-    pub after: Vec<NodeIndex>,
-}
-
-/// The constraints on an order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Constraints {
-    /// The tier of each node; its length is the number of nodes.
-    pub tiers: Dense<NodeIndex, u8>,
-    /// Pairs (needed, needer).
-    pub needs: Vec<(NodeIndex, NodeIndex)>,
-    /// The groups of each `sequence`, absent members left out.
-    pub sequences: Vec<Vec<Vec<NodeIndex>>>,
-    /// Nodes with `writes`, ascending.
-    pub writers: Vec<NodeIndex>,
-    /// Nodes that are `setup`.
-    pub setup: BTreeSet<NodeIndex>,
-    /// Nodes that ask a judge: they go last in their tier, as far as no other waits for them.
-    pub judges: BTreeSet<NodeIndex>,
-    /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
-    pub artifacts: Vec<Bundle>,
-    /// The constraints of preparation: they give way to all others.
-    pub preparing: Preparing,
-    /// Whether to list all direct predecessors, not the fewest that imply the others, as plans of
-    /// version 1 do.
-    pub full: bool,
-}
-
-/// An order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ordered {
-    /// All nodes, each once.
-    pub order: Vec<NodeIndex>,
-    /// The direct predecessors of each node by constraints, in the order of `order`.
-    pub after: Dense<NodeIndex, Vec<NodeIndex>>,
-    /// The predecessors that each node waits for only because they prepare, in the order of
-    /// `order`.
-    pub prepared_by: Dense<NodeIndex, Vec<NodeIndex>>,
-    /// (before, after) of sequences that the tiers contradict; one witness for each pair of
-    /// groups.
-    pub against_tiers: Vec<(NodeIndex, NodeIndex)>,
-}
-
-impl Bundle {
-    fn add_to(&self, graph: &mut Graph) {
-        graph.bundle(&self.before, &self.after);
-    }
-
-    /// Whether it orders anything.
-    fn is_effective(&self) -> bool {
-        !self.before.is_empty() && !self.after.is_empty()
-    }
-}
-
-/// Returns the nodes of a graph by tier, then topologically, ties by index. Total also with a
-/// cycle, which no validated contract has.
-fn sorted(graph: &Graph, tiers: &Dense<NodeIndex, u8>) -> Vec<NodeIndex> {
-    graph.sort(|node| tiers[node])
-}
-
-/// Returns the place of each node in an order of all of them.
-pub(super) fn positions(order: &[NodeIndex]) -> Dense<NodeIndex, Place> {
-    let mut places = Dense::filled(Place::new(0), order.len());
-    numbered(order).for_each(|(place, node)| places[*node] = place);
-    places
-}
-
-/// The most pairs that are examined one by one.
-const MANY: usize = 1 << 16;
+use vplan_base::index::Dense;
+pub use witness::{Why, Witness, why, witness};
 
 /// Computes the order of the nodes.
 #[must_use]

@@ -2,12 +2,12 @@
 
 use super::facts::Facts;
 use super::select::{ConditionResults, Judged, SelectionDetail, holds, selection, selections};
-use crate::base::bits::Bits;
-use crate::base::change::ChangeSet;
-use crate::base::index::{Dense, Index as _};
-use crate::base::matching::{Matcher, Selected};
-use crate::contract::{CheckIndex, ConditionIndex, Contract, Placement, RiskIndex, Test};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::bits::Bits;
+use vplan_base::change::ChangeSet;
+use vplan_base::index::{Dense, Index as _};
+use vplan_base::matching::{Matcher, Selected};
+use vplan_contract::{CheckIndex, ConditionIndex, Contract, Placement, RiskIndex, Test};
 
 /// A contract with what all requests share.
 #[derive(Debug)]

@@ -1,15 +1,16 @@
 //! The request: what a caller wants verified, for which change (src/engine.md section 1).
 
-use super::proposal::{Proposal, ProposalRef};
-use crate::base::change::ChangeSet;
-use crate::base::command::Command;
-use crate::base::folders::FolderAnswers;
-use crate::base::jobs::Jobs;
-use crate::base::name::{is_pattern, matches};
-use crate::base::path::RepoPath;
-use crate::check::confine::Confinement;
+use super::proposal::answer::{Proposal, ProposalRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::change::ChangeSet;
+use vplan_base::command::Command;
+use vplan_base::folders::FolderAnswers;
+use vplan_base::jobs::Jobs;
+use vplan_base::name::{is_pattern, matches};
+use vplan_base::path::RepoPath;
+use vplan_check::confine::Confinement;
+use vplan_check::verb::CommandRequest;
 
 /// The risk of the change, as the caller assesses it.
 #[derive(
@@ -89,7 +90,7 @@ pub enum ChangedIn {
     WorkTree,
     /// In the index, which was compared with the base.
     Index,
-    /// Nowhere: every tracked file counts as changed, and nothing is compared.
+    /// Nowhere: every file of the tree counts as changed, and nothing is compared.
     Tracked,
 }
 
@@ -131,7 +132,7 @@ impl TryFrom<String> for ChangedFrom {
                 _ => {
                     return Err(format!(
                         "`{}` is no source of changed files",
-                        crate::base::word::visible(text.as_bytes())
+                        vplan_base::word::visible(text.as_bytes())
                     ));
                 }
             },
@@ -171,7 +172,7 @@ pub struct Request {
     /// The least tier: 0, 1 or 2.
     pub min_tier: u8,
     /// Explicit commands, in order.
-    pub explicit: Vec<Command>,
+    pub explicit: Vec<CommandRequest>,
     /// The proposer's answer (modes `llm` and `hybrid`), if it was called.
     pub proposal: Option<Proposal>,
     /// The commands that the repository declares (modes `fallback` and `hybrid`): id and command.
@@ -241,12 +242,12 @@ impl Request {
 }
 
 /// A request as a plan keeps it.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestRecord {
     /// The commit that the change was compared with, in full; absent where nothing was: for files
     /// that the caller named, for every tracked file, and on a branch without commits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The boundaries, sorted.
     pub boundaries: Vec<Boundary>,
@@ -254,13 +255,11 @@ pub struct RequestRecord {
     pub changed: ChangeSet,
     /// Annotation: how their source was called, `work-tree`, `staged`, `all` or `base:NAME`;
     /// absent when the caller named them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_from: Option<ChangedFrom>,
     /// The place where git looked for them, so that a saved plan can be compared with the present
     /// changes; absent when the caller named them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_in: Option<ChangedIn>,
-    /// Explicit commands in normal form.
+    /// Explicit commands in normal form; `VERB:` in front is the verb that the caller states.
     pub explicit: Vec<String>,
     /// The least tier.
     pub min_tier: u8,
@@ -273,7 +272,6 @@ pub struct RequestRecord {
     /// `NAME` and `tag:NAME`, sorted.
     pub only: Vec<String>,
     /// The recorded answer of the proposer, if one takes part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<ProposalRef>,
     /// The risk level.
     pub risk: Risk,

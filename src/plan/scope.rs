@@ -1,12 +1,12 @@
 //! Finds the changes that are outside the contract's scope. Denied beats allowed.
 
 use super::Note;
-use crate::base::change::ChangeSet;
-use crate::base::matching::{SHOWN, match_all};
-use crate::base::path::RepoPath;
-use crate::contract::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::change::ChangeSet;
+use vplan_base::matching::{SHOWN, match_all};
+use vplan_base::path::RepoPath;
+use vplan_contract::Scope;
 
 /// The kind of note that such a change gets. A run of a plan with one runs nothing.
 pub const OUTSIDE: &str = "outside-scope";
@@ -120,9 +120,9 @@ pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::change::{ChangedFile, Status};
-    use crate::base::glob::{Glob, Item, ItemContent, Selection};
-    use crate::base::path::RepoPath;
+    use vplan_base::change::{ChangedFile, Status};
+    use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+    use vplan_base::path::RepoPath;
 
     fn selection(globs: &[&str]) -> Selection {
         let item = |g: &&str| Item {

@@ -3,20 +3,20 @@
 
 use super::Reason;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::base::bits::Bits;
-use crate::base::change::{ChangeSet, ChangedIndex};
-use crate::base::glob::{Item, ItemContent, Selection};
-use crate::base::index::{Dense, Index as _};
-use crate::base::matching::{Hits, SHOWN, Selected, match_all};
-use crate::base::path::RepoPath;
-use crate::base::word::{and_more, visible};
-use crate::contract::{
-    Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Sought,
-    Test,
-};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+use vplan_base::bits::Bits;
+use vplan_base::change::{ChangeSet, ChangedIndex};
+use vplan_base::glob::{Item, ItemContent, Selection};
+use vplan_base::index::{Dense, Index as _};
+use vplan_base::matching::{Hits, SHOWN, Selected, match_all};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{and_more, visible};
+use vplan_contract::{
+    Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Risk, RiskIndex, Sought,
+    Test,
+};
 
 /// The most items of a list that a sentence names before it counts the rest.
 const ITEMS_SHOWN: usize = 3;
@@ -207,7 +207,7 @@ impl ConditionResults {
 
 impl Judged<'_> {
     /// Returns the results and drops thousands of reasons.
-    pub fn into_results(self) -> ConditionResults {
+    pub(crate) fn into_results(self) -> ConditionResults {
         self.results
     }
 

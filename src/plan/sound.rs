@@ -3,20 +3,22 @@
 //! contract could not have.
 
 use super::canonical::FIRST;
-use super::error::UNFIT;
 use super::field::FieldValue;
 use super::order::check_order;
 use super::request::ChangedIn;
 use super::{Plan, Step};
-use crate::base::command::{is_env_name, to_text};
-use crate::base::hole::service_holes;
-use crate::base::jobs::Jobs;
-use crate::base::machine::{MOST_PROPERTIES, On};
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::unit::MAX_INTEGER;
-use crate::base::word::visible;
-use crate::check::Kind;
+use vplan_base::command::{is_env_name, to_text};
+use vplan_base::hole::service_holes;
+use vplan_base::jobs::Jobs;
+use vplan_base::machine::{MOST_PROPERTIES, On};
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::unit::MAX_INTEGER;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+
+/// A plan that no contract could have given, and that is not run.
+pub const UNFIT: &str = "vplan::plan::unfit";
 
 /// The most bytes of an id.
 const LONGEST_ID: usize = 1024;

@@ -1,15 +1,15 @@
 //! Turns a check into a step, with all its settings filled in.
 
-use super::compile::RequestedCommand;
+use super::inclusion::RequestedCommand;
 use super::{Origin, Step, StepSource};
-use crate::base::command::{Command, Env, Piece, to_text};
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::word::{Word, visible};
-use crate::check::request::Assertion;
-use crate::check::{Kind, file};
-use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
+use vplan_base::command::{Command, Env, Piece, to_text};
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::word::{Word, visible};
+use vplan_check::request::Assertion;
+use vplan_check::{Kind, file};
+use vplan_contract::{Body, Check};
 
 /// The identity of a check's work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,18 @@ pub(super) struct Identity<'a> {
     env: &'a Env,
     dir: &'a RepoPath,
     kind: Kind,
+}
+
+impl Identity<'_> {
+    /// The identity of a request's command that equals a check: the same words, whichever verb the
+    /// contract gives them. A shell's text and a judge equal none.
+    pub(super) fn into_requested(self) -> Option<Self> {
+        use Kind::{Compile, File, Judge, Lint, Run, Shell, Test};
+        match self.kind {
+            Compile | Lint | Run | Test => Some(Self { kind: Run, ..self }),
+            File | Judge | Shell => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,13 +183,15 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
 
 /// Makes the steps of a command of the request, with a check's default settings.
 pub(super) fn of_command(asked: &RequestedCommand<'_>, files: &[Word]) -> Vec<Step> {
+    let (kind, min_tests) = asked.demand();
     let base = Step {
         dir: asked.carried.dir.clone(),
         env: env_of_command(asked),
         exit: vec![0],
         id: asked.id.clone(),
-        timeout_ms: Kind::Run.default_timeout_ms(),
-        ..empty(Kind::Run, asked.origin)
+        min_tests,
+        timeout_ms: kind.default_timeout_ms(),
+        ..empty(kind, asked.origin)
     };
     of_pieces(base, asked.command, files)
 }

@@ -2,9 +2,9 @@
 
 use super::request::{Boundary, Request, Risk};
 use super::{Note, Tier};
-use crate::base::index::Dense;
-use crate::base::word::visible;
-use crate::contract::{self, RiskIndex};
+use vplan_base::index::Dense;
+use vplan_base::word::visible;
+use vplan_contract::{self as contract, RiskIndex};
 
 /// Returns the reached tiers, ascending, and a remark for each trigger that was lowered. `pulled`:
 /// whether a changed file pulled each trigger.
@@ -75,7 +75,7 @@ pub fn named(tiers: &mut Vec<Tier>, of: impl Iterator<Item = u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::glob::Selection;
+    use vplan_base::glob::Selection;
 
     #[test]
     fn tiers_and_their_reasons() {

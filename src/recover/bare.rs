@@ -1,65 +1,20 @@
 //! Turns a bare list of commands into a plan, and reports on its repair, for `vplan recover`.
 
-use super::{Failure, Recovery, Refusal};
-use crate::base::command::{Command, Env, Piece, to_text};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::{Open, RewriteRule};
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::plan::step::empty;
-use crate::plan::{Coverage, Origin, Plan, Step};
+use super::{Failure, Recovery};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// Returns a plan of explicit commands alone, `command-1` and so on. It has no digest: it was made
-/// from no request.
-#[must_use]
-pub fn bare_plan(commands: &[Command]) -> Plan {
-    let steps = commands
-        .iter()
-        .enumerate()
-        .map(|(i, command)| step(&format!("command-{}", i + 1), command))
-        .collect();
-    let mut plan = Plan::of_steps(steps);
-    plan.policy.recover = RewriteRule::ALL.iter().copied().map(Open::Known).collect();
-    plan.request.explicit = commands.iter().map(Command::to_text).collect();
-    plan.request.role = "worker".to_owned();
-    plan
-}
-
-/// Creates an explicit step with default settings. `{changed}` expands to no file here.
-#[must_use]
-pub fn step(id: &str, command: &Command) -> Step {
-    let (argv, env, unsupported) = match command {
-        Command::Argv { env, pieces } => {
-            let word = |piece: &Piece| match piece {
-                Piece::Word(word) => Some(word.clone()),
-                Piece::Changed => None,
-            };
-            (
-                Some(pieces.iter().filter_map(word).collect::<Vec<Word>>()),
-                env.clone(),
-                None,
-            )
-        }
-        Command::Unsupported { unsupported, .. } => (None, Env::new(), Some(unsupported.clone())),
-    };
-    let text = match &argv {
-        Some(argv) => to_text(&env, argv),
-        None => command.to_text(),
-    };
-    Step {
-        argv,
-        command: text,
-        env,
-        exit: vec![0],
-        id: id.to_owned(),
-        timeout_ms: Kind::Run.default_timeout_ms(),
-        unsupported,
-        ..empty(Kind::Run, Origin::Explicit)
-    }
-}
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::{Open, RewriteRule};
+use vplan_check::Kind;
+pub use vplan_plan::bare::{bare_plan, plan_of_words, step};
+use vplan_plan::{Coverage, Refusal, Step};
+#[cfg(test)]
+use {
+    vplan_base::command::{Command, Env, Piece},
+    vplan_base::word::Word,
+    vplan_plan::Plan,
+};
 
 /// Creates a failure whose code the caller gives: `--failed N --code CODE`, N from 1.
 #[must_use]
@@ -112,6 +67,9 @@ pub struct NextStep {
     pub command: String,
     /// Its working directory.
     pub dir: RepoPath,
+    /// Its verb; absent for `run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verb: Option<Kind>,
 }
 
 /// Turns the outcome into an answer for a caller that holds a list. `Answer::Refused` is exit 44.
@@ -122,6 +80,7 @@ pub fn answer(recovery: Recovery, failures: &[Failure]) -> RecoverAnswer {
             let next = |step: &Step| NextStep {
                 command: step.command.clone(),
                 dir: step.dir.clone(),
+                verb: Some(step.kind).filter(|verb| *verb != Kind::Run),
             };
             return RecoverAnswer::Rewritten {
                 coverage: rewrite.coverage,
@@ -164,28 +123,12 @@ fn refusal(refusal: Refusal) -> String {
     format!("{}: {}", refusal.recovery_rule, refusal.reason)
 }
 
-/// Returns a bare plan of commands without quoting, for tests and examples.
-#[must_use]
-pub fn plan_of_words(commands: &[&str]) -> Plan {
-    let command = |text: &&str| {
-        let pieces = text
-            .split_whitespace()
-            .map(|w| Piece::Word(Word::from(w)))
-            .collect();
-        Command::Argv {
-            env: Env::new(),
-            pieces,
-        }
-    };
-    bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
-}
-
 /// Makes a plan like [`plan_of_words`], where ` && ` makes a conjunction, ` | ` makes a command
 /// that cannot be expressed, and `NAME=value` may come in front; `cd DIR` and `export NAME=value`
 /// have their meaning, and `set -e` changes the shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
-    use crate::base::command::{Link, Unsupported, UnsupportedReason};
+    use vplan_base::command::{Link, Unsupported, UnsupportedReason};
     let unsupported = |line: &str, text: &str, chain: Vec<Link>| {
         let changes = |part: &str| {
             ["cd ", "export ", "set "]
@@ -228,8 +171,8 @@ pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
 
 /// Parses one part of such a line.
 #[cfg(test)]
-pub(super) fn link(part: &str) -> crate::base::command::Link {
-    use crate::base::command::{Link, Unsupported, UnsupportedReason};
+pub(super) fn link(part: &str) -> vplan_base::command::Link {
+    use vplan_base::command::{Link, Unsupported, UnsupportedReason};
     let pairs = |words: Vec<&str>| -> Env {
         let pair = |w: &str| {
             w.split_once('=')
@@ -272,8 +215,8 @@ pub(super) fn link(part: &str) -> crate::base::command::Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::facts::Facts;
-    use crate::recover::recover;
+    use crate::recover;
+    use vplan_plan::facts::Facts;
 
     #[test]
     fn an_explicit_step_has_the_settings_of_run() {

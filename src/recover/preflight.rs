@@ -1,15 +1,17 @@
 //! Finds and repairs what is certain to break before anything runs.
 
-use super::failure::unsupported_words;
-use super::failure::{AskedKind, RequestedNames, requested_names};
-use super::{Failure, Recovery, recover, rewrite};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::plan::digest::{self, Growing};
-use crate::plan::facts::{Certainty, Fact, FactAnswer, Facts, Question};
-use crate::plan::{Plan, Step, StepIndex};
+use super::failure::{
+    self, AskedKind, Failure, RequestedNames, requested_names, unsupported_words,
+};
+use super::repair::{Recovery, recover};
+use super::rewrite;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_plan::digest::{self, Growing};
+use vplan_plan::facts::{Certainty, Fact, FactAnswer, Facts, Question};
+use vplan_plan::{Plan, Step, StepIndex};
 
 /// The extensions from which make's built-in rules build a program, chains included (`make -p -f
 /// /dev/null`): a goal without a rule is made all the same when such a file exists.
@@ -41,7 +43,7 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
             .steps
             .iter()
             .filter(|s| failed.contains(s.id.as_str()))
-            .flat_map(super::failure::questions);
+            .flat_map(failure::questions);
         consulted.extend(questions);
         if !rewrite::has_room(&plan, &rewrites) {
             break;
@@ -152,7 +154,7 @@ fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
     if asked.undeclared(facts).is_empty() {
         return BTreeSet::new();
     }
-    let mut all = super::failure::questions(step);
+    let mut all = failure::questions(step);
     all.extend(asked.paths().into_iter().map(Question::Tracked));
     if asked.kind == AskedKind::MakeGoal {
         all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
@@ -212,7 +214,7 @@ fn certain(
     if index.position() > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
         return None;
     }
-    let name = crate::base::word::visible(name.as_bytes());
+    let name = vplan_base::word::visible(name.as_bytes());
     Some(match asked.kind {
         AskedKind::Script => failure(
             FailureCode::MissingScript,
@@ -275,8 +277,8 @@ fn stays_as_it_is(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::word::Word;
-    use crate::recover::bare::plan_of_lines;
+    use crate::bare::plan_of_lines;
+    use vplan_base::word::Word;
 
     fn path(text: &str) -> RepoPath {
         RepoPath::parse(text.as_bytes()).unwrap()
@@ -344,7 +346,7 @@ mod tests {
                 "`|` needs a shell",
             ),
         ];
-        assert_eq!(crate::recover::foreseen(&plan, &facts), want);
+        assert_eq!(crate::foreseen(&plan, &facts), want);
     }
 
     #[test]
@@ -373,7 +375,7 @@ mod tests {
                 &["make-targets:.", "make-targets:a"],
             ),
         ] {
-            let asked = crate::recover::preflight_questions(&plan_of_lines(&[line]), facts);
+            let asked = crate::preflight_questions(&plan_of_lines(&[line]), facts);
             assert_eq!(asked.iter().map(word).collect::<Vec<_>>(), want, "{line}");
         }
     }
@@ -423,7 +425,7 @@ mod tests {
             );
             let mut plan = plan_of_lines(lines);
             plan.steps[0].produces = produces
-                .map(|glob| crate::base::glob::Glob::parse(glob).unwrap())
+                .map(|glob| vplan_base::glob::Glob::parse(glob).unwrap())
                 .into_iter()
                 .collect();
             let failed: Vec<String> = foreseen(&plan, &facts)

@@ -1,20 +1,12 @@
 //! Applies a rule's change to a plan, measures it, and decides which evidence is kept.
 
-use super::Failure;
-use super::failure::sequence;
+pub use super::change::Change;
+use super::failure::{Failure, sequence};
+use super::obstacle::Malformed;
 use super::rules::Rule;
-use crate::base::command::{Link, Unsupported};
-use crate::plan::{Plan, Rewrite, Step, StepIndex, digest};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The steps of a plan after a rule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// Ids of steps that are gone, in the order of the plan before.
-    pub dropped: Vec<String>,
-    /// All steps, in their new order.
-    pub steps: Vec<Step>,
-}
+use std::collections::BTreeSet;
+use vplan_base::command::{Link, Unsupported};
+use vplan_plan::{Plan, Rewrite, Step, digest};
 
 /// Returns the plan after the change, sealed if the plan before was, and the trace of the rewrite.
 #[must_use]
@@ -100,8 +92,8 @@ fn weight(unsupported: &Unsupported) -> usize {
 /// the digest, if there is one, is right.
 ///
 /// # Errors
-/// The violated rule, on one line.
-pub fn well_formed(plan: &Plan) -> Result<(), String> {
+/// The violated rule.
+pub fn well_formed(plan: &Plan) -> Result<(), Malformed> {
     let mut seen = BTreeSet::new();
     for step in &plan.steps {
         if let Some(late) = step
@@ -110,66 +102,27 @@ pub fn well_formed(plan: &Plan) -> Result<(), String> {
             .chain(&step.needs)
             .find(|id| !seen.contains(id.as_str()))
         {
-            return Err(format!("`{}` would not stand behind `{late}`", step.id));
+            return Err(Malformed::Order {
+                step: step.id.clone(),
+                predecessor: late.clone(),
+            });
         }
         if !seen.insert(step.id.as_str()) {
-            return Err(format!("two steps would be called `{}`", step.id));
+            return Err(Malformed::Name(step.id.clone()));
         }
     }
     match &plan.digest {
-        Some(sealed) if *sealed != digest::digest(plan) => {
-            Err("the digest is another plan's".to_owned())
-        }
+        Some(sealed) if *sealed != digest::digest(plan) => Err(Malformed::Digest),
         _ => Ok(()),
-    }
-}
-
-/// Replaces `gone` by `ids` among the predecessors of a step, in the order of the plan. Of these,
-/// those of `prepare` only prepare; all do where `gone` only did.
-pub(super) fn replace_predecessor(
-    step: &mut Step,
-    gone: &str,
-    [ids, prepare]: [&[String]; 2],
-    order: &BTreeMap<&str, StepIndex>,
-) {
-    if !step.after.iter().chain(&step.needs).any(|id| id == gone) {
-        return;
-    }
-    let mut bound: BTreeSet<String> = step.bound_to().filter(|id| *id != gone).cloned().collect();
-    if !step.prepared_by.iter().any(|id| id == gone) {
-        bound.extend(ids.iter().filter(|id| !prepare.contains(id)).cloned());
-    }
-    for list in [&mut step.after, &mut step.needs] {
-        replace_id(list, gone, ids, order);
-    }
-    step.prepared_by = step
-        .after
-        .iter()
-        .filter(|id| !bound.contains(*id))
-        .cloned()
-        .collect();
-}
-
-fn replace_id(
-    list: &mut Vec<String>,
-    gone: &str,
-    ids: &[String],
-    order: &BTreeMap<&str, StepIndex>,
-) {
-    if list.iter().any(|id| id == gone) {
-        list.retain(|id| id != gone);
-        list.extend(ids.iter().cloned());
-        list.sort_by_key(|id| order.get(id.as_str()));
-        list.dedup();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::vocabulary::FailureCode;
-    use crate::recover::bare::{plan_of_lines, plan_of_words, reported_failure};
-    use crate::recover::rules;
+    use crate::bare::{plan_of_lines, plan_of_words, reported_failure};
+    use crate::rules;
+    use vplan_base::vocabulary::FailureCode;
 
     #[test]
     fn what_is_measured() {
@@ -225,9 +178,8 @@ mod tests {
             ..plan_of_lines(&["make x", "a"])
         };
         let failures = [reported_failure(1, FailureCode::MissingMakeTarget)];
-        let refused =
-            crate::recover::recover(&full, &failures, &crate::plan::facts::Facts::default());
-        let crate::recover::Recovery::Refused(refused) = refused else {
+        let refused = crate::recover(&full, &failures, &vplan_plan::facts::Facts::default());
+        let crate::Recovery::Refused(refused) = refused else {
             panic!("{refused:?}")
         };
         assert!(
@@ -269,82 +221,9 @@ mod tests {
         ] {
             let mut plan = plan_of_words(&["a", "b"]);
             edit(&mut plan);
-            assert_eq!(well_formed(&plan).err().as_deref(), want);
-        }
-    }
-
-    #[test]
-    fn predecessors() {
-        let plan = plan_of_words(&["a", "b", "c", "d"]);
-        let order = plan.positions();
-        let id = |n: &usize| format!("command-{n}");
-        for (list, ids, want) in [
-            (&[1, 4][..], &[][..], &[1, 4][..]),
-            (&[2], &[], &[]),
-            (&[2, 4], &[1, 3], &[1, 3, 4]),
-            (&[2, 3], &[3], &[3]),
-            (&[4, 1, 2], &[3], &[1, 3, 4]),
-            (&[4, 1], &[3], &[4, 1]),
-        ] {
-            let mut step = plan_of_words(&["x"]).steps.remove(0);
-            step.after = list.iter().map(id).collect();
-            replace_predecessor(
-                &mut step,
-                "command-2",
-                [&ids.iter().map(id).collect::<Vec<_>>(), &[]],
-                &order,
-            );
             assert_eq!(
-                step.after,
-                want.iter().map(id).collect::<Vec<_>>(),
-                "{list:?} {ids:?}"
-            );
-            assert!(step.prepared_by.is_empty() && step.needs.is_empty());
-        }
-    }
-
-    /// Checks that a predecessor that only prepared still only prepares, and that a binding one
-    /// stays binding.
-    #[test]
-    fn predecessors_that_prepare() {
-        let plan = plan_of_words(&["a", "b", "c", "d", "e"]);
-        let order = plan.positions();
-        let ids = |numbers: &[usize]| {
-            numbers
-                .iter()
-                .map(|n| format!("command-{n}"))
-                .collect::<Vec<String>>()
-        };
-        type Case<'c> = (
-            &'c [usize],
-            &'c [usize],
-            &'c [usize],
-            &'c [usize],
-            &'c [usize],
-            &'c [usize],
-        );
-        let cases: [Case<'_>; 6] = [
-            // after, of which prepare; in the place of 2, of which prepare; then.
-            (&[2], &[2], &[1], &[], &[1], &[1]),
-            (&[2], &[], &[1], &[1], &[1], &[1]),
-            (&[2], &[], &[1], &[], &[1], &[]),
-            (&[1, 2], &[2], &[1], &[1], &[1], &[]),
-            (&[1, 2], &[1], &[1], &[], &[1], &[]),
-            (&[2, 4], &[4], &[1, 3], &[3], &[1, 3, 4], &[3, 4]),
-        ];
-        for (after, prepare, instead, preparing, want, still) in cases {
-            let mut step = plan_of_words(&["x"]).steps.remove(0);
-            (step.after, step.prepared_by) = (ids(after), ids(prepare));
-            replace_predecessor(
-                &mut step,
-                "command-2",
-                [&ids(instead), &ids(preparing)],
-                &order,
-            );
-            assert_eq!(
-                (step.after, step.prepared_by),
-                (ids(want), ids(still)),
-                "{after:?} {prepare:?} {instead:?}"
+                well_formed(&plan).err().map(|e| e.to_string()).as_deref(),
+                want
             );
         }
     }

@@ -2,17 +2,15 @@
 
 use super::entry::KeptPass;
 use super::key::{Order, Parts, Print, all_of, depends_on};
-use crate::base::glob::automaton::{Limits, Region, atoms};
-use crate::base::glob::overlap::overlaps;
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::difference::{Difference, DifferenceKind, FileChange};
-use crate::check::outcome::Status;
-use crate::plan::{Plan, Step, StepIndex};
-use crate::run::record::StepRecord;
 use std::collections::BTreeSet;
+use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::overlap::overlaps;
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::difference::{Difference, DifferenceKind, FileChange};
+use vplan_plan::{Plan, Step, StepIndex};
 
 /// The use of earlier results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,7 +142,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     let mut open: Vec<_> = texts.map(|i| i.what).collect();
     while let Some(what) = open.pop() {
         match what {
-            crate::base::glob::ItemContent::Glob(glob) => {
+            vplan_base::glob::ItemContent::Glob(glob) => {
                 // These folders are left out of inputs: git and vplan write to them all the time.
                 if glob
                     .text()
@@ -156,7 +154,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
                     ));
                 }
             }
-            crate::base::glob::ItemContent::Paths { items, .. } => {
+            vplan_base::glob::ItemContent::Paths { items, .. } => {
                 open.extend(
                     items
                         .items
@@ -201,7 +199,7 @@ pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Res
 
 /// Whether a step declares what it makes, and another depends on all of that. Undecided counts as
 /// no.
-pub(crate) fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
+pub fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     if maker.produces.is_empty() {
         return false;
     }
@@ -259,23 +257,12 @@ pub fn replaces(
     }
 }
 
-/// Whether the end of a step is kept for reuse: a plain pass of its first try that left nothing
-/// behind. Not one with warnings, which must be shown again, nor one that needed another try.
-#[must_use]
-pub fn keeps(record: &StepRecord) -> bool {
-    record.status == Status::Passed
-        && record.tries == 1
-        && record.leaked == 0
-        && record.problems.is_empty()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
-    use crate::base::glob::{Glob, Selection};
-    use crate::base::service::Service;
-    use crate::check::outcome::{Cause, Outcome};
+    use vplan_arbitrary::made::{plan, step};
+    use vplan_base::glob::{Glob, Selection};
+    use vplan_base::service::Service;
 
     fn globs(list: &[&str]) -> Vec<Glob> {
         list.iter().map(|g| Glob::parse(g).unwrap()).collect()
@@ -399,34 +386,5 @@ mod tests {
             barrier_of(&plan(vec![clean, build]), 1, &Past::default()),
             Ok(())
         );
-    }
-
-    #[test]
-    fn what_is_kept() {
-        let end = |status, tries, leaked| {
-            let outcome = Outcome {
-                status,
-                ..Outcome::new(status, Cause::Retried, "")
-            };
-            keeps(&StepRecord {
-                tries,
-                leaked,
-                ..StepRecord::without_evidence(&step("a"), outcome)
-            })
-        };
-        assert!(end(Status::Passed, 1, 0));
-        for (status, tries, leaked) in [
-            (Status::Passed, 2, 0),
-            (Status::Passed, 1, 1),
-            (Status::Cached, 0, 0),
-            (Status::Flaky, 2, 0),
-            (Status::PassedWithWarnings, 1, 0),
-            (Status::Failed, 1, 0),
-            (Status::TimedOut, 1, 0),
-            (Status::Skipped, 1, 0),
-            (Status::NotRun, 0, 0),
-        ] {
-            assert!(!end(status, tries, leaked), "{status:?}");
-        }
     }
 }

@@ -1,11 +1,11 @@
 //! The record that is kept of a pass, and how a damaged one is recognised.
 
 use super::key::{Parts, Print};
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::path::RepoPath;
-use crate::check::evidence::EarlierPass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::path::RepoPath;
+use vplan_check::evidence::EarlierPass;
 
 /// The version of the file format.
 pub const VERSION: u32 = 1;
@@ -103,14 +103,14 @@ impl KeptPass {
 mod tests {
     use super::super::key::FileSet;
     use super::*;
-    use crate::check::confine::{Guarantee, SandboxLevel};
-    use crate::check::difference::{Difference, DifferenceKind};
     use std::collections::BTreeSet;
+    use vplan_check::confine::{Guarantee, SandboxLevel};
+    use vplan_check::difference::{Difference, DifferenceKind};
 
     fn entry() -> KeptPass {
         let parts = Parts {
             enforced: Vec::new(),
-            environment: vec![(crate::base::word::Word::from("A"), Digest::of(b"1"))],
+            environment: vec![(vplan_base::word::Word::from("A"), Digest::of(b"1"))],
             files: FileSet {
                 count: 0,
                 digest: Digest::of(b""),

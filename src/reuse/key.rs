@@ -1,17 +1,17 @@
 //! Computes the key of a step: one digest of everything that may influence its result.
 
-use crate::base::canon::{Digest, Hasher};
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::check::confine::{Guarantee, SandboxLevel};
-use crate::check::difference::{Difference, DifferenceKind};
-use crate::plan::{Origin, Plan, Step, StepIndex, earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write as _};
+use vplan_base::canon::{Digest, Hasher};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::index::Dense;
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_check::confine::{Guarantee, SandboxLevel};
+use vplan_check::difference::{Difference, DifferenceKind};
+use vplan_plan::{Origin, Plan, Step, StepIndex, earlier};
 
 /// The version of the evaluation. Raised whenever the same evidence may get another result than
 /// before.
@@ -301,7 +301,7 @@ fn all_before(direct: &Predecessors, step: StepIndex) -> BTreeSet<StepIndex> {
 /// Returns what a step depends on, as selections of which any may match: `inputs`, and `requires`,
 /// which names artifacts that it reads. Empty without `inputs`. What `unchanged` selects counts
 /// too, but is read separately, as that setting reads it: without what git ignores. Only a step that
-/// is confined to what it declares may read that, too.
+/// is confined to what it declares may read that, too, and the folders of its `tool-path`.
 #[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
     let Some(inputs) = step.inputs.clone() else {
@@ -310,8 +310,18 @@ pub fn depends_on(step: &Step) -> Vec<Selection> {
     let required = Some(all_of(&step.requires)).filter(|required| !required.items.is_empty());
     let unchanged = step.unchanged.clone();
     let unchanged = unchanged.filter(|_| step.sandbox >= SandboxLevel::Files);
-    let all = [Some(inputs), required, unchanged];
+    let tools = Some(all_of(&tool_globs(step))).filter(|tools| !tools.items.is_empty());
+    let all = [Some(inputs), required, unchanged, tools];
     all.into_iter().flatten().collect()
+}
+
+/// Returns the globs of the folders of `tool-path`, whose programs a step may execute where its reads are held to.
+fn tool_globs(step: &Step) -> Vec<Glob> {
+    let folders = step.tool_path.iter();
+    let folders = folders.filter(|folder| step.sandbox >= SandboxLevel::Files && !folder.is_root());
+    let text = folders.filter_map(|folder| std::str::from_utf8(folder.as_bytes()).ok());
+    let globs = text.filter_map(|text| Glob::parse(&format!("{}/**", escape(text))).ok());
+    globs.collect()
 }
 
 /// Returns the selection of all these globs.
@@ -331,11 +341,11 @@ pub fn all_of(globs: &[Glob]) -> Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
-    use crate::base::index::Index as _;
-    use crate::base::vocabulary::FormatName;
-    use crate::check::confine::NetworkUse;
-    use crate::check::{Kind, Severity};
+    use vplan_arbitrary::made::{plan, step};
+    use vplan_base::index::Index as _;
+    use vplan_base::vocabulary::FormatName;
+    use vplan_check::confine::NetworkUse;
+    use vplan_check::{Kind, Severity};
 
     type Row = (&'static str, fn(&mut Step));
 
@@ -378,7 +388,7 @@ mod tests {
         }
         let does_not: [Row; 8] = [
             ("who asks for its confinement", |s| {
-                s.sandbox_from = Some(crate::plan::SandboxFrom::Operator)
+                s.sandbox_from = Some(vplan_plan::SandboxFrom::Operator)
             }),
             ("id", |s| s.id = "z".to_owned()),
             ("describe", |s| s.describe = Some("x".to_owned())),
@@ -391,6 +401,23 @@ mod tests {
         for (name, change) in does_not {
             assert!(!changed(change), "{name}");
         }
+    }
+
+    #[test]
+    fn programs_of_a_tool_path_count_where_reads_are_held_to() {
+        let mut own = step("a");
+        own.inputs = Some(all_of(&[Glob::parse("src/**").unwrap()]));
+        own.tool_path = vec![RepoPath::parse(b"to[o]ls/bin").unwrap(), RepoPath::root()];
+        let tool = RepoPath::parse(b"to[o]ls/bin/lint").unwrap();
+        let counts = |step: &Step| depends_on(step).iter().any(|one| one.selects(&tool));
+        assert!(!counts(&own), "it may read everything");
+        own.sandbox = SandboxLevel::Files;
+        assert!(counts(&own));
+        assert_eq!(depends_on(&own).len(), 2);
+        assert!(!counts(&Step {
+            inputs: None,
+            ..own
+        }));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! since, and to tell what passes of the step wrote from what others left.
 
 use super::key::Print;
-use super::own_output::TouchedFile;
-use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
-use crate::check::difference::FileChange;
+use super::touched::TouchedFile;
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_check::difference::FileChange;
 
 /// The most files of a list; with more, none is kept.
 pub const MOST_LISTED: usize = 100_000;
@@ -15,7 +15,7 @@ const FIXED: usize = 32 + 1;
 
 /// A file of a [`Listing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedFile {
+pub(crate) struct ListedFile {
     /// Whether passes of the step, and none but them, have given it its content.
     pub own: bool,
     /// The digest of its [`Print`].
@@ -67,7 +67,7 @@ impl Listing {
 
     /// Whether passes of the step wrote this file, and left it like this.
     #[must_use]
-    pub fn has_left(&self, path: &RepoPath, print: &Print) -> bool {
+    pub(crate) fn has_left(&self, path: &RepoPath, print: &Print) -> bool {
         let listed = self.place(path).and_then(|at| self.files.get(at));
         listed.is_some_and(|(_, file)| file.own && file.print == print.digest())
     }

@@ -12,31 +12,8 @@
 
 use super::key::Print;
 use super::listing::Listing;
-use crate::base::path::RepoPath;
-
-/// An input that was written while a step ran, perhaps with the content that it had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TouchedFile {
-    /// Its path.
-    pub path: RepoPath,
-    /// Its state before, if it was there.
-    pub before: Option<Print>,
-    /// Its state afterwards, if it is there.
-    pub after: Option<Print>,
-}
-
-impl TouchedFile {
-    /// Whether it has another content, or other permissions, than before.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
-        self.before != self.after
-    }
-
-    fn is_link(&self) -> bool {
-        let links = |print: &Option<Print>| print.as_ref().is_some_and(|p| p.link.is_some());
-        links(&self.before) || links(&self.after)
-    }
-}
+pub use super::touched::TouchedFile;
+use vplan_base::path::RepoPath;
 
 /// Checks that a step may have written all these files. `is_ignored`: whether git ignores a file and
 /// tracks none at its place.
@@ -71,8 +48,8 @@ pub fn inherited<'t>(touched: &'t [TouchedFile], then: Option<&Listing>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::canon::Digest;
-    use crate::base::word::Word;
+    use vplan_base::canon::Digest;
+    use vplan_base::word::Word;
 
     fn path(text: &str) -> RepoPath {
         RepoPath::from_exact(text.as_bytes()).unwrap()

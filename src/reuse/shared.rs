@@ -9,14 +9,14 @@
 
 use super::key::{FileSet, Print};
 use super::signing::{Signer, Trust, Untrusted};
-use crate::base::canon::{Digest, to_canonical};
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::check::confine::Guarantee;
-use crate::check::evidence::EarlierPass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_check::confine::Guarantee;
+use vplan_check::evidence::EarlierPass;
 
 /// The version of the format of a record.
 pub const VERSION: u32 = 1;

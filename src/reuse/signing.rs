@@ -1,10 +1,10 @@
 //! Signs what is shared, and decides whose signature counts.
 
-use crate::base::canon::Digest;
 use data_encoding::HEXLOWER as HEX;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
 
 /// The name of the procedure, in the line of a signature.
 const PROCEDURE: &str = "ed25519";
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
 
     /// Made by `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`, for tests alone.
-    const PRIVATE: &str = include_str!("../../tests/keys/private.pem");
-    const PUBLIC: &str = include_str!("../../tests/keys/public.pem");
-    const OTHER: &str = include_str!("../../tests/keys/other.pem");
+    const PRIVATE: &str = include_str!("keys/private.pem");
+    const PUBLIC: &str = include_str!("keys/public.pem");
+    const OTHER: &str = include_str!("keys/other.pem");
 
     #[test]
     fn what_a_trusted_key_has_signed_counts() {

@@ -1,10 +1,10 @@
 //! Checks the limits of a check over all its batches: thresholds apply to the sum.
 
 use super::record::StepRecord;
-use crate::base::index::Dense;
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::{Plan, Step, StepIndex};
 use std::collections::BTreeMap;
+use vplan_base::index::Dense;
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_plan::{Plan, Step, StepIndex};
 
 /// Returns the first batch, in plan order, with which the findings of a check exceed a limit, if it
 /// passed by itself, and its outcome therefore. The steps are those of one check; one without a record
@@ -57,8 +57,8 @@ pub(super) fn judge_all(plan: &Plan, records: &mut Dense<StepIndex, StepRecord>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::step;
-    use crate::base::index::Index as _;
+    use vplan_arbitrary::made::step;
+    use vplan_base::index::Index as _;
 
     #[test]
     fn limits_hold_for_the_sum() {

@@ -1,10 +1,10 @@
 //! Decides which evidence is kept after a rewrite, and which steps run again.
 
 use super::record::StepRecord;
-use crate::check::Kind;
-use crate::check::outcome::Status;
-use crate::plan::{Plan, Step, StepIndex};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_check::Kind;
+use vplan_check::outcome::Status;
+use vplan_plan::{Plan, Step, StepIndex};
 
 /// The evidence after a rewrite.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,8 +91,8 @@ fn is_same(a: &Step, b: &Step) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
-    use crate::check::outcome::Outcome;
+    use vplan_arbitrary::made::{plan, step};
+    use vplan_check::outcome::Outcome;
 
     fn records(plan: &Plan) -> Vec<StepRecord> {
         plan.steps

@@ -1,11 +1,11 @@
 //! Compares a step with the last pass of the same command: how many tests ran, and which program.
 
 use super::record::StepRecord;
-use crate::base::canon::Digest;
-use crate::base::word::visible;
-use crate::plan::Step;
-use crate::plan::caveat::{Caveat, Code, Effect};
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::word::visible;
+use vplan_plan::Step;
+use vplan_plan::caveat::{Caveat, Code, Effect};
 
 /// The most passes that are kept.
 pub const KEPT: usize = 2_000;

@@ -1,16 +1,16 @@
 //! Steps that are executed elsewhere, from the state machine's side: places of their own, and what becomes
 //! of those without an answer.
 
-use crate::base::index::Dense;
-use crate::check::evidence::Evidence;
-use crate::plan::StepIndex;
 use std::borrow::Cow;
+use vplan_base::index::Dense;
+use vplan_check::evidence::Evidence;
+use vplan_plan::StepIndex;
 
 /// The time that an answer may come later than its step's limit, in milliseconds: the limit is enforced
 /// where the step is executed.
-pub const OVERTIME_MS: u64 = 30_000;
+pub(crate) const OVERTIME_MS: u64 = 30_000;
 /// So many steps in a row without an answer, and no further one is sent.
-pub const MOST_UNANSWERED: u32 = 3;
+pub(crate) const MOST_UNANSWERED: u32 = 3;
 
 /// Which steps are executed elsewhere, and how many at a time.
 #[derive(Clone, Debug)]

@@ -3,15 +3,15 @@
 
 use super::report::Report;
 use super::verdict::Verdict;
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{first_of, visible};
-use crate::check::Severity;
-use crate::plan::contains::missing;
-use crate::plan::request::Mode;
-use crate::plan::{ContractRef, Coverage, Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{first_of, visible};
+use vplan_check::Severity;
+use vplan_plan::contains::missing;
+use vplan_plan::request::Mode;
+use vplan_plan::{ContractRef, Coverage, Plan, Step};
 
 /// The record of an ended run in the state directory, outside the repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -213,7 +213,7 @@ fn narrowed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     let because = report
         .caveats
         .iter()
-        .find(|c| c.effect >= crate::plan::caveat::Effect::Narrows);
+        .find(|c| c.effect >= vplan_plan::caveat::Effect::Narrows);
     let because = because.map_or_else(String::new, |c| {
         format!(": {}", visible(c.message.as_bytes()))
     });
@@ -254,13 +254,13 @@ fn names(steps: &[&Step]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::outcome::{Cause, Outcome, Status};
-    use crate::plan::caveat::{Caveat, Code, Effect};
-    use crate::plan::digest::seal;
-    use crate::recover::bare::plan_of_words;
-    use crate::run::record::StepRecord;
-    use crate::run::report::{Circumstances, report};
-    use crate::run::state::Ending;
+    use crate::record::StepRecord;
+    use crate::report::{Circumstances, report};
+    use crate::state::Ending;
+    use vplan_check::outcome::{Cause, Outcome, Status};
+    use vplan_plan::bare::plan_of_words;
+    use vplan_plan::caveat::{Caveat, Code, Effect};
+    use vplan_plan::digest::seal;
 
     const TREE: &str = "sha256:tree";
 

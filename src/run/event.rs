@@ -1,8 +1,8 @@
 //! Events that happen to a run, and actions that it requests. All times are milliseconds since the
 //! run's start, monotonic.
 
-use crate::check::evidence::Evidence;
-use crate::plan::StepIndex;
+use vplan_check::evidence::Evidence;
+use vplan_plan::StepIndex;
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -57,8 +57,8 @@ impl ExpectedTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::outcome::Status;
-    use crate::run::journal::ReplayedStep;
+    use crate::journal::ReplayedStep;
+    use vplan_check::outcome::Status;
 
     fn run(id: &str, command: &str, status: Status, duration_ms: u64) -> ReplayedRun {
         let tries = u32::from(status != Status::Cached);

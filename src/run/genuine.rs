@@ -11,19 +11,19 @@ use super::record::StepRecord;
 use super::report::{MergedPlan, Report, ShardRecord};
 use super::state::Ending;
 use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge, judge_share};
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::confine::InputsBasis;
-use crate::check::outcome::{Cause, Status};
-use crate::plan::caveat::Code;
-use crate::plan::order::check_order;
-use crate::plan::scope::OUTSIDE;
-use crate::plan::shard::{MOST, share};
-use crate::plan::{Coverage, Plan, Rewrite, Step, digest};
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::confine::InputsBasis;
+use vplan_check::outcome::{Cause, Status};
+use vplan_plan::caveat::Code;
+use vplan_plan::order::check_order;
+use vplan_plan::scope::OUTSIDE;
+use vplan_plan::shard::{MOST, share};
+use vplan_plan::{Coverage, Plan, Rewrite, Step, digest};
 
 /// Whether something holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -51,32 +51,25 @@ pub struct Aspect {
 
 impl Aspect {
     /// Creates the finding that an aspect holds.
-    #[must_use]
     pub fn yes(aspect: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            aspect,
-            holds: Holds::Yes,
-            message: message.into(),
-        }
+        Self::of(aspect, Holds::Yes, message.into())
     }
 
     /// Creates the finding that an aspect does not hold.
-    #[must_use]
     pub fn no(aspect: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            aspect,
-            holds: Holds::No,
-            message: message.into(),
-        }
+        Self::of(aspect, Holds::No, message.into())
     }
 
     /// Creates the finding that an aspect cannot be decided.
-    #[must_use]
     pub fn unknown(aspect: &'static str, message: impl Into<String>) -> Self {
+        Self::of(aspect, Holds::Unknown, message.into())
+    }
+
+    fn of(aspect: &'static str, holds: Holds, message: String) -> Self {
         Self {
             aspect,
-            holds: Holds::Unknown,
-            message: message.into(),
+            holds,
+            message,
         }
     }
 }
@@ -238,70 +231,52 @@ fn the_plan(report: &Report, plan: &Plan) -> Aspect {
             Ok(_) => {
                 let digest = plan.digest.as_ref().map(ToString::to_string);
                 let digest = digest.unwrap_or_default();
-                Aspect::yes(
-                    "plan",
-                    format!("the plan of all shards is {digest}, as reported"),
-                )
+                let message = format!("the plan of all shards is {digest}, as reported");
+                Aspect::yes("plan", message)
             }
             Err(why) => Aspect::no("plan", why),
         };
     }
     let actual = digest::digest(plan);
-    match (&plan.digest, &report.plan_digest) {
-        (Some(said), _) if *said != actual => Aspect::no(
-            "plan",
-            format!("the plan says that its digest is {said}, but it is {actual}"),
-        ),
-        (_, None) => Aspect::no("plan", "the report does not say which plan ran"),
-        (_, Some(reported)) if *reported != actual => Aspect::no(
-            "plan",
-            format!("the report is about the plan {reported}, beside it is {actual}"),
-        ),
-        _ => Aspect::yes("plan", format!("the plan is {actual}, as reported")),
-    }
+    let wrong = match (&plan.digest, &report.plan_digest) {
+        (Some(said), _) if *said != actual => {
+            format!("the plan says that its digest is {said}, but it is {actual}")
+        }
+        (_, None) => "the report does not say which plan ran".to_owned(),
+        (_, Some(reported)) if *reported != actual => {
+            format!("the report is about the plan {reported}, beside it is {actual}")
+        }
+        _ => return Aspect::yes("plan", format!("the plan is {actual}, as reported")),
+    };
+    Aspect::no("plan", wrong)
 }
 
 fn the_steps(report: &Report, plan: &Plan) -> Aspect {
     let name = |id: &str| visible(id.as_bytes());
-    for (index, step) in plan.steps.iter().enumerate() {
+    let wrong = plan.steps.iter().enumerate().find_map(|(index, step)| {
         let records = report.steps.iter().filter(|r| r.id == step.id).count();
+        let id = name(&step.id);
         if records != 1 {
-            return Aspect::no(
-                "steps",
-                format!(
-                    "the step `{}` has {records} records, not one",
-                    name(&step.id)
-                ),
-            );
+            return Some(format!("the step `{id}` has {records} records, not one"));
         }
         match report.steps.get(index) {
             Some(record) if record.id != step.id => {
-                return Aspect::no(
-                    "steps",
-                    format!("the record of `{}` is not in its place", name(&step.id)),
-                );
+                Some(format!("the record of `{id}` is not in its place"))
             }
             Some(record) if record.command != step.command => {
-                return Aspect::no(
-                    "steps",
-                    format!(
-                        "the record of `{}` is about another command",
-                        name(&step.id)
-                    ),
-                );
+                Some(format!("the record of `{id}` is about another command"))
             }
-            _ => {}
+            _ => None,
         }
-    }
-    match report.steps.get(plan.steps.len()) {
-        Some(extra) => Aspect::no(
-            "steps",
-            format!("the plan has no step `{}`", name(&extra.id)),
-        ),
-        None => Aspect::yes(
-            "steps",
-            format!("each of {} steps has its record", plan.steps.len()),
-        ),
+    });
+    let extra = report.steps.get(plan.steps.len());
+    let extra = || extra.map(|extra| format!("the plan has no step `{}`", name(&extra.id)));
+    match wrong.or_else(extra) {
+        Some(wrong) => Aspect::no("steps", wrong),
+        None => {
+            let message = format!("each of {} steps has its record", plan.steps.len());
+            Aspect::yes("steps", message)
+        }
     }
 }
 
@@ -349,7 +324,9 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             {
                 Some("passed although tests failed")
             }
-            Status::Flaky if record.tries < 2 => Some("is flaky after one try"),
+            Status::Flaky if record.tries < 2 && record.tests.is_none_or(|t| t.flaky == 0) => {
+                Some("is flaky after one try")
+            }
             Status::Passed | Status::Flaky if record.tests.is_some_and(|t| t.failed > 0) => {
                 Some("passed although tests failed")
             }

@@ -6,18 +6,19 @@
 
 use super::event::Interrupt;
 use super::record::ProgramRecord;
-use super::report::{Decision, EnvironmentUse};
+use super::report::Decision;
 use super::verdict::Verdict;
-use crate::base::canon::Digest;
-use crate::base::index::{Index as _, at_mut, bug};
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::TestCounts;
-use crate::plan::{Coverage, Rewrite, StepIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::index::{Index as _, at_mut, bug};
+use vplan_base::word::Word;
+use vplan_check::Kind;
+use vplan_check::environment::EnvironmentUse;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::TestCounts;
+use vplan_plan::{Coverage, Rewrite, StepIndex};
 
 /// The text of `vplan help events`: the meaning of each event.
 pub const EVENTS: &str = include_str!("events.md");
@@ -518,8 +519,8 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::canon::Digest;
     use serde_json::Value;
+    use vplan_base::canon::Digest;
 
     /// Returns the type of an entry in the documents. A new variant does not compile until it is
     /// added here and described in `events.md`.

@@ -1,15 +1,15 @@
 //! Known findings in a report: the baseline that counted, and all that it excused.
 
 use super::record::StepRecord;
-use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
-use crate::base::word::{count, visible};
-use crate::check::outcome::{Cause, Status};
-use crate::check::{Kind, Severity};
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{count, visible};
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::{Kind, Severity};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::{Plan, Step};
 
 /// The baseline that counted in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ pub fn known_findings(plan: &Plan, records: &[StepRecord], origin: &str) -> Opti
     let names: Vec<String> = (checks.iter().take(3))
         .map(|check| format!("`{}`", visible(check.as_bytes())))
         .collect();
-    let more = crate::base::word::and_more(checks.len().saturating_sub(names.len()));
+    let more = vplan_base::word::and_more(checks.len().saturating_sub(names.len()));
     let message = format!(
         "{} of {}: {}{more} passed with what was there before",
         count(found, "known finding"),
@@ -97,7 +97,7 @@ pub(super) fn contradicted(
     let length = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let errors = (record.diagnostics.iter())
         .zip(&record.identities)
-        .filter(|(finding, _)| finding.severity == crate::check::reading::Level::Error)
+        .filter(|(finding, _)| finding.severity == vplan_check::reading::Level::Error)
         .map(|(_, identity)| identity);
     let tests = record.identities.iter().skip(record.diagnostics.len());
     let all_known = errors.chain(tests).all(|identity| identity.known);

@@ -7,41 +7,36 @@
 //! unsharded run is: a failure in one shard does not stop the others, so that more is known.
 
 mod agree;
+mod part;
 mod tools;
 
 use super::genuine::{ending, violations};
 use super::record::StepRecord;
 use super::report::{
-    Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardRecord, ShardSummary,
-    report, weaker,
+    Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardSummary, report, weaker,
 };
 use super::state::Ending;
 use super::verdict::Require;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{first_of, visible};
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::drift::Difference;
-use crate::plan::shard::division::Division;
-use crate::plan::shard::{MOST, Shard, shares_of};
-use crate::plan::{Plan, Rewrite, Step};
 use agree::{agree, check, of_division, of_plan};
+pub use part::{
+    BASE, DIVISION, DUPLICATE, MISMATCH, MergeError, NO_SHARD, OTHER_VERSION, Part, TAMPERED,
+    TOOLS, TREE, UNREADABLE,
+};
+use part::{Checked, fail, mismatch, shown};
 use std::collections::{BTreeMap, BTreeSet};
 use tools::{Differing, differing};
+use vplan_base::word::{first_of, visible};
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::shard::division::Division;
+use vplan_plan::shard::{MOST, Shard, shares_of};
+use vplan_plan::{Plan, Rewrite, Step};
 
 /// The most shards or tools that a message names.
 const SHOWN: usize = 10;
+
 /// The version of reports that this program reads.
 const VERSION: u64 = 1;
-
-/// A report with the name that messages use for it.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// The file.
-    pub name: String,
-    /// The report.
-    pub report: Report,
-}
 
 /// The result of a merge.
 #[derive(Clone, Debug)]
@@ -50,86 +45,6 @@ pub struct Merged {
     pub report: Report,
     /// The plan whose steps the report contains.
     pub plan: Plan,
-}
-
-/// The reason why reports cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct MergeError {
-    /// A stable code.
-    pub code: &'static str,
-    /// The differences between the plans, if they are the reason.
-    pub drift: Vec<Difference>,
-    /// The exit code of the error.
-    pub exit: Exit,
-    /// The way out.
-    pub help: Option<&'static str>,
-    /// One line for people.
-    pub message: String,
-}
-
-/// A report that cannot be read.
-pub const UNREADABLE: &str = "vplan::merge::unreadable";
-/// A report of another version.
-pub const OTHER_VERSION: &str = "vplan::merge::version";
-/// A report of a whole run.
-pub const NO_SHARD: &str = "vplan::merge::no_shard";
-/// A report that is not what vplan wrote.
-pub const TAMPERED: &str = "vplan::merge::tampered";
-/// Shards of different plans, or of different divisions of one.
-pub const MISMATCH: &str = "vplan::merge::mismatch";
-/// Shards that compared the change with different commits.
-pub const BASE: &str = "vplan::merge::base";
-/// Shards that verified different trees.
-pub const TREE: &str = "vplan::merge::tree";
-/// Shards that had different tools, where that was asked about.
-pub const TOOLS: &str = "vplan::merge::tools";
-/// Shards by another division than the one that was given, or by different ones.
-pub const DIVISION: &str = "vplan::merge::division";
-/// Two different reports of one shard.
-pub const DUPLICATE: &str = "vplan::merge::duplicate";
-
-fn shown(name: &str) -> String {
-    visible(name.as_bytes())
-}
-
-fn mismatch<T>(
-    code: &'static str,
-    message: String,
-    drift: Vec<Difference>,
-) -> Result<T, MergeError> {
-    let help = match code {
-        BASE => "all shards must compare the change with one commit: give them the same plan file",
-        TREE => "all shards must verify one tree: run them on checkouts of one commit",
-        DIVISION => {
-            "all shards must be dealt alike: give each of them, and the merge, the same division"
-        }
-        TOOLS => "run all shards in one image, or leave `--same-tools` out",
-        _ => "all shards must run the same plan: give each of them the same plan file",
-    };
-    Err(MergeError {
-        code,
-        drift,
-        exit: Exit::Drift,
-        help: Some(help),
-        message,
-    })
-}
-
-fn fail<T>(
-    code: &'static str,
-    name: &str,
-    why: &str,
-    help: Option<&'static str>,
-) -> Result<T, MergeError> {
-    let message = format!("`{}` {why}", shown(name));
-    Err(MergeError {
-        code,
-        drift: Vec::new(),
-        exit: Exit::Usage,
-        help,
-        message,
-    })
 }
 
 /// Reads a report.
@@ -175,14 +90,6 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
         }),
         Err(error) => unreadable(&error),
     }
-}
-
-/// A report that was checked to be of a shard, with the plan that it executed last.
-struct Checked {
-    name: String,
-    report: Report,
-    record: ShardRecord,
-    executed: Plan,
 }
 
 /// The request to merge reports.

@@ -3,15 +3,15 @@
 use super::journal::{End, ReplayedRun, ReplayedStep, StepState};
 use super::record::StepRecord;
 use super::verdict::Verdict;
-use crate::base::canon::Digest;
-use crate::base::nearest::nearest;
-use crate::check::Kind;
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::step::empty;
-use crate::plan::{Coverage, Origin, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::nearest::nearest;
+use vplan_check::Kind;
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_plan::step::empty;
+use vplan_plan::{Coverage, Origin, Step};
 
 /// The state of a run, by its journal and by whether a process still writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -26,35 +26,31 @@ pub enum State {
 }
 
 /// The summary of a run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// The part of the request that was verified.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// From its start to its end, or to its last sign of life, in milliseconds.
     pub duration_ms: u64,
     /// Its exit code.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
     /// The steps that failed, in plan order.
     pub failed: Vec<String>,
     /// The number of steps that passed.
     pub passed: usize,
     /// The plan that it executed last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
     /// Its name.
     pub run_id: String,
     /// The time of its start: RFC 3339, UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// Its state.
     pub state: State,
     /// The number of steps in its plan.
     pub total: usize,
     /// Its verdict, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
@@ -226,7 +222,7 @@ pub fn find<'a>(ids: &'a [String], name: &str) -> Result<&'a str, NotFound> {
     if name == "latest" {
         return Ok(newest);
     }
-    let shown = || crate::base::word::visible(name.as_bytes());
+    let shown = || vplan_base::word::visible(name.as_bytes());
     if let Some(back) = name.strip_prefix("latest~") {
         let back = back
             .parse::<usize>()

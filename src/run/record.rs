@@ -1,73 +1,65 @@
 //! The record of one step when it has ended: one entry of a report's `steps`.
 
-use crate::base::canon::Digest;
-use crate::base::inert::inert;
-use crate::base::vocabulary::{FailureCode, Open};
-use crate::base::word::Word;
-use crate::check::Kind;
-use crate::check::confine::{Confined, InputsBasis};
-use crate::check::difference::Difference;
-use crate::check::evidence::{Captured, EarlierPass, Evidence};
-use crate::check::judge::JudgeAnswer;
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::check::reading::{FailedTest, Finding, Identity, TestCounts, clip};
-use crate::plan::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::inert::inert;
+use vplan_base::vocabulary::{FailureCode, Open};
+use vplan_base::word::Word;
+use vplan_check::Kind;
+use vplan_check::confine::{Confined, InputsBasis};
+use vplan_check::difference::Difference;
+use vplan_check::evidence::{Captured, EarlierPass, Evidence};
+use vplan_check::judge::JudgeAnswer;
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_check::reading::{FailedTest, Finding, Identity, TestCounts, clip};
+use vplan_plan::Step;
 
 /// The most bytes of each stream's end that a report shows.
-pub const TAIL_BYTES: usize = 2048;
+pub(crate) const TAIL_BYTES: usize = 2048;
 
 /// The detail of a step that was running when the run was interrupted.
 pub const INTERRUPTED: &str = "the run was interrupted while it was running";
 
 /// The record of one step at its end.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
     /// Advice about a name that its command asks for and that is not declared: near names, and the
     /// file. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// The earlier pass that replaces it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_from: Option<Box<EarlierPass>>,
     /// Its command as the plan shows it.
     pub command: String,
     /// The comparison with an earlier pass that would have replaced it (`--confirm`). Set by the
     /// caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
     /// One line for people; absent only for a plain pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Findings that were read from its output: the first of each severity.
     #[serde(default)]
     pub diagnostics: Vec<Finding>,
     /// The first thing in which it differs from its last kept pass, where that is why no earlier
     /// pass replaces it. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<Difference>,
     /// The duration of its tries together, in milliseconds.
     pub duration_ms: u64,
     /// The number of errors in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept
     /// for failures only.
     #[serde(skip)]
     pub evidence: Option<Box<Evidence>>,
     /// The last try's exit code, if it exited by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The first tests that failed, by its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
     /// The failure code. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// Its id in the plan.
     pub id: String,
@@ -77,57 +69,45 @@ pub struct StepRecord {
     pub identities: Vec<Identity>,
     /// How far it is known that it depends on its `inputs` alone; absent where it has none, or was neither
     /// observed nor confined to them. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsBasis>,
     /// The number of processes that it left behind, which were stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub leaked: u32,
     /// The log of its last try, relative to the run's directory. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The reason why no earlier pass replaces it although it has `inputs`. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_reused: Option<String>,
     /// Where it was executed, in a run that may execute steps elsewhere. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// The file that was started. Set by the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramRecord>,
     /// The digest of the question to its judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Digest>,
     /// The cause of its status; absent only for a plain pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
     /// The judge's reasoning: foreign text, made inert.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// What it was asked to be confined to, and what held; absent where nothing was asked. Set by the
     /// caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Confined>,
     /// The signal that ended its last try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Its status.
     pub status: Status,
-    /// The end of its standard error, at most [`TAIL_BYTES`].
+    /// The end of its standard error, at most `TAIL_BYTES`.
     #[serde(default)]
     pub stderr_tail: String,
-    /// The end of its standard output, at most [`TAIL_BYTES`].
+    /// The end of its standard output, at most `TAIL_BYTES`.
     #[serde(default)]
     pub stdout_tail: String,
     /// The number of tests that it ran, where its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The number of tries that ended by themselves.
     pub tries: u32,
     /// The number of warnings in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
 
@@ -145,22 +125,19 @@ pub struct ProgramRecord {
 }
 
 /// Where a step was executed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
     /// `here`, or what carried it elsewhere: `folder`, `reapi`.
     pub engine: String,
     /// The orders that were needed for an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<u32>,
     /// The system and the processor there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The reason why it was executed here, or was not executed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The machine there, as the server names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
 }
 
@@ -193,9 +170,19 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// Findings or tests, each with whether it is known.
-pub type Marked<'r, T> = Vec<(&'r T, bool)>;
+pub(crate) type Marked<'r, T> = Vec<(&'r T, bool)>;
 
 impl StepRecord {
+    /// Whether this end may be reused: a plain pass of the first try that left nothing running. A pass with warnings must be shown
+    /// again, and one that needed another try must be tried again.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.status == Status::Passed
+            && self.tries == 1
+            && self.leaked == 0
+            && self.problems.is_empty()
+    }
+
     /// Creates the record of a step without evidence: it never ran, or its result does not count.
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
@@ -397,6 +384,38 @@ pub fn head(captured: &Captured, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vplan_arbitrary::made::step;
+    use vplan_check::outcome::Cause;
+
+    #[test]
+    fn only_plain_first_passes_are_reusable() {
+        let end = |status, tries, leaked| {
+            let outcome = Outcome {
+                status,
+                ..Outcome::new(status, Cause::Retried, "")
+            };
+            let record = StepRecord {
+                tries,
+                leaked,
+                ..StepRecord::without_evidence(&step("a"), outcome)
+            };
+            record.is_reusable()
+        };
+        assert!(end(Status::Passed, 1, 0));
+        for (status, tries, leaked) in [
+            (Status::Passed, 2, 0),
+            (Status::Passed, 1, 1),
+            (Status::Cached, 0, 0),
+            (Status::Flaky, 2, 0),
+            (Status::PassedWithWarnings, 1, 0),
+            (Status::Failed, 1, 0),
+            (Status::TimedOut, 1, 0),
+            (Status::Skipped, 1, 0),
+            (Status::NotRun, 0, 0),
+        ] {
+            assert!(!end(status, tries, leaked), "{status:?}");
+        }
+    }
 
     #[test]
     fn ends_of_output() {

@@ -5,56 +5,53 @@ use super::known::BaselineUse;
 use super::record::StepRecord;
 use super::state::Ending;
 use super::verdict::{Judgement, Require, RunFacts, UNRECORDED, Verdict, judge_share};
-use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::confine::Guarantee;
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::caveat::Caveat;
-use crate::plan::compared::Compared;
-use crate::plan::drift::Difference;
-use crate::plan::shard::division::Division;
-use crate::plan::shard::{Shard, Share};
-use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::confine::Guarantee;
+use vplan_check::environment::EnvironmentUse;
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_plan::caveat::Caveat;
+use vplan_plan::compared::Compared;
+use vplan_plan::drift::Difference;
+use vplan_plan::shard::division::Division;
+use vplan_plan::shard::{Shard, Share};
+use vplan_plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 
 /// The number of rounds that may follow the first one.
 pub const DEFAULT_RETRIES: u32 = 3;
 
 /// A report. Nothing in it depends on the order in which things happened to be noticed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The number of this round, from 1.
     pub attempt: u32,
     /// The baseline that counted, whether or not it excused anything; absent where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineUse>,
     /// The caveats: why the answer means less than was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
     /// The comparison that found the changed files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
     /// The mechanism that contained the steps' processes: `namespace`, where each of them was sealed,
     /// `subtree` or `group`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
     /// The number of confirmations of the work now; absent without a subject, but in a loop whose
     /// gate asks for more than one confirmation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<u32>,
     /// The part of the request that was verified.
     pub coverage: Coverage,
     /// The decision: what the caller does next.
     pub decision: Decision,
     /// The reason why the decision is about more than this round: `stuck`, `same_failure`,
-    /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`; of a
-    /// loop `change_gone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `verification_failed_max_retries`, `nothing_applies`, `part_of_change`, `left_behind`,
+    /// `contract_changed`, `empty_change`, `other_subject`; of a loop `change_gone`.
     pub decision_reason: Option<String>,
     /// The duration of the run, in milliseconds.
     pub duration_ms: u64,
@@ -65,10 +62,8 @@ pub struct Report {
     /// The exit code.
     pub exit_code: u8,
     /// The feedback on the failures; absent when nothing failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     /// The plan of all shards, if shards were merged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergedPlan>,
     /// New files that steps left and that git does not ignore, in byte order: `tree` is without
     /// them as long as they are as they were left and not in the index.
@@ -76,7 +71,6 @@ pub struct Report {
     pub new_files: Vec<NewFile>,
     /// Whether no file has changed since the last round of any subject ended; absent without a
     /// subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_change: Option<bool>,
     /// Notes on the plan and the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,19 +78,15 @@ pub struct Report {
     /// The checks that were left out, and why.
     pub omitted: Vec<Omitted>,
     /// All other subjects; absent without a subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<Vec<SubjectConfirmations>>,
     /// The digest of the plan that was executed last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
     /// The reason for the verdict, on one line; absent for a plain pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Repairs of the plan that were examined and not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
     /// The number of confirmations that the work needs; absent where `counter` is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
     /// The number of rounds left.
     pub retries_remaining: u32,
@@ -105,10 +95,8 @@ pub struct Report {
     /// The run.
     pub run_id: String,
     /// The comparison of a saved plan with the repository, if one was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_plan: Option<SavedPlan>,
     /// The shard of the plan that was run, if it was only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardRecord>,
     /// The merged shards, if shards were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,19 +104,16 @@ pub struct Report {
     /// One entry a step, in plan order.
     pub steps: Vec<StepRecord>,
     /// The subject of the round, if it had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Evidence of steps that ran again after a rewrite, or were removed by it: earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<StepRecord>,
     /// The digest of the verified tree, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
     /// The exit code of the verdict, before the ledger's decision replaced it; absent without a
     /// subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_code: Option<u8>,
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
@@ -230,87 +215,35 @@ pub struct MergedPlan {
 }
 
 /// The summary of a merged shard.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardSummary {
     /// Its duration in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The number of the shard, from 1.
     pub index: u32,
     /// Its run; absent when its report is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// Its verdict; absent when its report is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
-/// The variables that the operator passed to steps, and those that were withheld.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct EnvironmentUse {
-    /// `--keep-capabilities`: steps of a privileged vplan could reach processes that are not their
-    /// own.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub capabilities_kept: bool,
-    /// The names after `--grant-env`, ascending.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub granted: Vec<String>,
-    /// `--inherit-env`: all variables were passed.
-    pub inherited: bool,
-    /// Variables that steps requested and did not get, by name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<Withheld>,
-}
-
-/// A variable that a step requested and that was withheld.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Withheld {
-    /// Its name.
-    pub name: String,
-    /// One line for people, with the way out.
-    pub reason: String,
-}
-
-impl EnvironmentUse {
-    fn is_plain(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The decision: what a caller does next.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Decision {
-    /// Go on; other subjects are not complete.
-    Advance,
-    /// Nothing is left to do: every subject is complete.
-    Complete,
-    /// Have a person look at it.
-    Escalate,
-    /// Give up: the rounds are used up.
-    Fail,
-    /// Repair and verify again.
-    Retry,
-    /// Verify again: it passed, and has to do so once more.
-    Reverify,
-}
-
-impl Decision {
-    /// Returns the name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Decision::Advance => "advance",
-            Decision::Complete => "complete",
-            Decision::Escalate => "escalate",
-            Decision::Fail => "fail",
-            Decision::Retry => "retry",
-            Decision::Reverify => "reverify",
-        }
+vplan_base::vocabulary! {
+    /// The decision: what a caller does next.
+    Decision {
+        /// Go on; other subjects are not complete.
+        Advance = "advance",
+        /// Nothing is left to do: every subject is complete.
+        Complete = "complete",
+        /// Have a person look at it.
+        Escalate = "escalate",
+        /// Give up: the rounds are used up.
+        Fail = "fail",
+        /// Repair and verify again.
+        Retry = "retry",
+        /// Verify again: it passed, and has to do so once more.
+        Reverify = "reverify",
     }
 }
 

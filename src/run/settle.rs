@@ -5,16 +5,37 @@
 
 use super::record::{INTERRUPTED, StepRecord};
 use super::state::{Ending, RunState, Track};
-use crate::base::index::Dense;
-use crate::base::word::visible;
-use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::{Step, StepIndex};
+use vplan_base::index::Dense;
+use vplan_base::word::visible;
+use vplan_check::outcome::{Cause, Outcome, Status};
+use vplan_plan::{Step, StepIndex};
 
 /// The state of a needed step that determines why a step did not run.
 type Need = (Status, Option<Cause>);
 
+impl RunState {
+    /// Returns how a step that is over ended, as far as is known now, for progress. The report may
+    /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
+    #[must_use]
+    pub fn provisional_outcome(&self, step: StepIndex) -> Option<Outcome> {
+        self.is_over(step).then(|| provisional(self, step))
+    }
+
+    /// Returns one record a step, in plan order; final when [`RunState::is_done`].
+    #[must_use]
+    pub fn records(&self) -> Vec<StepRecord> {
+        records(self)
+    }
+
+    /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        ending(self, self.now)
+    }
+}
+
 /// Returns one record a step, in plan order.
-pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
+fn records(state: &RunState) -> Vec<StepRecord> {
     let mut records: Dense<StepIndex, StepRecord> = Dense::default();
     for (index, step) in state.plan.numbered_steps() {
         let before = |i| {
@@ -30,7 +51,7 @@ pub(super) fn records(state: &RunState) -> Vec<StepRecord> {
 }
 
 /// Returns the provisional outcome of one step that is over, as far as is known now.
-pub(super) fn provisional(state: &RunState, index: StepIndex) -> Outcome {
+fn provisional(state: &RunState, index: StepIndex) -> Outcome {
     let step = state.plan.step(index);
     let before = |i| match state.provisional_outcome(i) {
         Some(outcome) => (outcome.status, outcome.cause),
@@ -128,7 +149,7 @@ fn never(
 }
 
 /// Returns how the run ended, without its steps.
-pub(super) fn ending(state: &RunState, now: u64) -> Ending {
+fn ending(state: &RunState, now: u64) -> Ending {
     let records = records(state);
     // A refused try counts only where the tries before it do.
     let denied = |r: &StepRecord, t: &Track| {
@@ -172,8 +193,8 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, Played, plan, play, step};
-    use crate::run::event::Interrupt;
+    use crate::arbitrary::{Behaviour, Case, Finish, Incidents, Played, plan, play, step};
+    use crate::event::Interrupt;
 
     /// Plays two steps in parallel, or one after the other; `tries` are exit codes and durations in
     /// milliseconds.

@@ -23,21 +23,19 @@
 use super::elsewhere::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
-use crate::base::index::{Dense, Index as _, bug};
-use crate::base::jobs::Jobs;
-use crate::check::baseline::{self, KnownFindings};
-use crate::check::decide::judge;
-use crate::check::outcome::{Cause, Outcome, Output, Status, Terms};
-use crate::check::{Kind, Severity};
-use crate::plan::beside::{Beside, kept_apart};
-use crate::plan::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use vplan_base::index::{Dense, Index as _, bug};
+use vplan_base::jobs::Jobs;
+use vplan_check::baseline::{self, KnownFindings};
+use vplan_check::decide::judge;
+use vplan_check::outcome::{Cause, GRACE_MS, Outcome, Output, Status, Terms};
+use vplan_check::{Kind, Severity};
+use vplan_plan::beside::{Beside, kept_apart};
+use vplan_plan::{Plan, Step, StepIndex, earlier};
 
-/// The time between SIGTERM and SIGKILL, in milliseconds, unless the budget leaves less.
-pub const GRACE_MS: u64 = 10_000;
 /// The least grace.
-pub const LEAST_GRACE_MS: u64 = 1_000;
+pub(crate) const LEAST_GRACE_MS: u64 = 1_000;
 /// The time after the end of the budget in which `always` steps may still run, all together, in
 /// milliseconds.
 pub const CLEAN_UP_MS: u64 = 10_000;
@@ -60,7 +58,7 @@ pub struct RunState {
     pub(super) storage: Option<(u64, String)>,
     /// Whether something changed in this moment that is decided when it is over.
     undecided: bool,
-    now: u64,
+    pub(super) now: u64,
     done: bool,
     /// Whether there is a judge for the questions of `judge` checks.
     judge: bool,
@@ -305,14 +303,6 @@ impl RunState {
         self.done
     }
 
-    /// Returns how a step that is over ended, as far as is known now, for progress. The report may
-    /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
-    #[must_use]
-    pub fn provisional_outcome(&self, step: StepIndex) -> Option<Outcome> {
-        self.is_over(step)
-            .then(|| super::settle::provisional(self, step))
-    }
-
     /// Returns the steps that ended since the last call, ascending. Steps with evidence kept from
     /// before a rewrite are not among them: they ended under the plan before.
     pub fn drain_finished(&mut self) -> Vec<StepIndex> {
@@ -328,24 +318,12 @@ impl RunState {
         self.tracks[step].last.as_ref()
     }
 
-    /// Returns one record a step, in plan order; final when [`RunState::is_done`].
-    #[must_use]
-    pub fn records(&self) -> Vec<StepRecord> {
-        super::settle::records(self)
-    }
-
-    /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
-    #[must_use]
-    pub fn ending(&self) -> Ending {
-        super::settle::ending(self, self.now)
-    }
-
     fn is_running(&self) -> bool {
         let runs = |index: &StepIndex| matches!(self.tracks[*index].phase, Phase::Running(_));
         self.busy.iter().any(runs)
     }
 
-    fn is_over(&self, index: StepIndex) -> bool {
+    pub(super) fn is_over(&self, index: StepIndex) -> bool {
         self.tracks[index].phase == Phase::Over
     }
 
@@ -616,7 +594,7 @@ impl RunState {
         index: StepIndex,
         attempt: u32,
         at: u64,
-        evidence: &crate::check::evidence::Evidence,
+        evidence: &vplan_check::evidence::Evidence,
         actions: &mut Vec<Action>,
     ) {
         let plan = Arc::clone(&self.plan);
@@ -869,7 +847,7 @@ impl RunState {
 /// Returns the outcome of a step that starts no process.
 fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
     if let Some(unsupported) = &step.unsupported {
-        let fault = crate::base::word::visible(unsupported.text.as_bytes());
+        let fault = vplan_base::word::visible(unsupported.text.as_bytes());
         let detail = format!("no command without a shell: `{fault}`");
         return Some(Outcome::new(Status::Errored, Cause::Unsupported, detail));
     }

@@ -5,10 +5,10 @@
 
 use super::record::StepRecord;
 use super::report::Report;
-use crate::base::inert::inert;
-use crate::base::word::{count, visible};
-use crate::check::outcome::Status;
-use crate::plan::{Coverage, Rewrite};
+use vplan_base::inert::inert;
+use vplan_base::word::{count, visible};
+use vplan_check::outcome::Status;
+use vplan_plan::{Coverage, Rewrite};
 
 /// The name of the memo in a run's folder.
 pub const FILE: &str = "stop.md";
@@ -224,7 +224,16 @@ impl Memo {
                 "1. Look at what did not run, and why: `vplan details` {run}."
             ));
         }
-        self.line("\nThen `vplan run` begins again, with a fresh count of rounds.");
+        let again = report.subject.as_ref().map_or_else(
+            || "\nThen `vplan run` verifies again.".to_owned(),
+            |subject| {
+                format!(
+                    "\nThen `vplan run` with `--subject` {} verifies again. The recorded failures leave the subject given up; a pass, or another failure, is counted anew.",
+                    code(subject)
+                )
+            },
+        );
+        self.line(&again);
     }
 }
 

@@ -4,72 +4,43 @@
 use super::event::Interrupt;
 use super::record::StepRecord;
 use super::state::Ending;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::outcome::{Cause, Status};
-use crate::check::{Kind, Severity};
-use crate::plan::caveat::{self, Caveat};
-use crate::plan::request::Mode;
-use crate::plan::{Coverage, Plan, Step, nothing};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::{Kind, Severity};
+use vplan_plan::caveat::{self, Caveat};
+use vplan_plan::request::Mode;
+use vplan_plan::{Coverage, Plan, Step, nothing};
 
 /// The beginning of the reason when the record could not be written; the system's message follows.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
 
-/// The verdict on a run.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// A signal ended it before everything was over.
-    Cancelled,
-    /// A blocking step could not be run.
-    Errored,
-    /// A blocking step failed, the change is outside the contract's scope, or a caveat says so.
-    Failed,
-    /// A blocking step used up its own time limit.
-    TimedOut,
-    /// Something that should have run did not, or nothing gave evidence.
-    Incomplete,
-    /// A contract was read, and each of its checks, of which it has some, was left out for a shown
-    /// reason.
-    NothingToVerify,
-    /// Everything that blocks passed.
-    Passed,
+vplan_base::vocabulary! {
+    /// The verdict on a run.
+    Verdict {
+        /// A signal ended it before everything was over.
+        Cancelled = "cancelled",
+        /// A blocking step could not be run.
+        Errored = "errored",
+        /// A blocking step failed, the change is outside the contract's scope, or a caveat says so.
+        Failed = "failed",
+        /// A blocking step used up its own time limit.
+        TimedOut = "timed_out",
+        /// Something that should have run did not, or nothing gave evidence.
+        Incomplete = "incomplete",
+        /// A contract was read, and each of its checks, of which it has some, was left out for a shown
+        /// reason.
+        NothingToVerify = "nothing_to_verify",
+        /// Everything that blocks passed.
+        Passed = "passed",
+    }
 }
 
 impl Verdict {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Verdict::Cancelled,
-        Verdict::Errored,
-        Verdict::Failed,
-        Verdict::TimedOut,
-        Verdict::Incomplete,
-        Verdict::NothingToVerify,
-        Verdict::Passed,
-    ];
-
     /// Whether the caller may go on.
     #[must_use]
     pub fn is_pass(self) -> bool {
         matches!(self, Verdict::Passed | Verdict::NothingToVerify)
-    }
-
-    /// Returns the name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Cancelled => "cancelled",
-            Verdict::Errored => "errored",
-            Verdict::Failed => "failed",
-            Verdict::TimedOut => "timed_out",
-            Verdict::Incomplete => "incomplete",
-            Verdict::NothingToVerify => "nothing_to_verify",
-            Verdict::Passed => "passed",
-        }
     }
 }
 
@@ -122,7 +93,7 @@ pub fn judge(
 /// Computes the verdict on a share of a plan (`plan::shard`). `part` names the share for people; a
 /// share without a check that counts is then no error, because others have them, and is reported.
 #[must_use]
-pub fn judge_share(
+pub(crate) fn judge_share(
     plan: &Plan,
     records: &[StepRecord],
     ending: &Ending,
@@ -211,7 +182,9 @@ fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
         Status::Errored
             if matches!(
                 record.reason,
-                Some(Cause::Away | Cause::Missing | Cause::Sandbox | Cause::Service)
+                Some(
+                    Cause::Away | Cause::Machine | Cause::Missing | Cause::Sandbox | Cause::Service
+                )
             ) || step.setup =>
         {
             Some(Exit::Setup)

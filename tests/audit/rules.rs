@@ -166,7 +166,7 @@ fn lines(audited: &Audited) -> Vec<String> {
     let line = |finding: &Finding| {
         format!(
             "{} {} {} ({}): {}",
-            finding.kind.word(),
+            finding.kind.name(),
             finding.check,
             finding.globs.join(" "),
             finding.count,

@@ -3,7 +3,7 @@
 use crate::support::process::{Bounded as _, eventually, usual_signals};
 use crate::support::tree::have;
 use rustix::process::{Pid, Signal, kill_process};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -25,10 +25,38 @@ pub fn program(name: &str) -> PathBuf {
         .unwrap()
 }
 
-/// A port that nobody listens on.
+/// A port on which connections are refused for as long as the value lives: it is taken, so that no
+/// server of another test gets it, without a listener.
+pub struct Refusing(std::os::fd::OwnedFd);
+
+impl Refusing {
+    pub fn bind() -> Self {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        Self(socket)
+    }
+
+    pub fn address(&self) -> String {
+        let address = rustix::net::getsockname(&self.0).unwrap();
+        let address = SocketAddr::try_from(address).unwrap();
+        format!("grpc://{address}")
+    }
+}
+
+/// A port without a listener that no other test gets: below those that the system hands out by
+/// itself, and each only once.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    // Test programs side by side begin at different places.
+    let first = std::process::id().wrapping_mul(977);
+    let ports = std::iter::repeat_with(|| {
+        let next = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        10_000 + u16::try_from(next % 20_000).unwrap()
+    });
+    let mut free = ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.next().unwrap()
 }
 
 /// Whether somebody listens on a port.

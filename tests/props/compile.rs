@@ -120,7 +120,7 @@ fn plain(mut c: Compilation) -> Option<(Contract, Compilation)> {
     }
     c.request.only.clear();
     c.request.skip.clear();
-    c.request.explicit.retain(|k| !k.has_changed());
+    c.request.explicit.retain(|k| !k.command.has_changed());
     c.request.mode = Mode::Contract;
     Some((c.contract.clone()?, c))
 }

@@ -383,7 +383,8 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
         15 => {
             contract.checks[index].needs.pop();
         }
-        16 => contract.checks[index].id = "renamed".to_owned(),
+        // Two checks have no name in common.
+        16 => contract.checks[index].id = format!("renamed-{}", index.position()),
         17 => {
             if let Some(s) = selection_of(&mut contract.conditions[here].test) {
                 s.items.reverse();

@@ -8,9 +8,11 @@ use proptest::sample::{Index, select};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
+use vplan::base::folders::EachQuestion;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
+use vplan::base::workspace::{FoundMembers, Manifest, Member};
 use vplan::contract::validate::validate;
 use vplan::contract::{Check, Contract};
 use vplan::lang::layout::{Formatted, reformat};
@@ -80,12 +82,68 @@ fn read(text: &str) -> Result<Contract, TestCaseError> {
 /// Reads a contract in a repository with these files, or one of which nothing is known.
 fn read_among(text: &str, files: Option<&[RepoPath]>) -> Result<Contract, TestCaseError> {
     let name = "contracts/verify.vplan";
-    let (sources, draft, mut sink) = drafted_among(name, text.as_bytes(), |query| {
-        let files = files?.iter();
+    let (sources, draft, mut sink) = drafted_among(name, text.as_bytes(), |asked| {
+        let (EachQuestion::Folders(query), files) = (asked, files?.iter()) else {
+            return None;
+        };
         Some(files.filter_map(|file| query.folder_of(file)).collect())
     });
     let contract = validate(&draft, &sources, &mut sink);
     contract.ok_or_else(|| TestCaseError::fail(format!("{text}\n{:?}", sink.sorted())))
+}
+
+/// Reads a contract in a repository with this workspace.
+fn read_with(text: &str, found: &FoundMembers) -> Result<Contract, TestCaseError> {
+    let name = "contracts/verify.vplan";
+    let known = |asked: &EachQuestion| {
+        let is_workspace = matches!(asked, EachQuestion::Workspace(_));
+        is_workspace.then(|| found.clone())
+    };
+    let (sources, draft, mut sink) = drafted_among(name, text.as_bytes(), known);
+    let contract = validate(&draft, &sources, &mut sink);
+    contract.ok_or_else(|| TestCaseError::fail(format!("{text}\n{:?}", sink.sorted())))
+}
+
+/// The packages `p0`, `p1`, … of a workspace of Go, by the numbers of those that each uses.
+fn workspace(uses: &[BTreeSet<usize>]) -> FoundMembers {
+    let folder = |at: usize| RepoPath::parse(format!("p{at}").as_bytes()).unwrap();
+    let member = |(at, uses): (usize, &BTreeSet<usize>)| {
+        let uses = uses
+            .iter()
+            .filter(|used| **used != at)
+            .map(|used| folder(*used));
+        let name = format!("n{at}");
+        (
+            folder(at),
+            Member {
+                name,
+                uses: uses.collect(),
+            },
+        )
+    };
+    FoundMembers {
+        manifest: Some(Manifest::Go),
+        members: uses.iter().enumerate().map(member).collect(),
+    }
+}
+
+/// A package and all that it uses.
+fn reached(uses: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+    let (mut all, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(at) = open.pop() {
+        if all.insert(at) {
+            open.extend(&uses[at]);
+        }
+    }
+    all
+}
+
+/// The ids, commands and folders of the steps.
+fn started(contract: &Contract, changed: &[String]) -> Result<Vec<String>, TestCaseError> {
+    let steps = steps(contract, changed)?.into_iter();
+    Ok(steps
+        .map(|step| format!("{} {} {}", step.id, step.command, step.dir))
+        .collect())
 }
 
 fn plan(contract: &Contract, changed: &[String]) -> Result<Plan, TestCaseError> {
@@ -253,6 +311,33 @@ proptest! {
         let all: Vec<&str> = std::iter::once(all).chain(ITEMS.iter().copied()).collect();
         let changed: Vec<String> = changed.into_iter().collect();
         equal_to_values(&over_folders(&all, &items), &files, &changed)?;
+    }
+
+    /// Rows over packages are the values by hand, and `dependents` the folders that are reached.
+    #[test]
+    fn over_packages_it_is_what_is_over_their_folders(
+        uses in (1..6_usize).prop_flat_map(|count| vec(btree_set(0..count, 0..3), count)),
+        changed in btree_set(prop_oneof![
+            "p[0-5]/(a|go[.]mod)", Just("go.work".to_owned()), Just("go.work.sum".to_owned()), Just("x".to_owned()),
+        ], 0..3),
+    ) {
+        let changed: Vec<String> = changed.into_iter().collect();
+        let check = "check t-{x} {\nrun t {x} \"{x}.y\" NAME\ndir \"{x}\"\n}\n";
+        let packages = format!(
+            "vplan 1\neach x in-workspace {{\nwhenChangedAny dependents {{x}} {{\n{}}}\n}}\n",
+            check.replace("NAME", "{x.name}"),
+        );
+        let by_hand = (0..uses.len()).map(|at| {
+            let globs = reached(&uses, at).into_iter().map(|at| format!("\"p{at}/**\" "));
+            let globs: String = globs.collect();
+            let check = check.replace("{x}", &format!("p{at}")).replace("NAME", &format!("n{at}"));
+            format!("whenChangedAny {globs}\"go.work\" \"go.work.sum\" {{\n{check}}}\n")
+        });
+        let by_hand = format!("vplan 1\n{}", by_hand.collect::<String>());
+        let rows = read_with(&packages, &workspace(&uses))?;
+        prop_assert_eq!(
+            started(&rows, &changed)?, started(&read(&by_hand)?, &changed)?, "{}\n{:?}", by_hand, uses
+        );
     }
 
     /// Whatever the folders are called: a name is one argument, and selects itself alone.

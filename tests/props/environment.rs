@@ -9,7 +9,7 @@ use vplan::base::word::Word;
 use vplan::effect::os::environment::{Environment, Grants, StepEnvironment};
 use vplan::effect::os::process::program::Root;
 
-const LIST: &str = include_str!("../../src/effect/os/environment.txt");
+const LIST: &str = include_str!("../../src/os/environment.txt");
 
 /// Whether a pattern holds for a whole name, tried at every place.
 fn holds(pattern: &[u8], name: &[u8]) -> bool {
@@ -142,7 +142,7 @@ fn made(asked: &Asked, caller: &[(String, String)], grants: &BTreeSet<String>) -
         .iter()
         .map(|(n, v)| (n.clone(), Word::from(v.as_str())))
         .collect();
-    environment.of_step(&root, &step)
+    environment.of_step(&root, step.environment_request())
 }
 
 fn shown(made: &StepEnvironment) -> BTreeMap<String, String> {

@@ -19,6 +19,7 @@ fn readings() -> impl Strategy<Value = Reading> {
         failed,
         passed,
         skipped,
+        ..TestCounts::default()
     });
     let text = || {
         prop_oneof![

@@ -2,12 +2,13 @@
 //! more, and what follows from it.
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
-use vplan::ledger::document::{Unusable, decode, encode};
+use vplan::ledger::contract_mark::{ContractChange, ContractMark};
+use vplan::ledger::document::{Unusable, VERSION, decode, encode};
 use vplan::ledger::round::{About, Because, Change, Recorded, Round, RoundResult, record};
-use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
+use vplan::ledger::{Acceptance, Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
 
@@ -437,8 +438,58 @@ proptest! {
         if cut { bytes.truncate(at) } else { bytes[at] = to }
         match decode(&bytes) {
             Ok(same) => prop_assert_eq!(same, ledger),
-            Err(Unusable::Newer(version)) => prop_assert!(version > 2),
+            Err(Unusable::Newer(version)) => prop_assert!(version > VERSION),
             Err(Unusable::Damaged(_)) => {}
+        }
+    }
+
+    /// A failure counts until a run passes or a person accepts: then an empty change may be done.
+    #[test]
+    fn failure_lasts_until_a_pass_or_acceptance(terms in terms(), rounds in rounds(), accepted in prop::option::of(0..40_usize)) {
+        let (mut ledger, mut failed) = (Ledger::default(), [false; SUBJECTS.len()]);
+        for (at, told) in rounds.iter().enumerate() {
+            ledger = step(&ledger, &terms, told).0;
+            match &told.what {
+                What::Run { green: false, .. } => failed[told.subject] = true,
+                What::Run { accepted: true, .. } => failed[told.subject] = false,
+                // A pass that the caller did not accept, and a word, show nothing.
+                What::Run { .. } | What::Hand(_) => {}
+            }
+            if accepted == Some(at) {
+                let acceptance = Acceptance { at: "t".into(), contract: Digest::of(b"c") };
+                prop_assert!(ledger.accept(SUBJECTS[told.subject], acceptance));
+                failed[told.subject] = false;
+            }
+            prop_assert_eq!(ledger.entry(SUBJECTS[told.subject]).unwrap().failed, failed[told.subject], "round {}", at);
+        }
+    }
+
+    /// What a subject began with must stay as it was, and what was added must stay.
+    #[test]
+    fn contract_mark_forgets_no_check(contracts in prop::collection::vec(prop::collection::btree_map("[a-d]", "[x-z]", 0..4), 1..12)) {
+        let mark = |checks: &BTreeMap<String, String>| ContractMark {
+            checks: checks.clone(),
+            identity: Digest::of_value(checks),
+            rest: String::new(),
+            writer: "w".into(),
+        };
+        let (first, later) = contracts.split_first().unwrap();
+        let mut seen: BTreeSet<&String> = first.keys().collect();
+        let (mut last, mut known) = (first, mark(first));
+        for now in later {
+            let altered = first.iter().any(|(name, text)| now.get(name) != Some(text));
+            let is_lost = altered || seen.iter().any(|name| !now.contains_key(*name));
+            let found = known.compare(Some(&mark(now)));
+            if now == last {
+                prop_assert_eq!(found, ContractChange::Same);
+            } else if is_lost {
+                prop_assert!(matches!(found, ContractChange::Lost(names) if !names.is_empty()));
+            } else {
+                prop_assert_eq!(found, ContractChange::Extended);
+                known = known.extended(&mark(now));
+                seen.extend(now.keys());
+                last = now;
+            }
         }
     }
 

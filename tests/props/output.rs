@@ -102,4 +102,47 @@ proptest! {
     ) {
         oracle::output(&out, &err, seed).map_err(TestCaseError::fail)?;
     }
+
+    /// Whatever runs came before and after, in whatever order.
+    #[test]
+    fn a_failed_summary_is_not_passed(
+        tool in 0..SUMMARIES.len(), results in prop::collection::vec(any::<bool>(), 1..6)
+    ) {
+        let (format, good, bad) = SUMMARIES[tool];
+        let text: String = results.iter().map(|ok| if *ok { good } else { bad }).collect();
+        let format = vplan::check::output::ALL.iter().find(|f| f.id == format).unwrap();
+        let reading = vplan::check::output::read(&[format], text.as_bytes(), b"").unwrap();
+        let failed = reading.tests.unwrap().failed > 0 || !reading.problems.is_empty();
+        prop_assert_eq!(failed, results.contains(&false), "{}", text);
+    }
 }
+
+/// A summary of a run that passed and of one that failed, by the id of their format.
+const SUMMARIES: [(&str, &str, &str); 6] = [
+    (
+        "vitest",
+        " Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+        " Test Files  1 failed (1)\n      Tests  1 failed (1)\n",
+    ),
+    (
+        "jest",
+        "Test Suites: 1 passed, 1 total\nTests: 1 passed, 1 total\n",
+        "Test Suites: 1 failed, 1 total\nTests: 1 failed, 1 total\n",
+    ),
+    (
+        "mocha",
+        "  1 passing (1ms)\n\n",
+        "  1 passing (1ms)\n  1 failing\n\n",
+    ),
+    (
+        "pytest",
+        ".  [100%]\n1 passed in 0.1s\n",
+        "F  [100%]\n1 failed in 0.1s\n",
+    ),
+    (
+        "junit",
+        "<testsuite tests='1'><testcase/></testsuite>\n",
+        "<testsuite tests='1'><testcase status='no-idea'/></testsuite>\n",
+    ),
+    ("tap", "1..1\nok 1\n", "1..2\nok 1\nok 1\n"),
+];

@@ -655,7 +655,7 @@ proptest! {
         let facts = Facts::default();
         let bare = preflight(bare_plan(&commands), &facts);
         prop_assert_eq!(seen_in(&bare), want.clone(), "{:?}", list);
-        let request = vplan::plan::request::Request { explicit: commands, ..Default::default() };
+        let request = vplan::plan::request::Request { explicit: commands.into_iter().map(Into::into).collect(), ..Default::default() };
         let vplan::plan::compile::Compiled::Plan(plan) = vplan::plan::compile::compile(None, &request, &facts).unwrap() else {
             return Err(TestCaseError::fail("facts are missing"));
         };

@@ -200,6 +200,7 @@ fn feedback(texts: &[String]) -> Feedback {
             failed: 1,
             passed: 2,
             skipped: 3,
+            ..TestCounts::default()
         }),
         version: 1,
         ..Feedback::default()

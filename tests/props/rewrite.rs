@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::vocabulary::RewriteRule;
+use vplan::base::word::Word;
+use vplan::check::verb::of_words;
 use vplan::plan::canonical::without_annotations;
 use vplan::plan::digest::digest;
 use vplan::plan::facts::Facts;
@@ -63,6 +65,9 @@ fn by_id(plan: &Plan) -> BTreeMap<&str, &Step> {
 
 /// What is asked of a step, whatever its command.
 fn terms(step: &Step) -> String {
+    // Parts of what a request brings are read by the table of tools, each by itself.
+    let own = step.origin == Origin::Contract;
+    let read = own.then_some((step.kind, step.min_tests, step.timeout_ms));
     format!(
         "{:?}",
         (
@@ -70,7 +75,7 @@ fn terms(step: &Step) -> String {
                 &step.exit,
                 &step.skip_exit,
                 step.retries,
-                step.timeout_ms,
+                read,
                 step.tier,
                 step.severity,
                 step.setup
@@ -78,14 +83,12 @@ fn terms(step: &Step) -> String {
             (
                 step.always,
                 step.optional,
-                step.kind,
                 (&step.exclusive, &step.with),
                 &step.format,
                 step.max_errors,
                 step.max_warnings
             ),
             (
-                step.min_tests,
                 &step.report,
                 &step.unchanged,
                 &step.inputs,
@@ -188,8 +191,13 @@ proptest! {
             prop_assert_eq!(&before.request, &after.request);
             let known: BTreeSet<String> = before.steps.iter().map(terms).collect();
             prop_assert!(after.steps.iter().all(|s| known.contains(&terms(s))));
-            // Who waited for somebody still does, if both are there.
             let old = by_id(&before);
+            let made = after.steps.iter().filter(|s| s.origin != Origin::Contract && !old.contains_key(s.id.as_str()));
+            for step in made {
+                let words = step.argv.iter().flatten().map(Word::as_bytes);
+                prop_assert_eq!(of_words(Some(step.kind), words).0, step.kind, "{}", step.id);
+            }
+            // Who waited for somebody still does, if both are there.
             for step in after.steps.iter().filter_map(|s| Some((s, old.get(s.id.as_str())?))) {
                 let (now, then) = step;
                 let there = |id: &&String| after.steps.iter().any(|s| s.id == **id);

@@ -1,8 +1,8 @@
 //! Does one step ask for all that another one asks for?
 
 use std::collections::BTreeSet;
-use vplan::check::Severity;
-use vplan::plan::Step;
+use vplan::check::{Kind, Severity};
+use vplan::plan::{Origin, Step};
 
 /// Whether a step asks for all that another one asks for.
 pub fn covers(new: &Step, old: &Step) -> bool {
@@ -11,21 +11,28 @@ pub fn covers(new: &Step, old: &Step) -> bool {
     let same = (
         &new.env,
         &new.dir,
-        new.kind,
         &new.path,
         &new.assertions,
         &new.question,
     ) == (
         &old.env,
         &old.dir,
-        old.kind,
         &old.path,
         &old.assertions,
         &old.question,
     );
     // `{changed}` may hand over more files.
     let more = words(old).is_subset(&words(new)) && new.argv.is_some() == old.argv.is_some();
+    // A command that is not the contract's may state a verb that asks for more.
+    let stated = |kind: Kind| match kind {
+        Kind::Run => 0,
+        Kind::Compile | Kind::Lint => 1,
+        _ => 2,
+    };
+    let verb = new.kind == old.kind
+        || new.origin != Origin::Contract && stated(new.kind) > stated(old.kind);
     same && more
+        && verb
         && new.unsupported == old.unsupported
         && new.severity == Severity::Blocking
         && !new.setup

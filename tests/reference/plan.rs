@@ -8,6 +8,7 @@ use vplan::base::change::Status;
 use vplan::base::command::{Command, Env, Piece};
 use vplan::base::setting::Row;
 use vplan::check::Kind;
+use vplan::check::verb::{self, CommandRequest};
 use vplan::contract::{Body, Check, CheckIndex, Contract, Placement, Sought, Test};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector};
@@ -183,30 +184,32 @@ pub fn right(
     let mut nodes: Vec<Node> = Vec::new();
     let mut omitted: Vec<String> = Vec::new();
     let mut behind: (Vec<Node>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut met: Vec<Work> = Vec::new();
+    let mut met: Vec<(Work, (Kind, Option<u64>))> = Vec::new();
     let limits = [contract.limits.max_checks, contract.roles[role].max_checks];
     let most = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
     let mut count = 0;
     let mut list: Vec<Listed> = Vec::new();
-    for (id, command, origin) in world.commands() {
+    for (id, asked, origin) in world.commands() {
+        let command = asked.command;
         let this = work_of_command(&command);
+        let verb = verb::of_command(asked.verb, &command);
         let same = places
             .keys()
-            .find(|i| work(&checks[**i]).as_ref() == Some(&this));
+            .find(|i| requested(&checks[**i]).as_ref() == Some(&this));
         if let Some(check) = same.filter(|_| origin == "explicit") {
             list.push(Listed::Check(stands_for[check]));
         }
         if places
             .keys()
-            .any(|i| work(&checks[*i]).as_ref() == Some(&this))
-            || met.contains(&this)
+            .any(|i| requested(&checks[*i]).as_ref() == Some(&this))
+            || met.contains(&(this.clone(), verb))
         {
             continue;
         }
-        met.push(this.clone());
+        met.push((this.clone(), verb));
         let tagged = checks
             .iter()
-            .filter(|c| work(c).as_ref() == Some(&this))
+            .filter(|c| requested(c).as_ref() == Some(&this))
             .any(|c| world.role_allows(&c.tags));
         let all: Vec<Vec<u8>> = world
             .existing(b".")
@@ -418,10 +421,10 @@ impl World<'_> {
     }
 
     /// All commands that are not the contract's, with their ids and where they come from.
-    fn commands(&self) -> Vec<(String, Command, &'static str)> {
+    fn commands(&self) -> Vec<(String, CommandRequest, &'static str)> {
         let mut taken: BTreeSet<String> =
             self.contract.checks.iter().map(|c| c.id.clone()).collect();
-        let mut all: Vec<(String, Command, &'static str)> = Vec::new();
+        let mut all: Vec<(String, CommandRequest, &'static str)> = Vec::new();
         let mut unique = |id: String| {
             let numbered = (2..).map(|n| format!("{id}-{n}"));
             let free = std::iter::once(id.clone())
@@ -431,21 +434,21 @@ impl World<'_> {
             taken.insert(free.clone());
             free
         };
-        for command in &self.request.explicit {
+        for asked in &self.request.explicit {
             // What is asked for twice is one.
-            if !all.iter().any(|(_, c, _)| c == command) {
-                all.push((unique(id_of(command)), command.clone(), "explicit"));
+            if !all.iter().any(|(_, c, _)| c == asked) {
+                all.push((unique(id_of(&asked.command)), asked.clone(), "explicit"));
             }
         }
         let mode = self.request.mode;
         if matches!(mode, Mode::Llm | Mode::Hybrid) {
-            for (command, _) in self.request.proposal.iter().flat_map(|p| &p.commands) {
-                all.push((unique(id_of(command)), command.clone(), "proposed"));
+            for (asked, _) in self.request.proposal.iter().flat_map(|p| &p.commands) {
+                all.push((unique(id_of(&asked.command)), asked.clone(), "proposed"));
             }
         }
         if mode == Mode::Hybrid || (mode == Mode::Fallback && !self.is_declared) {
             for (id, command) in &self.request.inferred {
-                all.push((unique(id.clone()), command.clone(), "inferred"));
+                all.push((unique(id.clone()), command.clone().into(), "inferred"));
             }
         }
         all
@@ -635,6 +638,13 @@ fn work(check: &Check) -> Option<Work> {
         dir,
         kind: check.kind,
     })
+}
+
+/// The command of a request that equals a check, whichever verb the contract gives it.
+fn requested(check: &Check) -> Option<Work> {
+    let work = work(check).filter(|w| ![Kind::Judge, Kind::Shell].contains(&w.kind))?;
+    let kind = Kind::Run;
+    Some(Work { kind, ..work })
 }
 
 fn work_of_command(command: &Command) -> Work {

@@ -27,13 +27,13 @@ pub fn have(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Copies a tree.
+/// Copies a tree; what links lead to, in their place.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        if entry.path().is_dir() {
             copy(&entry.path(), &target);
         } else {
             std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap();

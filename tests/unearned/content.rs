@@ -652,7 +652,7 @@ fn files_that_the_change_itself_hides() {
         let said = said.unwrap_or_else(|| panic!("{name}: nothing is said"));
         assert_eq!(
             (&said["effect"], &said["files"]),
-            (&"note".into(), &serde_json::json!(files)),
+            (&"narrows".into(), &serde_json::json!(files)),
             "{name}: {said}"
         );
         assert!(
@@ -688,6 +688,38 @@ fn a_hidden_file_is_in_the_tree() {
             .collect::<Vec<_>>(),
         ["src/bad.py"]
     );
+}
+
+#[test]
+fn a_contract_outside_a_sparse_checkout_is_no_deleted_one() {
+    for (set, add) in [
+        (&["--cone", "src"][..], "contracts"),
+        (&["--no-cone", "/src/"], "contracts"),
+        (&["--cone", "--sparse-index", "src"], "contracts"),
+    ] {
+        let project = project();
+        project.git(&[&["sparse-checkout", "set"], set].concat());
+        assert!(!project.exists("contracts"), "{set:?}");
+        for command in [
+            &["run"][..],
+            &["check"],
+            &["explain"],
+            &["run", "--mode", "fallback"],
+        ] {
+            project
+                .run(command)
+                .exits(3)
+                .warns("vplan::load::sparse")
+                .warns("`contracts/verify.vplan` is outside the sparse checkout")
+                .warns(&format!("git sparse-checkout add '{add}'"));
+        }
+        project.git(&["sparse-checkout", "add", add]);
+        project.run(&["run", "--base", "HEAD"]).exits(0);
+        // Without its entry among those that are left out, it is deleted.
+        project.git(&["sparse-checkout", "disable"]);
+        project.remove("contracts");
+        project.run(&["run"]).exits(3).warns("vplan::load::deleted");
+    }
 }
 
 #[test]
@@ -758,7 +790,7 @@ enum Happening {
     Local(usize),
 }
 
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 10] = [
     "src/a.py",
     "src/b.py",
     "src/A.py",
@@ -767,6 +799,8 @@ const PATHS: [&str; 8] = [
     "src/n.py",
     "t.txt",
     "src/x.log",
+    "src/e/.git",
+    "src/__pycache__/x.py",
 ];
 const CONTENTS: [&str; 5] = ["one\n", "two\n", "bad\n", "one\r\n", "two\r\n"];
 const GIT: [&[&str]; 8] = [
@@ -955,7 +989,7 @@ proptest! {
         let said: BTreeSet<String> = changed
             .iter()
             .map(|line| line[2..].to_owned())
-            .chain(unseen.hidden.iter().chain(&unseen.left_out).map(ToString::to_string))
+            .chain(unseen.hidden.keys().chain(&unseen.left_out).map(ToString::to_string))
             .collect();
         let tracked = project.git(&["ls-files"]);
         let without_cr = |file: &Option<File>| file.clone().map(|(kind, bytes)| {
@@ -969,9 +1003,14 @@ proptest! {
                 prop_assert!(said.contains(path), "{path}: {before:?} became {now:?}, and nothing says so: {changed:?} {unseen:?}");
             }
         }
-        // And what is selected brings its check, or a caveat.
-        if said.iter().any(|path| path.starts_with("src/")) {
+        // And what is selected brings its check, or a caveat; but for what tools leave.
+        let is_tools = |path: &str| path.contains("__pycache__") && !changed.iter().any(|c| &c[2..] == path);
+        if said.iter().any(|path| path.starts_with("src/") && !is_tools(path)) {
             let plan = project.run(&["explain", "--base", "HEAD", "--format", "json"]).json();
+            let hidden: BTreeSet<String> = unseen.hidden.keys().map(ToString::to_string).collect();
+            let narrows = plan["caveats"].as_array().is_some_and(|c| c.iter().any(|c| c["code"] == "hidden_files" && c["effect"] == "narrows"));
+            let counts = |path: &String| path.starts_with("src/") && !is_tools(path);
+            prop_assert!(!hidden.iter().any(counts) || narrows, "{hidden:?}: {plan}");
             let planned = plan["steps"].as_array().is_some_and(|steps| !steps.is_empty());
             let caveats = plan["caveats"].as_array().is_some_and(|c| c.iter().any(|c| c["effect"] != "note" || c["code"] == "sparse"));
             prop_assert!(planned || caveats, "{said:?}: {plan}");

@@ -9,10 +9,10 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-const CONTRACT: &str = "vplan 1\ngate {\n  retries 20\n  same-failure 20\n}\nwhenChangedAny \"src/**\" {\n  \
+pub(super) const CONTRACT: &str = "vplan 1\ngate {\n  retries 20\n  same-failure 20\n}\nwhenChangedAny \"src/**\" {\n  \
                         check unit: grep -q ok src/a\n}\n";
 
-fn project(contract: &str) -> Project {
+pub(super) fn project(contract: &str) -> Project {
     let files = [
         ("contracts/verify.vplan", contract),
         ("src/a", "ok\n"),
@@ -24,16 +24,16 @@ fn project(contract: &str) -> Project {
     project
 }
 
-fn gate(lines: &str) -> String {
+pub(super) fn gate(lines: &str) -> String {
     CONTRACT.replace("  retries 20\n  same-failure 20\n", &format!("  {lines}\n"))
 }
 
-fn event(name: &str, session: &str) -> String {
+pub(super) fn event(name: &str, session: &str) -> String {
     json!({"session_id": session, "hook_event_name": name, "stop_hook_active": false, "cwd": "/", "new": {"key": 1}})
         .to_string()
 }
 
-fn start_in(project: &Project, dir: &str, session: &str) {
+pub(super) fn start_in(project: &Project, dir: &str, session: &str) {
     let ran = project
         .vplan(&["hook", "claude-code"])
         .within(dir)
@@ -47,11 +47,11 @@ fn start_in(project: &Project, dir: &str, session: &str) {
     );
 }
 
-fn start(project: &Project, session: &str) {
+pub(super) fn start(project: &Project, session: &str) {
     start_in(project, "", session);
 }
 
-fn stop_in(project: &Project, dir: &str, session: &str) -> Value {
+pub(super) fn stop_in(project: &Project, dir: &str, session: &str) -> Value {
     let ran = project
         .vplan(&["hook", "claude-code", "--timeout", "120"])
         .within(dir)
@@ -60,19 +60,19 @@ fn stop_in(project: &Project, dir: &str, session: &str) -> Value {
     answer(&ran)
 }
 
-fn answer(ran: &Ran) -> Value {
+pub(super) fn answer(ran: &Ran) -> Value {
     ran.exits(0);
     serde_json::from_slice(&ran.stdout)
         .unwrap_or_else(|e| panic!("{e}: {} {}", ran.out(), ran.err()))
 }
 
-fn stop(project: &Project) -> Value {
+pub(super) fn stop(project: &Project) -> Value {
     stop_in(project, "", "s-1")
 }
 
 /// The reason of an answer that sends back.
 #[track_caller]
-fn blocked(answer: &Value) -> &str {
+pub(super) fn blocked(answer: &Value) -> &str {
     assert_eq!(answer["decision"], "block", "{answer}");
     let reason = answer["reason"].as_str().unwrap();
     for never in [
@@ -97,11 +97,11 @@ fn blocked(answer: &Value) -> &str {
 }
 
 #[track_caller]
-fn passes(answer: &Value) {
+pub(super) fn passes(answer: &Value) {
     assert_eq!(answer, &json!({}));
 }
 
-fn entry(project: &Project, session: &str) -> Value {
+pub(super) fn entry(project: &Project, session: &str) -> Value {
     let shown = project.run(&["gate", "show", "--format", "json"]).json();
     let name = format!("session/{session}");
     shown["subjects"]
@@ -215,7 +215,7 @@ fn people_are_told_of_tests_and_checks_that_vanished() {
     let project = project(contract);
     let line = "-".repeat(70);
     let tests = |n: u32| format!("printf -- '{line}\\nRan {n} tests in 0.1s\\n\\nOK\\n' >&2\n");
-    project.write("test.sh", tests(5));
+    project.write("test.sh", tests(5)).commit("tests");
     super::pushed(&project);
     start(&project, "s-1");
     project.write("src/a", "more\n");
@@ -339,7 +339,7 @@ fn an_empty_change_is_no_error_in_ci() {
     let run = project
         .vplan(&["hook", "claude-code"])
         .env("CI", "true")
-        .stdin(event("SubagentStop", "s-1"));
+        .stdin(event("Stop", "s-1"));
     passes(&answer(&run.run()));
     assert_eq!(entry(&project, "s-1")["decision"], "advance");
 }
@@ -751,7 +751,8 @@ fn the_settings_are_printed_and_compared() {
     let printed = project.run(&["hook", "claude-code", "--print"]);
     printed.exits(0).warns(".claude/settings.json");
     let settings: Value = serde_json::from_slice(&printed.stdout).unwrap();
-    for event in ["SessionStart", "Stop", "SubagentStop"] {
+    assert_eq!(settings["hooks"]["SubagentStop"], Value::Null);
+    for event in ["SessionStart", "Stop"] {
         let hook = &settings["hooks"][event][0]["hooks"][0];
         assert_eq!(
             (&hook["type"], &hook["timeout"]),
@@ -783,11 +784,7 @@ fn the_settings_are_printed_and_compared() {
             "\"timeout\": 60",
             "`timeout` is 60, not 660",
         ),
-        (
-            "\"SubagentStop\"",
-            "\"Other\"",
-            "`SubagentStop` has no hook of vplan",
-        ),
+        ("\"Stop\"", "\"Other\"", "`Stop` has no hook of vplan"),
         ("vplan -C", "true; vplan -C", "`command` is"),
         (
             "{\n  \"hooks\"",
@@ -809,6 +806,22 @@ fn the_settings_are_printed_and_compared() {
             & 0o200
             != 0
     );
+    // Subagents are verified where that is asked for.
+    let with = project.run(&["hook", "claude-code", "--print", "--subagents"]);
+    let all: Value = serde_json::from_slice(&with.stdout).unwrap();
+    assert_eq!(all["hooks"]["SubagentStop"], all["hooks"]["Stop"]);
+    project.write(".claude/settings.json", &printed.stdout);
+    project
+        .run(&["hook", "claude-code", "--check", "--subagents"])
+        .exits(40)
+        .says("`SubagentStop` has no hook of vplan");
+    project.write(".claude/settings.json", &with.stdout);
+    check().exits(0);
+    let short = with.out().replace("\"timeout\": 660", "\"timeout\": 60");
+    project.write(".claude/settings.json", short);
+    check()
+        .exits(40)
+        .says("`SubagentStop` is not as it would be printed");
     // Retries 20 are more blocks than Claude Code takes.
     check()
         .exits(40)

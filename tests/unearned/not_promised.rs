@@ -103,7 +103,7 @@ fn what_is_not_promised_is_named() {
     let examples = PAGE.lines().filter_map(|line| line.strip_prefix("```sh "));
     let tried = [
         "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset",
-        "narrowed", "inputs", "sandbox", "killed", "mapped",
+        "narrowed", "inputs", "sandbox", "killed", "mapped", "own", "shm", "within",
     ];
     assert_eq!(examples.collect::<BTreeSet<_>>(), BTreeSet::from(tried));
 }
@@ -113,6 +113,8 @@ fn what_is_not_promised_is_named() {
 fn what_the_machine_and_the_tests_say_is_believed() {
     for (name, check, good, bad) in [
         ("tests", "sh test.sh", "ok\n", "bad\n"),
+        ("own", "sh test.sh", "ok\n", "bad\n"),
+        ("within", "sh test.sh", "ok\n", "bad\n"),
         ("links", "grep -q ok src/a", "ok\n", "bad\n"),
         ("ignored", "sh node_modules/lint/run.sh", "ok\n", "bad\n"),
         ("home", "git diff --check HEAD", "ok\n", "ok \n"),
@@ -184,6 +186,17 @@ fn a_step_is_not_confined() {
     project.write("sandbox.sh", "touch ../outside\nprintenv TOKEN | base64\n");
     shown(&project, "sandbox").exits(0);
     assert!(project.exists("../outside"));
+}
+
+#[test]
+fn shared_memory_of_a_guarded_step_is_shared() {
+    let project = red("sh test.sh", "ok\n", "bad\n");
+    if !crate::sandbox::guards(&project) {
+        return;
+    }
+    project.run(&["run", "--require", "full"]).exits(40);
+    shown(&project, "shm").exits(0);
+    let _ = std::fs::remove_file("/dev/shm/vplan-shared");
 }
 
 #[test]

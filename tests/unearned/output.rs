@@ -151,9 +151,9 @@ fn an_earlier_run_of_unittest_that_failed_is_not_passed() {
     printing("./say", "", &format!("{failed}{good}{good}"), 42);
     printing("./say", "", &format!("{good}{failed}"), 42);
     printing("./say", "", &format!("{good}{good}"), 0);
-    // A summary without what failed was printed by a test.
-    let printed = format!("{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n");
-    printing("./say", "", &format!("{printed}{good}"), 0);
+    // Summaries are added, also one without what failed.
+    let alone = format!("{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n");
+    printing("./say", "", &format!("{alone}{good}"), 42);
 }
 
 #[test]
@@ -380,4 +380,51 @@ fn names_beyond_those_that_are_told_apart_are_said() {
         0
     )));
     assert!(printing("./say", &other("3 checks passed"), "", 0)["reason"].is_null());
+}
+
+#[test]
+fn workflow_commands_in_what_is_printed_of_a_plan() {
+    let words = "##vso[task.setvariable]x ##VSO[y] ##[error]z";
+    let project = Project::contract(&format!("vplan 1\ncheck a: printf %s '{words}'\n"));
+    for format in ["dot", "mermaid", "shell", "text", "json"] {
+        let ran = project.run(&["explain", "--all", "--format", format]);
+        let text = ran.exits(0).out().to_lowercase();
+        assert!(!text.contains("##[") && !text.contains("##vso["), "{text}");
+    }
+    // A script does what it did.
+    let script = project
+        .run(&["explain", "--all", "--format", "shell"])
+        .out();
+    project.write("script", &script);
+    let ran = std::process::Command::new("sh")
+        .arg("script")
+        .current_dir(project.root())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), words);
+    let ran = project.run(&["run", "--all", "--keep-going"]);
+    let text = (ran.out() + &ran.err()).to_lowercase();
+    assert!(!text.contains("##[") && !text.contains("##vso["), "{text}");
+    project.run(&["log", "a"]).exits(0).says("##vso [task");
+}
+
+#[test]
+fn workflow_commands_in_a_contract_on_standard_output() {
+    let project = Project::git_empty();
+    let import = ["import", "--from", "github-workflow", "--stdout", "ci.yml"];
+    let workflow = |step: &str| {
+        let steps = format!("      - run: make lint\n      - {step}\n");
+        format!("on: push\njobs:\n  a:\n    runs-on: x\n    steps:\n{steps}")
+    };
+    project.write("ci.yml", workflow("uses: 'x##vso[y]/z@v1'"));
+    let ran = project.run(&import);
+    let (out, err) = (ran.exits(0).out(), ran.err());
+    assert!(!out.contains("##vso["), "{out}");
+    assert!(!err.contains("##vso["), "{err}");
+    // In a statement it would mean something else.
+    project.write("ci.yml", workflow("run: make 'lint##vso[y]'"));
+    let refused = project.run(&import);
+    assert_eq!(refused.exits(2).out(), "");
+    let json = project.run(&[&import[..], &["--format", "json"]].concat());
+    assert!(!json.exits(0).out().contains("##vso["));
 }

@@ -265,7 +265,7 @@ fn a_file_that_became_bad_after_its_check_passed_is_no_pass() {
 #[test]
 fn what_is_new_or_may_be_written_stays_a_note() {
     for (does, more, said) in [
-        ("echo x > src/c", "", &["new_files"][..]),
+        ("echo x > docs/c", "", &["new_files"][..]),
         ("echo made > src/a", "    produces \"src/a\"\n", &[]),
         ("rm src/a", "    cleans \"src/a\"\n", &[]),
     ] {
@@ -361,7 +361,9 @@ fn an_earlier_pass_does_not_stand_for_a_tree_that_moved_and_without_git_it_is_sa
     assert_eq!(caveat(&report, "tree_changed")["checks"], json!(["other"]));
 
     let project = Project::bare();
-    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    project
+        .write("contracts/verify.vplan", "vplan 1\ncheck a: true\n")
+        .write("a", "");
     let report = project
         .run(&["run", "--changed", "a", "--format", "json"])
         .exits(0)

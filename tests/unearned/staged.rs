@@ -114,7 +114,11 @@ fn where_both_are_the_same_nothing_is_copied() {
     project.write("src/a", "better\n");
     project.git(&["add", "src/a"]);
     assert!(!is_view(&staged(&project, 0)));
-    // A file that no condition, `inputs` or `requires` selects.
+    // A file that no check is about. (One without a condition is about every file.)
+    let contract = "vplan 1\nwhenChangedAny \"src/**\" {\n  check good: true\n}\n";
+    let project = of(contract);
+    project.write("src/a", "better\n");
+    project.git(&["add", "src/a"]);
     project.write("notes", "1\n");
     assert!(!is_view(&staged(&project, 0)));
 }

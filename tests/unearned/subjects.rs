@@ -369,6 +369,7 @@ fn another_request_confirms_nothing() {
         &["--min-tier", "1"],
         &["--milestone-end"],
         &["--command", "true"],
+        &["--command", "lint:true"],
         &[],
     ] {
         assert_eq!(counter(flags, 20), 1, "{flags:?}");

@@ -349,11 +349,14 @@ fn an_agent_that_stops_is_not_sent_back_for_what_a_formatter_wrote() {
     };
     tell("SessionStart").exits(0);
     project.write("src/a", "bad\n");
-    let said = tell("Stop");
+    let said = tell("Stop").exits(0).json();
     assert_eq!(
-        (said.exits(0).json(), project.read("../ran")),
-        (json!({}), "b\n".to_owned())
+        (&said["decision"], project.read("../ran")),
+        (&Value::Null, "b\n".to_owned())
     );
+    // The formatter took the work back: that is noted, as `run` does.
+    let note = said["systemMessage"].as_str().unwrap();
+    assert!(note.contains("as at the base again: src/a"), "{note}");
 }
 
 #[test]

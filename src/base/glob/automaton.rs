@@ -6,12 +6,15 @@
 //! represents all of them. Characters that no glob distinguishes are one letter.
 
 mod alphabet;
+mod atom;
 pub(super) mod machine;
 mod search;
 
 use super::{Glob, Item, ItemContent, Selection};
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
+use crate::index::Dense;
+use crate::path::RepoPath;
+use atom::Set;
+pub use atom::{Atom, Limits};
 use machine::{GlobIndex, Machine};
 use std::collections::BTreeMap;
 
@@ -41,36 +44,6 @@ impl Region<'_> {
     }
 }
 
-/// A non-empty set of paths that lie in the same regions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Atom {
-    /// For each region, whether the paths lie in it.
-    pub inside: Vec<bool>,
-    /// The most readable of the paths.
-    pub example: RepoPath,
-}
-
-/// Limits of the search.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// States of the product automaton.
-    pub states: usize,
-    /// Atoms.
-    pub atoms: usize,
-    /// Nodes of all globs together.
-    pub nodes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            states: 100_000,
-            atoms: 4_096,
-            nodes: 50_000,
-        }
-    }
-}
-
 /// Returns all atoms of some regions, the most readable first. `None` when a limit is reached.
 #[must_use]
 pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
@@ -95,59 +68,6 @@ enum Source<'a> {
     Glob(&'a Glob),
     /// Everything below a directory.
     Below(&'a RepoPath),
-}
-
-/// A region as a formula over globs.
-enum Set {
-    All,
-    Glob(GlobIndex),
-    /// Paths in some of the first and in none of the second.
-    But(Vec<Set>, Vec<Set>),
-}
-
-impl Set {
-    fn holds(&self, accepted: &Dense<GlobIndex, bool>) -> bool {
-        match self {
-            Set::All => true,
-            Set::Glob(index) => accepted[*index],
-            Set::But(some, none) => {
-                some.iter().any(|s| s.holds(accepted)) && !none.iter().any(|s| s.holds(accepted))
-            }
-        }
-    }
-
-    /// Evaluates the formula as far as the known globs decide it.
-    fn fate(&self, of: &Dense<GlobIndex, Option<bool>>) -> Option<bool> {
-        let any = |sets: &[Set]| {
-            let mut certain = Some(false);
-            for set in sets {
-                match set.fate(of) {
-                    Some(true) => return Some(true),
-                    Some(false) => {}
-                    None => certain = None,
-                }
-            }
-            certain
-        };
-        match self {
-            Set::All => Some(true),
-            Set::Glob(index) => of[*index],
-            Set::But(some, none) => match (any(some), any(none)) {
-                (Some(false), _) | (_, Some(true)) => Some(false),
-                (Some(true), Some(false)) => Some(true),
-                _ => None,
-            },
-        }
-    }
-
-    /// Marks the globs that the formula depends on.
-    fn mark(&self, asked: &mut Dense<GlobIndex, bool>) {
-        match self {
-            Set::All => {}
-            Set::Glob(index) => asked[*index] = true,
-            Set::But(some, none) => some.iter().chain(none).for_each(|set| set.mark(asked)),
-        }
-    }
 }
 
 impl<'a> Globs<'a> {

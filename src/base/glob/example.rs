@@ -68,7 +68,7 @@ mod tests {
             assert_eq!(found, want, "{text}");
             for path in found {
                 assert!(
-                    glob.matches(&crate::base::path::RepoPath::parse(path.as_bytes()).unwrap()),
+                    glob.matches(&crate::path::RepoPath::parse(path.as_bytes()).unwrap()),
                     "{text} {path}"
                 );
             }

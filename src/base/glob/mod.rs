@@ -1,6 +1,7 @@
 //! Globs that select paths; the only room of `globset`.
 
 pub mod automaton;
+pub(crate) mod escape;
 mod example;
 pub mod overlap;
 mod parse;
@@ -8,10 +9,12 @@ mod pattern;
 mod set;
 
 use super::path::RepoPath;
-pub(in crate::base) use pattern::{Part, Pattern, Segment};
+pub use escape::escape;
+pub use parse::GlobError;
+pub(crate) use pattern::{Part, Pattern, Segment};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-pub(in crate::base) use set::PatternSet;
+pub(crate) use set::PatternSet;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -23,17 +26,6 @@ pub struct Glob {
     text: Arc<str>,
     /// The patterns after brace expansion; a path that matches one of them is selected.
     alternatives: Arc<[Pattern]>,
-}
-
-/// An error in a glob, and its place in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GlobError {
-    /// One line, lower case, no full stop.
-    pub message: String,
-    /// Byte offsets in the glob's text.
-    pub span: super::span::Span,
-    /// A glob that would be right, or another remedy.
-    pub help: Option<String>,
 }
 
 impl Glob {
@@ -98,22 +90,9 @@ impl Glob {
     }
 
     /// Returns the patterns of its alternatives.
-    pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
+    pub(crate) fn alternatives(&self) -> &[Pattern] {
         &self.alternatives
     }
-}
-
-/// Escapes a text so that it matches itself as part of a glob.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 impl PartialEq for Glob {

@@ -4,8 +4,8 @@
 use super::Glob;
 use super::automaton::machine::{Machine, Node, NodeIndex, Token};
 use super::pattern::{Class, Part, Pattern, Segment};
-use crate::base::bits::Bits;
-use crate::base::index::{Dense, Index as _, at, numbered};
+use crate::bits::Bits;
+use crate::index::{Dense, Index as _, at, numbered};
 use std::collections::BTreeMap;
 
 /// Whether both globs select some path.

@@ -1,10 +1,9 @@
 //! Parses the text of a glob, in the dialect of src/lang/grammar.md, "When does a check
 //! apply?".
 
-use super::GlobError;
 use super::pattern::{Class, Part, Pattern, Segment};
-use crate::base::span::Span;
-use crate::base::word::visible;
+use crate::span::Span;
+use crate::word::visible;
 use std::sync::Arc;
 
 /// The longest glob, in bytes.
@@ -501,4 +500,15 @@ fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
 /// Returns the text with a range of it replaced.
 fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
     Some([text.get(..start)?, by, text.get(end..)?].concat())
+}
+
+/// An error in a glob, and its place in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobError {
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// Byte offsets in the glob's text.
+    pub span: Span,
+    /// A glob that would be right, or another remedy.
+    pub help: Option<String>,
 }

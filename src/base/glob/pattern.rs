@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 /// One alternative of a glob, its braces expanded: literal segments, then any others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::base) struct Pattern {
+pub(crate) struct Pattern {
     /// The literal segments in front, joined by `/`. Empty when the first segment is not literal.
-    pub(in crate::base) prefix: Box<[u8]>,
+    pub(crate) prefix: Box<[u8]>,
     /// The segments after the prefix; the first of them is not literal, no two `**` are adjacent.
-    pub(in crate::base) rest: Box<[Segment]>,
+    pub(crate) rest: Box<[Segment]>,
 }
 
 /// One segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::base) enum Segment {
+pub(crate) enum Segment {
     /// `**`: any number of segments, none included.
     Any,
     /// Exactly this name.
@@ -25,7 +25,7 @@ pub(in crate::base) enum Segment {
 
 /// A part of a segment. No two stars and no two texts are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::base) enum Part {
+pub(crate) enum Part {
     /// `*`: any number of characters.
     Star,
     /// `?`: one character.
@@ -38,11 +38,11 @@ pub(in crate::base) enum Part {
 
 /// A set of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::base) struct Class {
+pub(crate) struct Class {
     /// Whether it holds all characters but those of `ranges`.
-    pub(in crate::base) negated: bool,
+    pub(crate) negated: bool,
     /// First and last character of each range.
-    pub(in crate::base) ranges: Vec<(char, char)>,
+    pub(crate) ranges: Vec<(char, char)>,
 }
 
 impl Class {
@@ -59,7 +59,7 @@ impl Class {
 
 impl Pattern {
     /// Whether the whole path matches.
-    pub(in crate::base) fn matches(&self, path: &[u8]) -> bool {
+    pub(crate) fn matches(&self, path: &[u8]) -> bool {
         if self.prefix.is_empty() {
             return self.matches_below(Some(path));
         }
@@ -71,7 +71,7 @@ impl Pattern {
     }
 
     /// Whether some path below a directory, which is not the root, may match.
-    pub(in crate::base) fn may_match_below(&self, dir: &[u8]) -> bool {
+    pub(crate) fn may_match_below(&self, dir: &[u8]) -> bool {
         let below = if self.prefix.is_empty() {
             dir
         } else if *dir == *self.prefix {
@@ -106,7 +106,7 @@ impl Pattern {
     }
 
     /// Whether every path below a directory matches; errs towards no.
-    pub(in crate::base) fn matches_all_below(&self, dir: &[u8]) -> bool {
+    pub(crate) fn matches_all_below(&self, dir: &[u8]) -> bool {
         matches!(&*self.rest, [.., Segment::Any]) && self.matches(dir)
     }
 
@@ -116,7 +116,7 @@ impl Pattern {
     /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one
     /// can take as well. So each segment of the path meets each segment of the pattern once at
     /// most.
-    pub(in crate::base) fn matches_below(&self, path: Option<&[u8]>) -> bool {
+    pub(crate) fn matches_below(&self, path: Option<&[u8]>) -> bool {
         let (mut pattern, mut path) = (&*self.rest, path);
         let mut retry: Option<(&[Segment], &[u8])> = None;
         loop {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// Patterns compiled together, each known by a number of the caller's.
 #[derive(Debug)]
-pub(in crate::base) struct PatternSet {
+pub(crate) struct PatternSet {
     set: GlobSet,
     /// The caller's number of each glob of the set.
     numbers: Vec<u32>,
@@ -21,7 +21,7 @@ pub(in crate::base) struct PatternSet {
 
 impl PatternSet {
     /// Whether a set can hold a pattern.
-    pub(in crate::base) fn holds(pattern: &Pattern) -> bool {
+    pub(crate) fn holds(pattern: &Pattern) -> bool {
         let plain = |part: &Part| matches!(part, Part::Star | Part::Text(_));
         pattern.rest.iter().all(|segment| match segment {
             Segment::Wild(parts) => parts.iter().all(plain),
@@ -31,7 +31,7 @@ impl PatternSet {
 
     /// Compiles patterns, which costs some ten microseconds each. `None` when `globset` refuses
     /// one.
-    pub(in crate::base) fn new(patterns: &[(u32, &Pattern)]) -> Option<Self> {
+    pub fn new(patterns: &[(u32, &Pattern)]) -> Option<Self> {
         let mut builder = GlobSetBuilder::new();
         let mut numbers = Vec::new();
         for (number, pattern) in patterns {
@@ -56,7 +56,7 @@ impl PatternSet {
     }
 
     /// Calls `found` with the number of each pattern that matches, once or more.
-    pub(in crate::base) fn visit(&mut self, path: &[u8], mut found: impl FnMut(u32)) {
+    pub(crate) fn visit(&mut self, path: &[u8], mut found: impl FnMut(u32)) {
         self.set
             .matches_candidate_into(&Candidate::new(OsStr::from_bytes(path)), &mut self.found);
         for number in self.found.iter().filter_map(|i| self.numbers.get(*i)) {
@@ -95,7 +95,7 @@ fn translate(pattern: &Pattern) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::glob::Glob;
+    use crate::glob::Glob;
 
     #[test]
     fn a_set_means_what_its_patterns_mean() {

@@ -2,7 +2,7 @@
 
 use super::super::change::ChangeSet;
 use super::super::glob::Selection;
-use super::{Matcher, Tally};
+use super::matcher::{Matcher, SeenBlock};
 use std::collections::BTreeMap;
 
 /// Returns for each file the number of its group: two files are in one group when the same
@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 /// [`match_all`](super::match_all).
 #[must_use]
 pub fn group_files(selections: &[&Selection], changes: &ChangeSet) -> Vec<u32> {
-    let matcher = Matcher::new(selections);
-    let blocks = matcher.walk(Tally::watching(&matcher.lists), changes).seen;
+    let blocks = Matcher::new(selections).watch(changes);
     // The lists of all files one after another: those of a file end where those of the next begin.
     let mut ends = vec![0_usize; changes.len() + 1];
-    for file in blocks.iter().flat_map(super::SeenBlock::files) {
+    for file in blocks.iter().flat_map(SeenBlock::files) {
         if let Some(count) = ends.get_mut(file) {
             *count += 1;
         }

@@ -2,7 +2,7 @@
 //! for each path.
 
 use super::table::{Table, hash};
-use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};
+use crate::glob::{Glob, Part, Pattern, PatternSet, Segment};
 
 /// No further entry.
 pub(super) const END: u32 = u32::MAX;

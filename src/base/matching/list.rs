@@ -1,7 +1,7 @@
 //! Removes duplicates among the globs and lists of many selections.
 
 use super::table::{SEED, Table, hash, step};
-use crate::base::glob::{Glob, ItemContent, Selection};
+use crate::glob::{Glob, ItemContent, Selection};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

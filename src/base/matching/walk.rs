@@ -2,7 +2,7 @@
 
 use super::index::{END, GRAM, Index, Test};
 use super::table::{SEED, hash, step};
-use crate::base::glob::{Pattern, PatternSet};
+use crate::glob::{Pattern, PatternSet};
 
 /// The number of paths that a group of patterns is tested with before it is compiled to a set.
 const PATIENCE: u32 = 256;

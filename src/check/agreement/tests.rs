@@ -10,6 +10,7 @@ fn reading(word: &str) -> Option<Reading> {
             failed,
             passed,
             skipped,
+            ..TestCounts::default()
         })
     };
     let base = Reading::of("words");
@@ -62,7 +63,7 @@ fn word(outcome: &Outcome) -> &'static str {
         (Status::Passed, None) => "passed",
         (Status::PassedWithWarnings, None) => "warned",
         (Status::Passed, Some(Cause::OutputUnread)) => "unread",
-        (Status::Failed, Some(cause)) => cause.word(),
+        (Status::Failed, Some(cause)) => cause.name(),
         other => panic!("{other:?}"),
     }
 }
@@ -287,6 +288,27 @@ fn what_a_package_manager_announces_is_no_output() {
 }
 
 #[test]
+fn a_tool_that_says_that_nothing_was_tested_ran_no_tests() {
+    let said = |text: &str, exit| Evidence {
+        exit: Some(exit),
+        stdout: text.as_bytes().into(),
+        ..Evidence::default()
+    };
+    let read = |command: &str, kind, evidence: &Evidence| {
+        let words: Vec<&str> = command.split(' ').collect();
+        nothing(&Invocation::of(&words), kind, evidence).and_then(|reading| reading.tests)
+    };
+    let none = said("No tasks were executed as part of this run.\n", 0);
+    let no_test = Some(TestCounts::default());
+    assert_eq!(read("npx turbo run test", Kind::Test, &none), no_test);
+    // Of another tool, for another verb, and where it failed.
+    assert_eq!(read("make test", Kind::Test, &none), None);
+    assert_eq!(read("npx turbo run build", Kind::Compile, &none), None);
+    let failed = said("No tasks were executed as part of this run.\n", 1);
+    assert_eq!(read("npx turbo run test", Kind::Test, &failed), None);
+}
+
+#[test]
 fn silence_says_that_all_is_well_where_tools_say_so() {
     let quiet = Evidence {
         exit: Some(0),
@@ -382,6 +404,7 @@ fn what_people_read() {
             failed,
             passed,
             skipped: 0,
+            ..TestCounts::default()
         })
     };
     let find = |file: &str, message: &str| Finding {

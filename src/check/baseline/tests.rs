@@ -1,8 +1,8 @@
 //! Fingerprints, and each thing that keeps a known finding from excusing a failure.
 
 use super::*;
-use crate::check::outcome::Output;
-use crate::check::reading::TestCounts;
+use crate::outcome::Output;
+use crate::reading::TestCounts;
 
 const ESLINT: &[&str] = &["eslint", "."];
 const PYTEST: &[&str] = &["pytest"];
@@ -81,7 +81,7 @@ fn judged(
         ..Evidence::default()
     };
     change(&mut terms, &mut evidence);
-    let outcome = crate::check::decide::judge(&terms, &evidence);
+    let outcome = crate::decide::judge(&terms, &evidence);
     judge(Some(&known), "c", &terms, &evidence, outcome)
 }
 
@@ -248,6 +248,7 @@ fn tests_that_are_known_to_fail() {
             failed,
             passed,
             skipped,
+            ..TestCounts::default()
         });
         reading
     };

@@ -1,62 +1,34 @@
 //! Finds lines that report a failure and are beside the output of the tools that are recognised:
 //! where a command may start several tools, another one wrote them.
 
-use super::reader::{Extent, Format};
-use crate::check::agreement::short;
+use super::reader::{Extent, Format, starts};
+use crate::agreement::short;
 use regex::bytes::Regex;
 use std::sync::{Arc, LazyLock};
+use vplan_base::word::has_word;
 
 /// The longest line that is looked at, in bytes.
 const LONGEST: usize = 400;
 
 /// The words that say that something failed.
-const FAILING: &[&str] = &[
-    "abort",
-    "aborted",
-    "aborting",
-    "broken",
-    "crash",
-    "crashed",
-    "ko",
-    "error",
-    "errored",
-    "errors",
-    "exception",
-    "fail",
-    "failed",
-    "failing",
-    "fails",
-    "failure",
-    "failures",
-    "fatal",
-    "nok",
-    "panic",
-    "panicked",
-    "segfault",
-    "traceback",
-];
+const FAILING: &str = "abort aborted aborting broken crash crashed ko error errored errors \
+    exception fail failed failing fails failure failures fatal nok panic panicked segfault \
+    traceback";
 
 /// The words that do, behind a number.
-const COUNTED: &[&str] = &[
-    "finding",
-    "findings",
-    "issue",
-    "issues",
-    "mismatch",
-    "mismatches",
-    "offense",
-    "offenses",
-    "problem",
-    "problems",
-    "violation",
-    "violations",
-];
+const COUNTED: &str = "finding findings issue issues mismatch mismatches offense offenses \
+    problem problems violation violations";
 
 /// What every line that reports a failure has one of: these words and signs.
 static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let all = [FAILING, COUNTED, &["not ok"]].concat();
-    let is_first = |word: &&&str| !all.iter().any(|o| o != *word && word.contains(o));
-    let words: Vec<&str> = all.iter().filter(is_first).copied().collect();
+    let all = || {
+        [FAILING, COUNTED]
+            .into_iter()
+            .flat_map(|list| list.split(' '))
+            .chain(["not ok"])
+    };
+    let is_first = |word: &&str| !all().any(|o| o != *word && word.contains(o));
+    let words: Vec<&str> = all().filter(is_first).collect();
     let words = words.join("|");
     Regex::new(&format!(
         "(?i){words}|[{}]",
@@ -70,7 +42,7 @@ const SIGNS: &[char] = &['✗', '✘', '✖', '❌'];
 
 /// Whether a line of this output may report a failure: most have none of the words.
 #[must_use]
-pub fn may_report(output: &[u8]) -> bool {
+pub(crate) fn may_report(output: &[u8]) -> bool {
     PERHAPS
         .as_ref()
         .is_some_and(|perhaps| perhaps.is_match(output))
@@ -79,7 +51,7 @@ pub fn may_report(output: &[u8]) -> bool {
 /// Whether a line reports a failure, by its words: one of them begins or ends it, has a colon
 /// behind it, is in capitals, or has a number beside it. `0 errors` and warnings are none.
 #[must_use]
-pub fn reports_failure(line: &str) -> bool {
+pub(crate) fn reports_failure(line: &str) -> bool {
     if line.len() > LONGEST || !may_report(line.as_bytes()) {
         return false;
     }
@@ -107,7 +79,7 @@ pub fn reports_failure(line: &str) -> bool {
     let (mut reports, mut denies) = (false, false);
     for (at, piece) in pieces.iter().enumerate() {
         let this = word(Some(at));
-        let (is_failing, is_counted) = (FAILING.contains(&this), COUNTED.contains(&this));
+        let (is_failing, is_counted) = (has_word(FAILING, this), has_word(COUNTED, this));
         if !is_failing && !is_counted {
             continue;
         }
@@ -172,7 +144,7 @@ impl Beside {
             begun: !matches!(
                 format.extent,
                 Extent::Run {
-                    begins: Some(_),
+                    begins: [_, ..],
                     ..
                 }
             ),
@@ -199,8 +171,8 @@ impl Beside {
                 }
                 continue;
             };
-            place.begun = place.begun || begins.is_some_and(|begins| begins(trimmed));
-            let is_own = || ends(trimmed) || begins.is_some_and(|begins| begins(trimmed));
+            place.begun = place.begun || starts(trimmed, begins);
+            let is_own = || ends(trimmed) || starts(trimmed, begins);
             if failure.is_none() {
                 if place.behind.is_some() && ends(trimmed) {
                     place.behind = None;

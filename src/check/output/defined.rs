@@ -1,9 +1,9 @@
 //! Reads output by a format that a contract defines: line by line, by its patterns.
 
 use super::reader::{Reader, Stream};
-use crate::check::definition::{FormatDefinition, LineLevel, LineMeaning, LinePattern};
-use crate::check::pattern::{LineHole, LineParts, single_blanks};
-use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use crate::definition::{FormatDefinition, LineLevel, LineMeaning, LinePattern};
+use crate::pattern::{LineHole, LineParts, single_blanks};
+use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 use std::sync::Arc;
 
 /// A fresh reader. `name` is what the contract calls the format.
@@ -71,10 +71,11 @@ impl Reader for DefinedReader {
             failed: of(self.counted.failed, self.named.failed),
             passed: of(self.counted.passed, self.named.passed),
             skipped: of(self.counted.skipped, self.named.skipped),
+            ..TestCounts::default()
         });
         let found = reading.errors.saturating_add(reading.warnings);
         if let Some(clean) = self.clean.filter(|_| found > 0) {
-            let findings = crate::base::word::count(found, "finding");
+            let findings = vplan_base::word::count(found, "finding");
             reading.object(format!("it says `{clean}` beside {findings}"));
         }
         Some(reading)
@@ -111,10 +112,7 @@ impl DefinedReader {
                 };
                 tally.add(says, more);
                 if let (LineMeaning::Failed, Some(name)) = (says, text(LineHole::Name)) {
-                    self.reading.fail(FailedTest {
-                        name,
-                        ..FailedTest::default()
-                    });
+                    self.reading.fail(FailedTest::named(name));
                 }
             }
         }

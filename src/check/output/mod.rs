@@ -19,6 +19,7 @@ pub mod kit {
     pub mod json;
     pub mod message;
     pub mod number;
+    pub mod outcome;
     pub mod panic;
     pub mod place;
     pub mod xml;
@@ -36,6 +37,7 @@ mod test {
     pub mod mocha;
     pub mod node_test;
     pub mod pytest;
+    pub mod summary;
     pub mod tap;
     pub mod unittest;
     pub mod vitest;
@@ -71,7 +73,7 @@ use super::Kind;
 use super::commands::parts;
 use super::reading::Reading;
 use super::tool::Invocation;
-use crate::base::vocabulary::FormatName;
+pub use findings::eslint::IGNORES as ESLINT_IGNORES;
 use findings::{
     eslint, eslint_json, flake8, gcc, go_build, javac, msbuild, mypy, pylint, ruff, rustc,
     rustc_json, shellcheck, tsc,
@@ -84,6 +86,7 @@ use test::{
     cargo_nextest, cargo_test, dotnet_test, go_test, go_test_json, jest, jest_json, mocha,
     node_test, pytest, tap, unittest, vitest,
 };
+use vplan_base::vocabulary::FormatName;
 
 /// All formats. Of several that recognise the same lines, the first counts: the more telling ones
 /// precede those whose words occur elsewhere. How several make one reading is described in
@@ -144,8 +147,10 @@ pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
 pub fn guessed(argv: &[&str], kind: Kind) -> Expected {
     let parts = parts(argv);
     let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
-    let is_known = |part: &Invocation| of_kind().any(|f| (f.written_by)(part));
-    let written: Vec<_> = of_kind().filter(|f| f.is_written_by(&parts)).collect();
+    let is_known = |part: &Invocation| of_kind().any(|f| f.is_written_by(part));
+    let written: Vec<_> = of_kind()
+        .filter(|f| parts.iter().any(|part| f.is_written_by(part)))
+        .collect();
     let is_sure = !written.is_empty() && parts.iter().all(is_known);
     Expected {
         defined: None,
@@ -165,7 +170,7 @@ pub fn kind_of(parts: &[Invocation]) -> Option<Kind> {
     let kind = |part: &Invocation| {
         let format = ALL
             .iter()
-            .find(|f| !f.is_document && (f.written_by)(part))?;
+            .find(|f| !f.is_document() && f.is_written_by(part))?;
         format.kinds.first().copied()
     };
     let (first, rest) = parts.split_first()?;

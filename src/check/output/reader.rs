@@ -1,19 +1,17 @@
 //! Defines a format of output and what reads one: a [`Reader`] takes lines and ends as a
 //! [`Reading`].
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::definition::FormatDefinition;
-use crate::check::reading::Reading;
-use crate::check::tool::Invocation;
+use crate::Kind;
+use crate::definition::FormatDefinition;
+use crate::reading::Reading;
+use crate::tool::Invocation;
 use std::sync::Arc;
+use vplan_base::vocabulary::FormatName;
 
 /// A format of output.
 pub struct Format {
     /// Its id, the name of its file, in kebab case.
     pub id: &'static str,
-    /// Whether it is one document, which may contain anything that a test has printed.
-    pub is_document: bool,
     /// The extent of its tool's output.
     pub extent: Extent,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may
@@ -21,18 +19,71 @@ pub struct Format {
     pub names: &'static [FormatName],
     /// The kinds of checks whose output may have it.
     pub kinds: &'static [Kind],
-    /// Whether a command writes it, as far as its words show (`format auto`): the words without
-    /// environment and directory.
-    pub written_by: fn(&Invocation) -> bool,
+    /// The values of a command's options that ask for it (`--reporter tap`); which tools write it by
+    /// themselves is in the table of tools.
+    pub asked_by: &'static [&'static str],
     /// A fresh reader.
     pub reader: fn() -> Box<dyn Reader>,
 }
 
 impl Format {
-    /// Whether one of these commands writes it.
+    /// A format whose findings are on lines of their own, between any other output.
+    pub const fn lines<R: Reader + Default + 'static>(
+        id: &'static str,
+        names: &'static [FormatName],
+        kinds: &'static [Kind],
+    ) -> Self {
+        Self {
+            id,
+            extent: Extent::Lines,
+            names,
+            kinds,
+            asked_by: &[],
+            reader: || Box::<R>::default(),
+        }
+    }
+
+    /// A format of one document.
+    pub const fn document<R: Reader + Default + 'static>(
+        id: &'static str,
+        names: &'static [FormatName],
+        kinds: &'static [Kind],
+    ) -> Self {
+        Self {
+            extent: Extent::Document,
+            ..Self::lines::<R>(id, names, kinds)
+        }
+    }
+
+    /// A format of whole runs, with the beginnings of lines that begin one and what ends one.
+    pub const fn run<R: Reader + Default + 'static>(
+        id: &'static str,
+        names: &'static [FormatName],
+        kinds: &'static [Kind],
+        begins: &'static [&'static str],
+        ends: fn(&str) -> bool,
+    ) -> Self {
+        Self {
+            extent: Extent::Run { begins, ends },
+            ..Self::lines::<R>(id, names, kinds)
+        }
+    }
+
+    /// The same, which options of a command may ask for.
+    pub const fn asked_by(self, asked_by: &'static [&'static str]) -> Self {
+        Self { asked_by, ..self }
+    }
+
+    /// Whether it is one document, which may contain anything that a test has printed.
     #[must_use]
-    pub fn is_written_by(&self, commands: &[Invocation]) -> bool {
-        commands.iter().any(|command| (self.written_by)(command))
+    pub fn is_document(&self) -> bool {
+        matches!(self.extent, Extent::Document)
+    }
+
+    /// Whether a command writes it, as far as its words show (`format auto`).
+    #[must_use]
+    pub fn is_written_by(&self, command: &Invocation) -> bool {
+        command.formats().contains(&self.id) || command.asks(self.asked_by)
     }
 }
 
@@ -88,14 +139,15 @@ impl std::ops::Deref for Expected {
 /// The extent of a tool's output beside another's. Lines have no leading blanks.
 #[derive(Clone, Copy)]
 pub enum Extent {
-    /// Anything may be beside it, before and after.
-    Unknown,
+    /// One document, with anything before and after it.
+    Document,
     /// Only lines that it prints itself: every other one is another tool's.
     Lines,
     /// The output of a run, in which tests print what they like.
     Run {
-        /// Whether a line shows that the run has begun; none where tests may print before it.
-        begins: Option<fn(&str) -> bool>,
+        /// The beginnings of lines that show that the run has begun; none where tests may print
+        /// before them.
+        begins: &'static [&'static str],
         /// Whether a line is one that the tool prints after its tests.
         ends: fn(&str) -> bool,
     },
@@ -109,6 +161,14 @@ pub fn starts(line: &str, beginnings: &[&str]) -> bool {
         .any(|beginning| line.starts_with(beginning))
 }
 
+/// What follows the first of these beginnings that a text has.
+#[must_use]
+pub fn after<'t>(text: &'t str, beginnings: &[&str]) -> Option<&'t str> {
+    beginnings
+        .iter()
+        .find_map(|beginning| text.strip_prefix(beginning))
+}
+
 /// One of a step's two streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
@@ -116,6 +176,22 @@ pub enum Stream {
     Out,
     /// Standard error.
     Err,
+}
+
+/// A value for each of the two streams.
+#[derive(Default)]
+pub(crate) struct PerStream<T> {
+    out: T,
+    err: T,
+}
+
+impl<T> PerStream<T> {
+    pub fn of(&mut self, stream: Stream) -> &mut T {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
 }
 
 /// Whether a line is part of a document.

@@ -7,11 +7,13 @@
 //! that are recognised is looked through for failures (`beside`).
 
 use super::beside::{Beside, may_report, reports_failure};
-use super::reader::{Claim, Expected, Format, Reader, Stream};
+use super::reader::{Claim, Expected, Format, PerStream, Reader, Stream, after};
+use super::test::summary;
 use super::together;
-use crate::check::agreement::short;
-use crate::check::commands::{commands, is_command};
-use crate::check::reading::Reading;
+use crate::Kind;
+use crate::agreement::short;
+use crate::commands::{commands, is_command};
+use crate::reading::Reading;
 use std::borrow::Cow;
 
 /// Reads output while it comes, by several formats at once.
@@ -22,6 +24,8 @@ pub struct Scan {
     /// The reader of the format that the contract defines, which is the only one then.
     defined: Option<Box<dyn Reader>>,
     lanes: Vec<(String, Readers)>,
+    /// The reader of summaries, for tests whose output is in no other format.
+    summary: Option<Box<dyn Reader>>,
     /// The tools that the command starts, where they are not known.
     guess: Option<Echoed>,
     /// The first line in no lane that reports a failure.
@@ -30,8 +34,7 @@ pub struct Scan {
     is_full: bool,
     /// Whether a line was longer than is looked at.
     is_cut: bool,
-    out: Partial,
-    err: Partial,
+    partial: PerStream<Partial>,
 }
 
 /// A reader of each format.
@@ -65,7 +68,7 @@ impl Readers {
 
     fn line(&mut self, stream: Stream, line: &str, fails: bool) {
         let mut claim = Claim::None;
-        for (_, document) in self.all.iter_mut().filter(|(f, _)| f.is_document) {
+        for (_, document) in self.all.iter_mut().filter(|(f, _)| f.is_document()) {
             document.line(stream, line);
             if stream == Stream::Out {
                 claim = claim.max(document.claim());
@@ -99,7 +102,7 @@ impl Readers {
     }
 
     fn text(&mut self, stream: Stream, line: &str, fails: bool) {
-        for (_, reader) in self.all.iter_mut().filter(|(f, _)| !f.is_document) {
+        for (_, reader) in self.all.iter_mut().filter(|(f, _)| !f.is_document()) {
             reader.line(stream, line);
         }
         if let Some(beside) = &mut self.beside {
@@ -110,11 +113,11 @@ impl Readers {
     fn finish(mut self, added: &dyn Fn(&Format, &Format) -> bool) -> ReadOutput {
         let (documents, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
             .into_iter()
-            .partition(|(f, _)| f.is_document);
+            .partition(|(f, _)| f.is_document());
         let read =
             |all: Vec<(&'static Format, Box<dyn Reader>)>| -> Vec<(&'static Format, Reading)> {
                 all.into_iter()
-                    .filter_map(|(f, reader)| Some((f, as_counted(reader.finish()?))))
+                    .filter_map(|(f, reader)| Some((f, as_counted(f, reader.finish()?))))
                     .collect()
             };
         let mut readings = read(documents);
@@ -162,6 +165,10 @@ impl Scan {
             looked_at: 0,
         });
         let mut scan = Self::of(expected, guess);
+        let is_test = |format: &&Format| format.kinds.contains(&Kind::Test);
+        if !expected.is_sure && expected.formats.iter().any(is_test) {
+            scan.summary = Some(summary::reader());
+        }
         let defined = expected.defined.as_ref();
         scan.defined = defined.map(|(name, definition)| super::defined::reader(name, definition));
         scan
@@ -169,25 +176,26 @@ impl Scan {
 
     fn of(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
         Self {
-            of_lines: formats.iter().copied().filter(|f| !f.is_document).collect(),
+            of_lines: formats
+                .iter()
+                .copied()
+                .filter(|f| !f.is_document())
+                .collect(),
             plain: Readers::of(formats, guess.is_some()),
             defined: None,
             lanes: Vec::new(),
+            summary: None,
             guess,
             bare: None,
             is_full: false,
             is_cut: false,
-            out: Partial::default(),
-            err: Partial::default(),
+            partial: PerStream::default(),
         }
     }
 
     /// Takes what was read from a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let mut partial = std::mem::take(match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
-        });
+        let mut partial = std::mem::take(self.partial.of(stream));
         let mut rest = bytes;
         // Seen of all lines at once: most outputs report none.
         let may_fail = self.guess.is_some() && may_report(bytes);
@@ -205,29 +213,39 @@ impl Scan {
             }
         }
         partial.push(rest);
-        match stream {
-            Stream::Out => self.out = partial,
-            Stream::Err => self.err = partial,
-        }
+        *self.partial.of(stream) = partial;
     }
 
+    /// Takes a line. What a carriage return would hide on a screen is a line, too.
     fn feed(&mut self, stream: Stream, line: &[u8], may_fail: bool) {
         self.is_cut |= line.len() >= LINE_MOST;
         let line = plain(line);
-        if let Some(reader) = &mut self.defined {
-            return reader.line(stream, &line);
-        }
         // Terminal sequences may be within a word.
         let may_fail = self.guess.is_some() && (may_fail || matches!(line, Cow::Owned(_)));
-        let fails = may_fail && reports_failure(&line);
-        self.plain.line(stream, &line, fails);
-        if let Some(echoed) = &mut self.guess {
-            echoed.line(&line);
+        if memchr::memchr(b'\r', line.as_bytes()).is_none() {
+            return self.read_line(stream, &line, may_fail);
         }
-        let lane = lane(&line);
+        let mut parts = line.split('\r').filter(|part| !part.is_empty());
+        self.read_line(stream, parts.next().unwrap_or_default(), may_fail);
+        parts.for_each(|part| self.read_line(stream, part, may_fail));
+    }
+
+    fn read_line(&mut self, stream: Stream, line: &str, may_fail: bool) {
+        if let Some(reader) = &mut self.defined {
+            return reader.line(stream, line);
+        }
+        let fails = may_fail && reports_failure(line);
+        self.plain.line(stream, line, fails);
+        if let Some(echoed) = &mut self.guess {
+            echoed.line(line);
+        }
+        if let Some(summary) = &mut self.summary {
+            summary.line(stream, line);
+        }
+        let lane = lane(line);
         let lane_fails = may_fail && lane.is_some_and(|(_, line)| reports_failure(line));
         if fails && !lane_fails && self.bare.is_none() {
-            self.bare = Some(short(&line));
+            self.bare = Some(short(line));
         }
         let Some((name, line)) = lane else {
             return;
@@ -247,10 +265,8 @@ impl Scan {
     /// Both streams have ended. What the formats that recognise the output say together.
     #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
-        for (stream, partial) in [
-            (Stream::Out, std::mem::take(&mut self.out)),
-            (Stream::Err, std::mem::take(&mut self.err)),
-        ] {
+        for stream in [Stream::Out, Stream::Err] {
+            let partial = std::mem::take(self.partial.of(stream));
             if !partial.0.is_empty() {
                 self.feed(stream, &partial.0, true);
             }
@@ -282,7 +298,9 @@ impl Scan {
             beside = beside.or(self.bare).or(of_lanes);
         }
         let lanes = lanes.into_iter().filter_map(|lane| lane.reading);
-        let mut reading = together::with_lanes(plain.reading, lanes)?;
+        let Some(mut reading) = together::with_lanes(plain.reading, lanes) else {
+            return self.summary?.finish();
+        };
         if let Some(line) = beside.filter(|_| !together::fails(&reading)) {
             reading.leave_out(format!("`{line}`, which is of no tool that is known"));
         }
@@ -322,7 +340,8 @@ impl Echoed {
         }
         self.looked_at += 1;
         let commands = commands(command);
-        for format in self.formats.iter().filter(|f| f.is_written_by(&commands)) {
+        let written = |f: &&&Format| commands.iter().any(|command| f.is_written_by(command));
+        for format in self.formats.iter().filter(written) {
             if !self.ran.contains(&format.id) {
                 self.ran.push(format.id);
             }
@@ -364,17 +383,15 @@ fn lane(line: &str) -> Option<(&str, &str)> {
         Some(name) => Some((name, rest.strip_prefix(' ')?)),
         None => {
             let rest = rest.trim_start_matches(' ');
-            let rest = rest
-                .strip_prefix("| ")
-                .or_else(|| rest.strip_prefix('\t'))?;
-            Some((name, rest))
+            Some((name, after(rest, &["| ", "\t"])?))
         }
     }
 }
 
 /// Counts are the summary's. What else looks like a failed test was printed by one, unless
 /// something is wrong.
-fn as_counted(mut reading: Reading) -> Reading {
+fn as_counted(format: &Format, mut reading: Reading) -> Reading {
+    reading.format = format.id.to_owned();
     if let Some(tests) = reading.tests.filter(|_| reading.problems.is_empty()) {
         reading
             .failed_tests
@@ -394,7 +411,7 @@ impl Partial {
 fn plain(line: &[u8]) -> Cow<'_, str> {
     let text = match memchr::memchr(0x1b, line) {
         None => String::from_utf8_lossy(line),
-        Some(_) => crate::base::inert::without_escapes(&String::from_utf8_lossy(line)).into(),
+        Some(_) => vplan_base::inert::without_escapes(&String::from_utf8_lossy(line)).into(),
     };
     match text {
         Cow::Borrowed(text) => text.strip_suffix('\r').unwrap_or(text).into(),
@@ -410,7 +427,7 @@ fn plain(line: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::{ALL, read};
+    use crate::output::{ALL, read};
 
     /// What may be a document holds back what follows it, of both streams.
     #[test]

@@ -7,7 +7,7 @@
 //! added up, and so are findings, each once.
 
 use super::reader::Format;
-use crate::check::reading::{Finding, Level, Reading};
+use crate::reading::{Finding, Level, Reading};
 
 /// One reading of all, in the order of the formats; its format is theirs, joined by `+`.
 pub(super) fn together(
@@ -24,7 +24,7 @@ pub(super) fn together(
     for (format, mut reading) in readings {
         let Some(sum) = &mut sum else {
             known.push(format);
-            is_whole = format.is_document
+            is_whole = format.is_document()
                 && (reading.tests.is_some() || reading.errors > 0 || reading.warnings > 0);
             sum = Some(reading);
             continue;
@@ -124,9 +124,9 @@ fn same(a: &Finding, b: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::check::Kind;
-    use crate::check::output::{guessed, read_expected};
-    use crate::check::reading::TestCounts;
+    use crate::Kind;
+    use crate::output::{guessed, read_expected};
+    use crate::reading::TestCounts;
 
     #[test]
     fn tests_of_several_tools_are_added_up() {
@@ -147,7 +147,8 @@ mod tests {
                     Some(TestCounts {
                         failed: 1,
                         passed,
-                        skipped: 0
+                        skipped: 0,
+                        ..TestCounts::default()
                     }),
                     "{echo}{text}"
                 );
@@ -163,7 +164,8 @@ mod tests {
                 Some(TestCounts {
                     failed: 0,
                     passed: 1,
-                    skipped: 0
+                    skipped: 0,
+                    ..TestCounts::default()
                 }),
                 "{text}"
             );

@@ -1,6 +1,6 @@
 //! Defines one tool of a command, and reads options that precede other words.
 
-use crate::base::path::RepoPath;
+use vplan_base::path::RepoPath;
 
 /// The tools whose arguments and messages are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ pub fn moved(dir: &Option<RepoPath>, to: &str) -> Option<RepoPath> {
 }
 
 /// Removes a version: `vitest@2.1.9` names the program `vitest`; `@scope/name` stays.
-pub fn unversioned(rest: Words<'_>) -> Vec<String> {
+pub(crate) fn unversioned(rest: Words<'_>) -> Vec<String> {
     let mut words = rest.to_vec();
     if let Some(first) = words.first_mut()
         && let Some((name, _)) = first.rsplit_once('@').filter(|(name, _)| !name.is_empty())
@@ -129,7 +129,7 @@ pub fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
 pub type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
 
 /// Skips the options in front of the first other word; `--` ends them and is removed.
-pub fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
+pub(crate) fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
     let mut rest = words;
     let mut options = Vec::new();
     while let Some((first, further)) = rest.split_first() {

@@ -1,14 +1,14 @@
 //! `vplan argv`: shows how vplan parses a command's text.
 
 use super::{command, format};
-use crate::base::command::{Command, Env, Piece, Unsupported};
-use crate::base::vocabulary::Exit;
-use crate::base::word::Word;
-use crate::cli::args::{Argv, Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::{Argv, Format, Global};
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::command::{Command, Env, Piece, Unsupported};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::Word;
+use vplan_engine::Failure;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Read<'a> {

@@ -5,24 +5,24 @@ mod sarif;
 mod text;
 
 use super::format;
-use crate::base::jobs::Jobs;
-use crate::base::vocabulary::Exit;
-use crate::check::confine::SandboxLevel;
-use crate::cli::args::{Format, Global, Progress, jobs, levels};
-use crate::cli::progress::View;
-use crate::cli::terminal::Terminal;
-use crate::effect::os::environment::Grants;
-use crate::effect::store::history::Keep;
-use crate::engine::Failure;
-use crate::engine::audit::{AuditRequest, AuditedContract, Mended};
-use crate::engine::request::{VerifyRequest, selector};
-use crate::engine::verify::Caller;
-use crate::plan::audit::{Finding, FindingKind, Incomplete, Severity};
+use crate::args::{Format, Global, Progress, jobs, levels};
+use crate::progress::View;
+use crate::terminal::Terminal;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
+use vplan_base::jobs::Jobs;
+use vplan_base::vocabulary::Exit;
+use vplan_check::confine::SandboxLevel;
+use vplan_engine::Failure;
+use vplan_engine::audit::{AuditRequest, AuditedContract, Mended};
+use vplan_engine::request::{VerifyRequest, selector};
+use vplan_engine::verify::Caller;
+use vplan_os::environment::Grants;
+use vplan_plan::audit::{Finding, FindingKind, Incomplete, Severity};
+use vplan_store::history::Keep;
 
 /// `vplan audit`
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ use std::path::PathBuf;
         What a check reads in one run is one path through its code: an audit finds what is missing, and never shows that nothing is. \
         `vplan help security` says what cannot be seen.\n\n\
         Exit codes: 0 no error; 2 usage, also when no observed run is recorded; 3 the contract is invalid, or cannot be written; \
-        5 nothing could be run, or `--require` is not reached; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted.")]
+        5 a check could not be started, or `--require` is not reached; 40 errors were found, or what `--deny` names; 44 not everything could be seen; 130, 143 interrupted.")]
 pub struct Audit {
     /// Audit these checks, or those with `tag:NAME`, with what they need; otherwise all.
     #[arg(value_name = "CHECK", conflicts_with = "from_records")]
@@ -52,7 +52,7 @@ pub struct Audit {
     #[arg(long)]
     pub write: bool,
     /// Take findings of this kind for errors (repeatable).
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::word)))]
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(FindingKind::NAMES))]
     pub deny: Vec<String>,
     /// Audit for this role: checks that it has not are looked at for the first role that has them.
     #[arg(long, value_name = "NAME")]
@@ -117,7 +117,7 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
     view.close();
     let mut found = audited?;
     for finding in &mut found.audited.findings {
-        if args.deny.iter().any(|kind| kind == finding.kind.word()) {
+        if args.deny.iter().any(|kind| kind == finding.kind.name()) {
             finding.severity = Severity::Error;
         }
     }
@@ -176,6 +176,8 @@ fn exit(found: &AuditedContract) -> Exit {
     match ended {
         Some(stopped @ (Exit::Interrupted | Exit::Terminated)) => stopped,
         _ if found.audited.has_errors() => Exit::Failed,
+        // What could not be started because of the machine was not seen because of it.
+        Some(Exit::Setup) if !found.audited.incomplete.is_empty() => Exit::Setup,
         _ if !found.audited.incomplete.is_empty() => Exit::Incomplete,
         _ => Exit::Success,
     }

@@ -4,12 +4,12 @@ mod record;
 mod show;
 
 use super::format;
-use crate::cli::args::{Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::{Format, Global};
+use crate::terminal::Terminal;
 use clap::{Args, Subcommand};
 pub(super) use record::RecordedDocument;
 pub(super) use show::BaselineDocument;
+use vplan_engine::Failure;
 
 /// `vplan baseline`
 #[derive(Debug, Args)]

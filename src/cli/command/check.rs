@@ -1,46 +1,44 @@
 //! `vplan check`: checks that the contract is valid and fits the repository.
 
 use super::format;
-use crate::base::canon::Digest;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
-use crate::base::nearest::nearest;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::check::Kind;
-use crate::cli::args::{Check, Format, Global};
-use crate::cli::render::diagnostic::{self, Message};
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::contract::Contract;
-use crate::effect::git::error::GitError;
-use crate::effect::repo::baseline;
-use crate::effect::repo::load::{self, Loaded, Site};
-use crate::effect::repo::survey;
-use crate::effect::repo::survey::uncovered::{self, Uncovered};
-use crate::engine::Failure;
-use crate::engine::baseline::failed;
-use crate::engine::failure::invalid;
-use crate::front::verify_contract_json;
-use crate::plan::explain::place;
+use crate::args::{Check, Format, Global};
+use crate::render::diagnostic::{self, Message};
+use crate::render::style::count;
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::canon::Digest;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use vplan_base::nearest::nearest;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_contract::Contract;
+use vplan_engine::Failure;
+use vplan_engine::baseline::failed;
+use vplan_engine::failure::invalid;
+use vplan_engine::sandbox::conflicts;
+use vplan_front::verify_contract_json;
+use vplan_git::error::GitError;
+use vplan_plan::explain::place;
+use vplan_repo::baseline;
+use vplan_repo::load::{self, Loaded, Site};
+use vplan_repo::survey;
+use vplan_repo::survey::uncovered::{self, Uncovered};
 
 /// The messages, what could not be looked at, and the files of `--uncovered`.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CheckDocument<'a> {
     /// The digest of the contract with all that it imports: what `--allow-contract-change` and
     /// `vplan gate accept` name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
     /// The errors and warnings.
     diagnostics: Vec<Message<'a>>,
     /// The parts that could not be examined, one line each.
     notes: &'a [String],
     /// With `--uncovered`: how many files git tracks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tracked: Option<usize>,
     /// With `--uncovered`: the tracked files that no check is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     uncovered: Option<&'a [RepoPath]>,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -146,13 +144,14 @@ fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failur
         let survey = survey::survey(site, contract, &loaded.sources, args.pure);
         found.append(survey.found);
         looked.notes = survey.notes;
+        found.append(conflicts(site, loaded)?);
         let checks = contract.checks.iter().map(|c| c.id.as_str()).collect();
         let path = baseline::path_for(&loaded.path);
         let known = baseline::survey(site, &path, &checks, &mut loaded.sources);
         found.append(known.map_err(failed)?.diagnostics);
         if args.uncovered {
             let git = site.git.as_ref().map_err(GitError::clone);
-            let files = git.and_then(|git| uncovered::uncovered(contract, git));
+            let files = git.and_then(|git| uncovered::uncovered(contract, git, &site.root));
             let files = files.map_err(|e| {
                 let message = format!("`--uncovered` is about tracked files: {e}");
                 Failure {
@@ -160,7 +159,8 @@ fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failur
                     ..Failure::usage(e.code(), message)
                 }
             })?;
-            files.diagnostic().into_iter().for_each(|d| found.push(d));
+            let messages = files.diagnostic().into_iter().chain(files.defining());
+            messages.for_each(|d| found.push(d));
             looked.uncovered = Some(files);
         }
     }
@@ -170,7 +170,7 @@ fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failur
 
 /// Returns the reason why a contract without an error is refused, if `--deny` asks for that.
 fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<String> {
-    let shell = contract.checks.iter().find(|c| c.kind == Kind::Shell);
+    let shell = contract.checks.iter().find(|c| c.goes_through_shell());
     if let Some(check) = shell.filter(|_| deny.iter().any(|word| word == "shell")) {
         let file = contract.imported(check.place.source);
         let place = place(file, check.line);
@@ -225,17 +225,17 @@ const GROUPS: [&str; 3] = ["warnings", "shell", "unconfined"];
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
 fn check_deny_word(word: &str) -> Result<(), Failure> {
     let rooms = [
-        crate::lang::error::CODES,
-        crate::contract::error::CODES,
+        vplan_lang::error::CODES,
+        vplan_contract::error::CODES,
         survey::CODES,
         verify_contract_json::CODES,
-        crate::baseline::error::CODES,
+        vplan_baseline::error::CODES,
     ];
     let codes = || rooms.iter().copied().flatten().chain(&load::CODES);
     if GROUPS.contains(&word) || codes().any(|code| is_called(*code, word)) {
         return Ok(());
     }
-    let shown = crate::base::word::visible(word.as_bytes());
+    let shown = vplan_base::word::visible(word);
     let failure = Failure::usage("vplan::usage::deny", format!("nothing is called `{shown}`"));
     let last = |code: &Code| code.0.rsplit("::").next();
     let wanted = word.rsplit("::").next().unwrap_or(word);

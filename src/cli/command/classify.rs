@@ -1,28 +1,28 @@
 //! `vplan classify`: classifies why a command failed.
 
 use super::{command, format};
-use crate::base::index::Index as _;
-use crate::base::nearest::nearest;
-use crate::base::vocabulary::Exit;
-use crate::base::vocabulary::{FailureCode, FormatName};
-use crate::base::word::visible;
-use crate::check::evidence::{Captured, Evidence, SpawnError};
-use crate::check::output::{self, Expected};
-use crate::check::reading::Reading;
-use crate::cli::args::{self, Classify, Format, Global};
-use crate::cli::request::read;
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::facts::{self, Ground};
-use crate::effect::repo::load::Site;
-use crate::engine::Failure;
-use crate::engine::failure::invalid;
-use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, StepIndex};
-use crate::recover::{bare::bare_plan, classify, questions};
+use crate::args::{self, Classify, Format, Global};
+use crate::request::read;
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
+use vplan_base::index::Index as _;
+use vplan_base::nearest::suggest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::vocabulary::{FailureCode, FormatName};
+use vplan_base::word::visible;
+use vplan_check::evidence::{Captured, Evidence, SpawnError};
+use vplan_check::output::{self, Expected};
+use vplan_check::reading::Reading;
+use vplan_engine::Failure;
+use vplan_engine::failure::invalid;
+use vplan_plan::facts::{Facts, Question};
+use vplan_plan::{Plan, StepIndex};
+use vplan_recover::{bare::bare_plan, classify, questions};
+use vplan_repo::facts::{self, Ground};
+use vplan_repo::load::Site;
 
 /// Signals by name, as `--signal` takes them.
 const SIGNALS: [&str; 17] = [
@@ -108,11 +108,12 @@ fn reading(global: &Global, name: &str) -> Result<Option<Reading>, Failure> {
     let Some(definition) = contract.formats.get(name) else {
         let own = contract.formats.keys().map(String::as_str);
         let known: Vec<&str> = FormatName::NAMES.iter().copied().chain(own).collect();
-        let message = format!("no format is called `{}`", visible(name.as_bytes()));
-        let help = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known are: {}", known.join(" ")),
-        };
+        let message = format!("no format is called `{}`", visible(name));
+        let help = suggest(
+            name,
+            known.iter().copied(),
+            format!("known are: {}", known.join(" ")),
+        );
         return Err(Failure::usage("vplan::usage::read", message).help(help));
     };
     let expected = Expected::defined(name, definition);
@@ -150,7 +151,7 @@ pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
                 format!("SIG{name}")
             };
             if !SIGNALS.contains(&name.as_str()) {
-                let shown = crate::base::word::visible(text.as_bytes());
+                let shown = vplan_base::word::visible(text);
                 return Err(Failure::usage(
                     "vplan::usage::signal",
                     format!("`{shown}` is no signal that ends a process"),

@@ -1,10 +1,10 @@
 //! `vplan completions`: prints a completion script for a shell.
 
-use crate::base::vocabulary::Exit;
-use crate::cli::args::Completions;
-use crate::cli::complete::script;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::Completions;
+use crate::complete::script;
+use crate::terminal::Terminal;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
 
 /// Prints the script.
 ///

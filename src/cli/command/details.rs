@@ -4,14 +4,14 @@ mod document;
 mod text;
 
 use super::format;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::render::wrap::wrapped;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::{Format, Global};
+use crate::history::{NAMES, Records, open, pick};
+use crate::render::wrap::wrapped;
+use crate::terminal::Terminal;
 use clap::Args;
 pub(super) use document::DetailsDocument;
 use document::{gather, only};
+use vplan_engine::Failure;
 
 /// `vplan details`
 #[derive(Debug, Args)]

@@ -1,24 +1,23 @@
 //! `vplan diff`: compares two plans or two contracts, and reports what weakens. Runs nothing and
 //! writes nothing.
 
-use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::render::style::Colors;
-use crate::cli::request::{self, read};
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::Site;
-use crate::engine::Failure;
-use crate::engine::compared::{ComparedContracts, with_new_folder};
-use crate::engine::saved::read_plan;
-use crate::plan::Plan;
-use crate::plan::diff::accept::Accept;
-use crate::plan::diff::{Class, contracts, plans, text};
-use crate::plan::document::from_json;
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::render::style::Colors;
+use crate::request::{self, read};
+use crate::terminal::Terminal;
 use clap::Args;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_engine::compared::{ComparedContracts, with_new_folder};
+use vplan_engine::saved::read_plan;
+use vplan_plan::Plan;
+use vplan_plan::diff::accept::Accept;
+use vplan_plan::diff::{Class, contracts, plans, text};
+use vplan_plan::document::from_json;
+use vplan_repo::load::Site;
 
 /// `vplan diff`
 #[derive(Debug, Args)]
@@ -84,7 +83,7 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
                 let name = |path: &Path, is_plan: bool| {
                     format!(
                         "`{}` is a {}",
-                        visible(path.as_os_str().as_bytes()),
+                        visible_path(path),
                         if is_plan { "plan" } else { "contract" }
                     )
                 };
@@ -102,16 +101,14 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
 
 fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: &Terminal) -> u8 {
     let diff = plans::compare(old, new);
-    if format == Format::Json {
-        terminal.print_json(&diff);
-    } else if !(terminal.quiet && diff.equal) {
-        terminal.say(&text::plans(&diff, &Colors(terminal.color)));
-    }
-    if args.exit_code && !diff.equal {
-        Exit::Drift.code()
-    } else {
-        Exit::Success.code()
-    }
+    answer_if(
+        terminal,
+        format,
+        !(terminal.quiet && diff.equal),
+        &diff,
+        || text::plans(&diff, &Colors(terminal.color)),
+    );
+    Exit::Drift.when(args.exit_code && !diff.equal).code()
 }
 
 fn compare<S>(
@@ -138,11 +135,13 @@ fn compare<S>(
             Failure::usage("vplan::usage::accept", e.to_string())
                 .help("`vplan diff` without `--accept` prints what it takes")
         })?;
-    if format == Format::Json {
-        terminal.print_json(&diff);
-    } else if !(terminal.quiet && diff.differences.is_empty()) {
-        terminal.say(&text::contracts(&diff, &Colors(terminal.color)));
-    }
+    answer_if(
+        terminal,
+        format,
+        !(terminal.quiet && diff.differences.is_empty()),
+        &diff,
+        || text::contracts(&diff, &Colors(terminal.color)),
+    );
     let others = diff.differences.len() - diff.count(Class::Cosmetic);
     Ok(match (diff.weaker(), others) {
         (1.., _) => Exit::Weakened,

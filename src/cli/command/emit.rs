@@ -1,22 +1,21 @@
 //! `vplan emit`: writes the file with which another system runs a plan in shards.
 
 use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Require};
-use crate::cli::outputs::EMITTED;
-use crate::cli::render::diff::unified;
-use crate::cli::terminal::Terminal;
-use crate::effect::os::{files, view};
-use crate::emit::options::{EmitOptions, EmitRequest, LeastCoverage, ProgramFrom, Target, USAGE};
-use crate::emit::text;
-use crate::engine::Failure;
+use crate::args::{Format, Global, Require};
+use crate::outputs::EMITTED;
+use crate::render::diff::unified;
+use crate::terminal::Terminal;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_emit::options::{EmitOptions, EmitRequest, LeastCoverage, ProgramFrom, Target, USAGE};
+use vplan_emit::text;
+use vplan_engine::Failure;
+use vplan_os::{files, view};
 
 /// The largest file that `--check` reads, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -106,7 +105,7 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
         Some(path) => written(path, &text, args.force)?,
     };
     let differs = found.diff.is_some();
-    let name = file.map(|path| visible(path.as_os_str().as_bytes()));
+    let name = file.map(visible_path);
     if format == Format::Json {
         terminal.print_json(&EmitDocument {
             diff: found.diff,
@@ -187,7 +186,7 @@ impl EmittedState {
 }
 
 fn compared(path: &Path, text: &str, color: bool) -> Result<Emitted, Failure> {
-    let name = visible(path.as_os_str().as_bytes());
+    let name = visible_path(path);
     let old = files::read_plain(&view::outside(path), MAX_FILE).map_err(|e| {
         let message = format!("`{name}` cannot be read: {e}");
         Failure::usage("vplan::usage::output", message).help("leave out `--check`, which writes it")
@@ -206,7 +205,7 @@ fn compared(path: &Path, text: &str, color: bool) -> Result<Emitted, Failure> {
 fn written(path: &Path, text: &str, force: bool) -> Result<Emitted, Failure> {
     EMITTED.check(path, force, "vplan::usage::output")?;
     EMITTED.write(path, text, force).map_err(|e| {
-        let name = visible(path.as_os_str().as_bytes());
+        let name = visible_path(path);
         let message = format!("`{name}` cannot be written: {e}");
         Failure::usage("vplan::usage::output", message)
     })?;

@@ -2,23 +2,23 @@
 //! it. Runs nothing and writes nothing.
 
 use super::format;
-use crate::away::seat::Why;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Explain, Format, Global};
-use crate::cli::render::style::Colors;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::engine::away::places;
-use crate::engine::failure::invalid;
-use crate::plan::document::write_json;
-use crate::plan::explain::checks::{definitions, definitions_text};
-use crate::plan::explain::outlook::Outlook;
-use crate::plan::explain::story::{story, story_text};
-use crate::plan::explain::{Options, graph, shell, text};
-use crate::plan::{Plan, Step};
+use crate::args::{Explain, Format, Global};
+use crate::render::style::Colors;
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_away::seat::Why;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::away::places;
+use vplan_engine::failure::invalid;
+use vplan_plan::document::write_json;
+use vplan_plan::explain::checks::{definitions, definitions_text};
+use vplan_plan::explain::outlook::Outlook;
+use vplan_plan::explain::story::{story, story_text};
+use vplan_plan::explain::{Options, graph, shell, text};
+use vplan_plan::{Plan, Step};
 
 /// A plan, and what earlier runs say of it.
 #[derive(Serialize, JsonSchema)]
@@ -100,7 +100,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             text::explain_text(&plan, &options) + &places.unwrap_or_default()
         }
     };
-    // Graphs and scripts are for programs, which want every byte.
+    // Graphs and scripts are for programs: they are written without workflow commands.
     if format == Format::Text {
         terminal.say(&out)
     } else {
@@ -140,7 +140,7 @@ fn step_places<'p>(plan: &'p Plan, places: &[Option<Why>]) -> Vec<StepPlace<'p>>
 fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
     let mut out = String::from("\nWith --remote:\n");
     for place in step_places(plan, places) {
-        let step = visible(place.step.as_bytes());
+        let step = visible(place.step);
         let place = match place.reason {
             None => "elsewhere".to_owned(),
             Some(why) => format!("here: {why}"),

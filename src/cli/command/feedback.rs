@@ -1,32 +1,35 @@
-//! `vplan feedback`: prints what is needed to repair a failed run, or one check of it. Prints
-//! nothing when nothing failed.
+//! `vplan feedback`: prints what is needed to repair a failed run, or one check of it. When nothing
+//! failed, it prints nothing but notes about a coverage that is not full.
 
 use super::format;
-use crate::base::nearest::nearest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{first_of, visible};
-use crate::cli::args::{Format, Global, feedback_size};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::render::feedback;
-use crate::cli::render::wrap::wrapped;
-use crate::cli::terminal::Terminal;
-use crate::effect::os::files;
-use crate::effect::store::history::MAX_FILE;
-use crate::effect::store::records::REPORT;
-use crate::engine::Failure;
-use crate::plan::Plan;
-use crate::run::feedback as told;
-use crate::run::merge;
-use crate::run::past::short;
-use crate::run::report::Report;
+use crate::args::{Format, Global, feedback_size};
+use crate::history::{NAMES, Records, open, pick};
+use crate::render::feedback;
+use crate::render::wrap::wrapped;
+use crate::terminal::Terminal;
 use clap::Args;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::nearest::suggest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{first_of, visible, visible_path};
+use vplan_engine::Failure;
+use vplan_os::files;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{Caveat, Effect, sorted};
+use vplan_run::feedback as told;
+use vplan_run::merge;
+use vplan_run::past::short;
+use vplan_run::report::Report;
+use vplan_store::history::MAX_FILE;
+use vplan_store::records::REPORT;
 
 /// A report that cannot be read.
 const CODE: &str = "vplan::feedback::report";
 /// A check that the run does not have.
 const UNKNOWN: &str = "vplan::records::unknown_check";
+/// The most files that a note names.
+const NAMED: usize = 3;
 /// The most failing checks that an answer about another one names.
 const LISTED: usize = 20;
 
@@ -74,7 +77,10 @@ pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, 
     };
     let told = match &args.check {
         Some(name) => of_check(&report, plan.as_ref(), name, terminal)?,
-        None => report.feedback,
+        None => {
+            terminal.note(&narrowing(&report));
+            report.feedback
+        }
     };
     if let Some(told) = &told {
         let most = args.max_feedback;
@@ -90,6 +96,22 @@ pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, 
     Ok(Exit::Success.code())
 }
 
+/// A note for each reason why a pass does not cover all of the request; nothing where a check failed,
+/// whose feedback names them.
+fn narrowing(report: &Report) -> String {
+    let narrows = |caveat: &&Caveat| report.feedback.is_none() && caveat.effect > Effect::Note;
+    let caveats = sorted(&report.caveats).into_iter().filter(narrows);
+    let line = |caveat: &Caveat| {
+        let files = caveat.files.iter().map(ToString::to_string);
+        let files = match caveat.files.is_empty() {
+            true => String::new(),
+            false => format!(": {}", first_of(files, NAMED)),
+        };
+        format!("  ! {}{files}\n", visible(&caveat.message))
+    };
+    caveats.map(line).collect()
+}
+
 /// What is said of one check. One that did not fail has no feedback: a note says how it ended.
 fn of_check(
     report: &Report,
@@ -97,10 +119,10 @@ fn of_check(
     name: &str,
     terminal: &Terminal,
 ) -> Result<Option<told::Feedback>, Failure> {
-    if let Some(told) = told::about(report, plan, name) {
+    if let Some(told) = vplan_run::check_feedback::about(report, plan, name) {
         return Ok(Some(told));
     }
-    let shown = visible(name.as_bytes());
+    let shown = visible(name);
     let is_failing = |id: &&str| {
         report
             .steps
@@ -110,7 +132,7 @@ fn of_check(
     let ids = || report.steps.iter().map(|r| r.id.as_str());
     let failing: Vec<String> = ids()
         .filter(is_failing)
-        .map(|id| format!("`{}`", visible(id.as_bytes())))
+        .map(|id| format!("`{}`", visible(id)))
         .collect();
     let failing = match failing.as_slice() {
         [] => "no check failed".to_owned(),
@@ -118,19 +140,20 @@ fn of_check(
     };
     let end = if let Some(record) = report.steps.iter().find(|r| r.id == name) {
         let status = record.status.name().replace('_', " ");
-        let detail = record.detail.as_deref().map(|d| visible(d.as_bytes()));
+        let detail = record.detail.as_deref().map(visible);
         format!(
             "{status}{}",
             detail.map_or(String::new(), |d| format!(" ({d})"))
         )
     } else if let Some(omitted) = report.omitted.iter().find(|o| o.id == name) {
-        format!("left out: {}", visible(omitted.reason.as_bytes()))
+        format!("left out: {}", visible(&omitted.reason))
     } else {
         let known = ids().chain(report.omitted.iter().map(|o| o.id.as_str()));
-        let help = match nearest(name, known) {
-            Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
-            None => format!("`vplan details` shows all of them; {failing}"),
-        };
+        let help = suggest(
+            name,
+            known,
+            format!("`vplan details` shows all of them; {failing}"),
+        );
         let message = format!("no check of this run is called `{shown}`");
         return Err(Failure::usage(UNKNOWN, message).help(help));
     };
@@ -171,7 +194,7 @@ fn load(path: &Path) -> Result<Report, Failure> {
     } else {
         path.to_owned()
     };
-    let name = visible(file.as_os_str().as_bytes());
+    let name = visible_path(&file);
     let bytes = match files::read_plain(&file, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) => return fail(format!("`{name}` cannot be read: {error}"), HELP),

@@ -2,20 +2,21 @@
 
 mod words;
 
-use super::format;
 use super::run::{print, streams, write};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global, Run};
-use crate::cli::progress::View;
-use crate::cli::terminal::Terminal;
-use crate::engine::fix::{FixCaller, FixProgress, FixRecord};
-use crate::engine::{Failure, fix, staged};
-use crate::run::report::Report;
+use super::{answer_if, format};
+use crate::args::{Format, Global, Run};
+use crate::progress::View;
+use crate::terminal::Terminal;
 use clap::{Arg, Args};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::has_word;
+use vplan_engine::fix::{FixCaller, FixProgress, FixRecord};
+use vplan_engine::{Failure, fix, staged};
+use vplan_run::report::Report;
 pub(super) use words::fixed;
 use words::summary;
 
@@ -40,20 +41,9 @@ pub struct Fix {
 
 /// Options of a single run, which neither a fix nor a loop takes.
 fn not_in_a_fix(arg: Arg) -> Arg {
-    let single = [
-        "plan",
-        "allow_drift",
-        "plan_as_is",
-        "expect_digest",
-        "shard",
-        "division",
-        "attempt",
-        "subject",
-        "status",
-        "events",
-        "keep_going",
-    ];
-    if single.contains(&arg.get_id().as_str()) {
+    const OTHER: &str = "plan allow_drift plan_as_is expect_digest shard division attempt \
+        subject status events keep_going";
+    if has_word(OTHER, arg.get_id().as_str()) {
         arg.hide(true)
     } else {
         arg
@@ -140,14 +130,11 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
         FixProgress::Fixed(record) if talks => terminal.say(&fixed(record, terminal.color)),
         FixProgress::Fixed(_) => {}
     };
-    let outcome = fix(
-        &global.engine().with_observer(terminal),
-        &asked,
-        FixCaller {
-            see: &mut see,
-            tick: View::tick(args.run.progress, terminal),
-        },
-    );
+    let caller = FixCaller {
+        see: &mut see,
+        tick: View::tick(args.run.progress, terminal),
+    };
+    let outcome = fix(&global.engine().with_observer(terminal), &asked, caller);
     view.close();
     let outcome = outcome?;
     if shown.is_some() && !talks {
@@ -161,17 +148,19 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
         }
         _ => outcome.exit,
     };
-    if format == Format::Json {
-        terminal.print_json(&FixDocument {
+    answer_if(
+        terminal,
+        format,
+        talks || exit != Exit::Success.code(),
+        &FixDocument {
             changed: &outcome.changed,
             exit_code: exit,
             fixes: &outcome.fixes,
             report: &outcome.last.report,
             version: 1,
             without: &outcome.without,
-        });
-    } else if talks || exit != Exit::Success.code() {
-        terminal.say(&summary(&outcome, exit, terminal.color));
-    }
+        },
+        || summary(&outcome, exit, terminal.color),
+    );
     Ok(exit)
 }

@@ -4,16 +4,16 @@ mod document;
 mod text;
 
 use super::format;
-use crate::base::diagnostic::Severity;
-use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global};
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::engine::layout::Formatting;
+use crate::args::{Format, Global};
+use crate::render::style::count;
+use crate::terminal::Terminal;
 use clap::Args;
 pub(super) use document::FmtDocument;
 use std::path::PathBuf;
+use vplan_base::diagnostic::Severity;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
+use vplan_engine::layout::Formatting;
 
 /// `vplan fmt`
 #[derive(Debug, Args)]

@@ -6,22 +6,22 @@ mod show;
 mod standings;
 mod words;
 
-use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::round::Word;
-use crate::cli::terminal::Terminal;
-use crate::effect::store::ledger::{LedgerFile, PATIENCE};
-use crate::engine::Failure;
-use crate::engine::failure::invalid;
-use crate::engine::round::Keeper;
-use crate::engine::subject::named;
-use crate::ledger::round::{Change, RoundResult};
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::round::Word;
+use crate::terminal::Terminal;
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{visible, visible_path};
+use vplan_engine::Failure;
+use vplan_engine::failure::invalid;
+use vplan_engine::round::Keeper;
+use vplan_engine::subject::named;
+use vplan_ledger::round::{Change, RoundResult};
+use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 pub(super) use words::line;
 use words::{account, unknown};
 
@@ -145,11 +145,13 @@ fn record(
     let tree = global.engine().tree(&site, Some(contract), &[]);
     let recorded = keeper.note(args.changed, RoundResult::ByHand(args.status.into()), &tree)?;
     let exit = recorded.exit(Exit::Success.code());
-    if format == Format::Json {
-        terminal.print_json(&recorded);
-    } else if !terminal.quiet || exit != Exit::Success.code() {
-        terminal.say(&account(&recorded, terminal.color));
-    }
+    answer_if(
+        terminal,
+        format,
+        !terminal.quiet || exit != Exit::Success.code(),
+        &recorded,
+        || account(&recorded, terminal.color),
+    );
     Ok(exit)
 }
 
@@ -165,7 +167,7 @@ fn reset(
     let reset: Vec<String> = if args.all {
         let (found, aside) = file.begin_anew(PATIENCE)?;
         if let Some(aside) = aside {
-            let shown = visible(aside.as_os_str().as_encoded_bytes());
+            let shown = visible_path(&aside);
             terminal.note(&format!("note: the damaged ledger is now `{shown}`\n"));
         }
         found.subjects.into_iter().map(|e| e.subject).collect()
@@ -198,10 +200,7 @@ fn reset(
     if format == Format::Json {
         terminal.print_json(&Forgotten { reset, version: 1 });
     } else if !terminal.quiet {
-        let names: Vec<String> = reset
-            .iter()
-            .map(|s| format!("`{}`", visible(s.as_bytes())))
-            .collect();
+        let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s))).collect();
         let what = if names.is_empty() {
             "nothing to forget".to_owned()
         } else {

@@ -1,17 +1,17 @@
 //! `vplan gc`: removes the records of old runs.
 
-use super::format;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{Records, open};
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::effect::store::history::Collected;
-use crate::engine::Failure;
-use crate::engine::tree_status::unreadable;
-use crate::run::past::{short, started_at};
+use super::{answer, format};
+use crate::args::{Format, Global};
+use crate::history::{Records, open};
+use crate::render::style::count;
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_engine::Failure;
+use vplan_engine::tree_status::unreadable;
+use vplan_run::past::{short, started_at};
+use vplan_store::history::Collected;
 
 /// `vplan gc`
 #[derive(Debug, Args)]
@@ -87,11 +87,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
             .for_each(|(id, _)| vault.forget(id));
     }
     let document = GcDocument::of(collected, args.dry_run);
-    if format == Format::Json {
-        terminal.print_json(&document);
-    } else if !terminal.quiet {
-        terminal.say(&text(&document));
-    }
+    answer(terminal, format, &document, || text(&document));
     Ok(0)
 }
 

@@ -1,33 +1,33 @@
 //! `vplan help`: prints help on a command or on a topic.
 
-use crate::base::nearest::nearest;
-use crate::base::vocabulary::Exit;
-use crate::cli::args::Help;
-use crate::cli::command_line::CommandLine;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::Help;
+use crate::command_line::CommandLine;
+use crate::terminal::Terminal;
 use clap::CommandFactory as _;
+use vplan_base::nearest::suggest;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
 
 /// Topics and their texts.
 const TOPICS: [(&str, &str); 11] = [
-    ("language", crate::lang::GRAMMAR),
-    ("environment", crate::effect::os::environment::ALLOW_LIST),
-    ("events", crate::run::journal::EVENTS),
+    ("language", vplan_lang::GRAMMAR),
+    ("environment", vplan_os::environment::ALLOW_LIST),
+    ("events", vplan_run::journal::EVENTS),
     ("integrations", include_str!("../integrations.md")),
-    ("judge", crate::check::judge::PROTOCOL),
-    ("proposer", crate::plan::proposal::PROTOCOL),
-    ("reference", include_str!("../../reference.md")),
-    ("rounds", crate::ledger::ROUNDS),
-    ("sandbox", crate::check::confine::PAGE),
-    ("security", include_str!("../../security.md")),
+    ("judge", vplan_check::judge::PROTOCOL),
+    ("proposer", vplan_plan::proposal::PROTOCOL),
+    ("reference", include_str!("../reference.md")),
+    ("rounds", vplan_ledger::ROUNDS),
+    ("sandbox", vplan_check::confine::PAGE),
+    ("security", include_str!("../security.md")),
     ("tour", TOUR),
 ];
 
 /// The session that `vplan tour` runs.
-pub(super) const TOUR: &str = include_str!("../../tour.md");
+pub(super) const TOUR: &str = include_str!("../tour.md");
 
 /// Returns the names of all topics.
-pub(in crate::cli) fn topics() -> impl Iterator<Item = &'static str> {
+pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|(name, _)| *name)
 }
 
@@ -63,11 +63,8 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
     found.ok_or_else(|| {
         let commands = all.get_subcommands().map(clap::Command::get_name);
         let names = commands.chain(TOPICS.iter().map(|(topic, _)| *topic));
-        let help = match nearest(name, names) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`vplan help` lists them all".to_owned(),
-        };
-        let shown = crate::base::word::visible(name.as_bytes());
+        let help = suggest(name, names, "`vplan help` lists them all");
+        let shown = vplan_base::word::visible(name);
         Failure::usage(
             "vplan::usage::unknown_topic",
             format!("there is no command or topic `{shown}`"),

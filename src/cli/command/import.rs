@@ -4,18 +4,17 @@
 mod document;
 mod text;
 
-use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::engine::convert::{Kind, write};
+use super::{answer, format};
+use crate::args::{Format, Global};
+use crate::terminal::Terminal;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(super) use document::ImportDocument;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_engine::convert::{Kind, write};
 
 /// `vplan import`
 #[derive(Debug, Args)]
@@ -87,7 +86,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         if form == Format::Json {
             terminal.print_json(&ImportDocument::of(&found, None, Some(&found.text)));
         } else {
-            terminal.print(&found.text);
+            terminal.print_contract(&found.text)?;
             if !terminal.quiet {
                 terminal.note(&text::account(&found, ""));
             }
@@ -95,14 +94,15 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         return Ok(Exit::Success.code());
     }
     let (target, shown) = match &args.output {
-        Some(path) => (path.clone(), visible(path.as_os_str().as_bytes())),
+        Some(path) => (path.clone(), visible_path(path)),
         None => engine.own_contract()?,
     };
     write(&target, &shown, &found.text, args.force)?;
-    if form == Format::Json {
-        terminal.print_json(&ImportDocument::of(&found, Some(&shown), None));
-    } else if !terminal.quiet {
-        terminal.say(&text::account(&found, &shown));
-    }
+    answer(
+        terminal,
+        form,
+        &ImportDocument::of(&found, Some(&shown), None),
+        || text::account(&found, &shown),
+    );
     Ok(Exit::Success.code())
 }

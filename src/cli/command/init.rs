@@ -1,22 +1,19 @@
-//! `vplan init`: proposes a contract from what the repository declares, with the reason for each
-//! line. Nothing of it is guessed again when a plan is made.
+//! `vplan init`: proposes a contract from what the repository declares, and accounts for what is not
+//! in it. Nothing of it is guessed again when a plan is made.
 
-pub(in crate::cli) mod account;
-mod told;
+pub(crate) mod account;
 
 use super::format;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Init};
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::infer::propose::{Part, Proposal};
-use crate::effect::repo::load::{DEFAULT_CONTRACT, Site};
-use crate::engine::infer::Proposed;
-use crate::engine::trial::{self, TrialEnd};
-use crate::engine::{Failure, infer};
+use crate::args::{Format, Global, Init};
+use crate::terminal::Terminal;
 use std::time::Duration;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{count, visible};
+use vplan_engine::infer::Proposed;
+use vplan_engine::trial::{self, TrialEnd, summary};
+use vplan_engine::{Failure, infer};
+use vplan_repo::load::{DEFAULT_CONTRACT, Site};
 
 /// Writes the contract, or prints it.
 ///
@@ -32,7 +29,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
         false => None,
     };
     if args.stdout && shape == Format::Text {
-        terminal.print(&found.text);
+        terminal.print_contract(&found.proposal.text)?;
         return Ok(Exit::Success.code());
     }
     let path = match args.stdout {
@@ -42,13 +39,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     if shape == Format::Json {
         terminal.print_json(&account::document(path.as_ref(), &found, tried.as_ref()));
     } else if let (Some(path), false) = (&path, terminal.quiet) {
-        let declared = !found.declared.checks.is_empty() || tried.is_some();
-        let told = if declared {
-            told::told(path, &found.declared, tried.as_ref(), global.verbose > 0)
-        } else {
-            description(path, &found.proposal)
-        };
-        terminal.say(&told);
+        terminal.say(&told(path, &found, tried.as_ref(), global.verbose > 0));
     }
     Ok(Exit::Success.code())
 }
@@ -61,7 +52,7 @@ fn tried(
     found: &mut Proposed,
     terminal: &Terminal,
 ) -> Result<TrialEnd, Failure> {
-    if found.declared.checks.is_empty() {
+    if found.proposal.checks.is_empty() {
         return Ok(TrialEnd::Untried("no source declares a check".to_owned()));
     }
     terminal.note("trying the checks on HEAD, apart from the work tree\n");
@@ -69,65 +60,32 @@ fn tried(
     trial::attempt(&global.engine(), site, found, budget)
 }
 
-/// Describes the contract: each line of the contract with its reason.
-fn description(path: &RepoPath, found: &Proposal) -> String {
-    let lines: String = found.parts.iter().map(lines).collect();
-    let left_out = found.left_out.iter();
-    let left_out = left_out.map(|what| format!("left out: {}\n", visible(what.as_bytes())));
-    let left_out: String = left_out.collect();
-    let checks_of = |part: &Part| match part {
-        Part::Import { .. } => None,
-        Part::Checks { checks, .. } => Some(checks.len()),
+/// Accounts for the contract.
+fn told(path: &RepoPath, found: &Proposed, tried: Option<&TrialEnd>, all: bool) -> String {
+    let proposal = &found.proposal;
+    let mut out = match proposal.checks.len() {
+        0 => format!(
+            "no check found; wrote a template to {path}\nlooked for: CI workflows, hooks, manifests and task files that git tracks\n"
+        ),
+        number => {
+            let origin = visible(proposal.account.origin());
+            format!("wrote {path}: {} from {origin}\n", count(number, "check"))
+        }
     };
-    let imports = found
-        .parts
-        .iter()
-        .filter(|p| checks_of(p).is_none())
-        .count();
-    let checks: usize = found.parts.iter().filter_map(checks_of).sum();
-    let mut head = Vec::new();
-    head.extend((imports > 0).then(|| count(imports, "import")));
-    head.extend((checks > 0 || imports == 0).then(|| count(checks, "check")));
-    let next = if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() {
+    out.push_str(&proposal.account.text(&proposal.checks, all));
+    if let Some(tried) = tried {
+        out.push_str(&format!("{}\n", summary(tried)));
+        if let TrialEnd::Ran(checks) = tried {
+            let others = checks.iter().filter(|(_, what)| what != "passes");
+            let line = |(name, what): &(String, String)| format!("  {name}: {}\n", visible(what));
+            out.extend(others.map(line));
+        }
+    }
+    let contract = if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() {
         String::new()
     } else {
         format!(" --contract {path}")
     };
-    format!(
-        "{path}: {}\n{lines}{left_out}next: `vplan explain --all{next}` shows what would run\n",
-        head.join(", ")
-    )
-}
-
-/// The lines of a part, each with its reason.
-fn lines(part: &Part) -> String {
-    let place = |word: &str, dir: &RepoPath| {
-        if dir.is_root() {
-            String::new()
-        } else {
-            format!(" {word} {dir}")
-        }
-    };
-    match part {
-        Part::Import {
-            source,
-            alias,
-            at,
-            why,
-        } => {
-            let (at, why) = (place("at", at), visible(why.as_bytes()));
-            format!("  {alias}: {source}{at} ({why})\n")
-        }
-        Part::Checks { why, checks, .. } => {
-            let mut lines = String::new();
-            for one in checks {
-                let (dir, why) = (place("in", &one.dir), visible(one.why.as_bytes()));
-                let command = one.command.to_text();
-                lines.push_str(&format!("  {}: {command}{dir} ({why})\n", one.id));
-            }
-            let why = why.iter().map(|why| visible(why.as_bytes()));
-            lines.extend(why.map(|why| format!("    {why}\n")));
-            lines
-        }
-    }
+    out.push_str(&format!("next: vplan explain --all{contract}\n"));
+    out
 }

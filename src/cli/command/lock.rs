@@ -1,20 +1,21 @@
 //! `vplan lock`: fetches and pins the bytes of the contract's git imports, and removes pins that
 //! are no longer needed.
 
-use super::format;
-use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global, Request};
-use crate::cli::render::style::Colors;
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::cli::value::duration;
-use crate::engine::Failure;
-use crate::engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
-use crate::plan::diff::{ContractDiff, text::contracts};
+use super::{answer, format};
+use crate::args::{Format, Global, Request};
+use crate::render::style::Colors;
+use crate::render::style::count;
+use crate::terminal::Terminal;
+use crate::value::duration;
 use clap::{Arg, Args};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::has_word;
+use vplan_engine::Failure;
+use vplan_engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
+use vplan_plan::diff::{ContractDiff, text::contracts};
 
 /// `vplan lock`
 #[derive(Debug, Args)]
@@ -57,16 +58,8 @@ pub struct Lock {
 
 /// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
 fn part_of_a_request(arg: Arg) -> Arg {
-    let own = [
-        "check",
-        "record",
-        "timeout",
-        "contract_from",
-        "update",
-        "accept",
-    ];
-    let own = own.contains(&arg.get_id().as_str());
-    if own {
+    const OWN: &str = "check record timeout contract_from update accept";
+    if has_word(OWN, arg.get_id().as_str()) {
         arg
     } else {
         arg.requires("record").conflicts_with("check")
@@ -170,11 +163,7 @@ fn move_pins(
 }
 
 fn show(account: &Account, format: Format, terminal: &Terminal) {
-    if format == Format::Json {
-        terminal.print_json(account);
-    } else if !terminal.quiet {
-        terminal.say(&text(account));
-    }
+    answer(terminal, format, account, || text(account));
 }
 
 fn text(account: &Account) -> String {

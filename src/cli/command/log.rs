@@ -1,22 +1,22 @@
 //! `vplan log`: prints what a check wrote.
 
 use super::format;
-use crate::base::inert::{inert, without_commands};
-use crate::base::nearest::nearest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::terminal::Terminal;
-use crate::effect::os::files::read_start;
-use crate::effect::store::history::{History, Logged};
-use crate::engine::Failure;
-use crate::run::past::short;
+use crate::args::{Format, Global};
+use crate::history::{NAMES, Records, open, pick};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use vplan_base::inert::{inert, without_commands};
+use vplan_base::nearest::suggest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_os::files::read_start;
+use vplan_run::past::short;
+use vplan_store::history::{History, Logged};
 
 /// The most of a log that a JSON document holds, in bytes: its end.
 const MOST: u64 = 1 << 20;
@@ -98,15 +98,12 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         if format == Format::Json {
             terminal.print_json(&document);
         } else if !terminal.quiet {
-            terminal.note(&format!(
-                "`{}` wrote nothing\n",
-                visible(args.name.as_bytes())
-            ));
+            terminal.note(&format!("`{}` wrote nothing\n", visible(&args.name)));
         }
         return Ok(0);
     };
     let gone = |why: String| {
-        let message = format!("the log of `{}` {why}", visible(args.name.as_bytes()));
+        let message = format!("the log of `{}` {why}", visible(&args.name));
         Failure::new(Exit::Setup, "vplan::records::log", message)
     };
     let mut file = history.log(&id, &path).map_err(gone)?;
@@ -160,7 +157,7 @@ fn incomplete(bytes: &[u8]) -> usize {
 }
 
 fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
-    let name = visible(args.name.as_bytes());
+    let name = visible(&args.name);
     let tries = history.tries(id);
     let unknown = |message: String, help: String| {
         Err(Failure::usage("vplan::records::unknown_check", message).help(help))
@@ -170,10 +167,8 @@ fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
         if let Some(service) = history.service_log(id, &args.name) {
             return Ok(service);
         }
-        let near = nearest(&args.name, tries.planned.iter().map(String::as_str));
-        let help = near.map_or(all, |near| {
-            format!("did you mean `{}`?", visible(near.as_bytes()))
-        });
+        let planned = tries.planned.iter().map(String::as_str);
+        let help = suggest(&args.name, planned, all);
         return unknown(format!("no check of this run is called `{name}`"), help);
     }
     let of: Vec<Logged> = tries
@@ -187,7 +182,7 @@ fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
         (Some(found), _) => Ok(found.clone()),
         (None, None) => unknown(format!("`{name}` did not run in this run"), all),
         (None, Some(last)) => {
-            let tries = crate::cli::render::style::count(last, "try");
+            let tries = crate::render::style::count(last, "try");
             unknown(
                 format!("`{name}` had only {}", tries.replace("trys", "tries")),
                 "`--try` counts from 1".to_owned(),

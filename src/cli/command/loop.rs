@@ -5,25 +5,25 @@ mod documents;
 mod words;
 
 use super::fix::{fixed, no_single_run};
-use super::format;
 use super::run::{print, streams, write};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::check::confine::SandboxLevel;
-use crate::cli::args::{Format, Global, Run, feedback_size, level_of};
-use crate::cli::progress::View;
-use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::terminal::Terminal;
-use crate::cli::value::duration;
-use crate::effect::runner::fixer::fix;
-use crate::engine::propose::{command, words as words_of};
-use crate::engine::repair_loop::{
-    FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop,
-};
-use crate::engine::{Failure, repair_loop};
+use super::{answer_if, format};
+use crate::args::{Format, Global, Run, feedback_size, level_of};
+use crate::progress::View;
+use crate::render::style::{Tone, count, paint};
+use crate::terminal::Terminal;
+use crate::value::duration;
 use clap::{Arg, Args};
 pub(super) use documents::{LoopDocument, ReviewRequest, Unexplained};
 use std::ffi::{OsStr, OsString};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{has_word, visible};
+use vplan_check::confine::SandboxLevel;
+use vplan_engine::propose::{command, words as words_of};
+use vplan_engine::repair_loop::{
+    FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop,
+};
+use vplan_engine::{Failure, repair_loop};
+use vplan_runner::fixer::fix;
 use words::Form;
 
 /// `vplan loop`
@@ -75,20 +75,9 @@ const LOOP: &str = "Loop";
 
 /// Options of a single run, which a loop does not take.
 fn not_in_a_loop(arg: Arg) -> Arg {
-    let single = [
-        "names",
-        "plan",
-        "allow_drift",
-        "plan_as_is",
-        "expect_digest",
-        "shard",
-        "division",
-        "attempt",
-        "status",
-        "events",
-    ]
-    .contains(&arg.get_id().as_str());
-    if single {
+    const OTHER: &str = "names plan allow_drift plan_as_is expect_digest shard division attempt \
+        status events";
+    if has_word(OTHER, arg.get_id().as_str()) {
         arg.hide(true).conflicts_with("fix")
     } else if arg.get_id() == "keep_going" {
         // A loop goes on after a failure anyway.
@@ -175,8 +164,11 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
         code if code != report.exit_code && outcome.exit == Exit::Success.code() => code,
         _ => outcome.exit,
     };
-    if format == Format::Json {
-        terminal.print_json(&LoopDocument {
+    answer_if(
+        terminal,
+        format,
+        !terminal.quiet || exit != Exit::Success.code(),
+        &LoopDocument {
             counter: report.counter,
             decision: outcome.decision,
             exit_code: exit,
@@ -188,10 +180,9 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
             subject: report.subject.as_deref(),
             undone: &outcome.undone,
             version: 1,
-        });
-    } else if !terminal.quiet || exit != Exit::Success.code() {
-        terminal.say(&summary(outcome, terminal.color));
-    }
+        },
+        || summary(outcome, terminal.color),
+    );
     exit
 }
 

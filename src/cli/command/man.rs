@@ -1,16 +1,15 @@
 //! `vplan man`: prints a manual page, or writes those of all commands.
 
 use super::help::subcommand;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::Man;
-use crate::cli::outputs::MAN;
-use crate::cli::terminal::Terminal;
-use crate::effect::os::{files, view};
-use crate::engine::Failure;
+use crate::args::Man;
+use crate::outputs::MAN;
+use crate::terminal::Terminal;
 use clap_mangen::Man as Page;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_os::{files, view};
 
 /// Prints a page in roff, or writes all pages into a folder.
 ///
@@ -42,7 +41,7 @@ fn write_all(dir: &Path, force: bool, terminal: &Terminal) -> Result<(), Failure
     for (path, _) in &pages {
         MAN.check(path, force, "vplan::usage::man")?;
     }
-    let shown = visible(dir.as_os_str().as_bytes());
+    let shown = visible_path(dir);
     let failed = |error: std::io::Error| {
         let message = format!("the pages cannot be written to `{shown}`: {error}");
         Failure::new(Exit::Setup, "vplan::man::written", message)

@@ -1,20 +1,20 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
 use super::format;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Require as Asked};
-use crate::cli::render;
-use crate::cli::render::style::{Tone, count, duration, paint};
-use crate::cli::reports::Reports;
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::engine::merged::CannotMerge;
-use crate::engine::saved::{read_division, read_plan};
-use crate::run::merge::{MergeRequest, Merged};
-use crate::run::verdict::Require;
+use crate::args::{Format, Global, Require as Asked};
+use crate::render;
+use crate::render::style::{Tone, count, duration, paint};
+use crate::reports::Reports;
+use crate::terminal::Terminal;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::merged::CannotMerge;
+use vplan_engine::saved::{read_division, read_plan};
+use vplan_run::merge::{MergeRequest, Merged};
+use vplan_run::verdict::Require;
 
 /// `vplan merge`
 #[derive(Debug, Args)]
@@ -101,7 +101,7 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
         if let (Some(verdict), Some(run)) = (shard.verdict, &shard.run_id) {
             let time = duration(shard.duration_ms.unwrap_or(0));
             let verdict = verdict.name().replace('_', " ");
-            let run = visible(run.as_bytes());
+            let run = visible(run);
             text.push_str(&format!("  {name}: {verdict} in {time} ({run})\n"));
         }
     }

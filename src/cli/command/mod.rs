@@ -39,10 +39,35 @@ pub mod tour;
 pub mod verify;
 
 use super::args::{Format, Global};
-use crate::base::command::Command;
-use crate::engine::Failure;
-use crate::lang::command::parse_command;
-use ::std::ffi::OsStr;
+use super::terminal::Terminal;
+use serde::Serialize;
+use vplan_engine::Failure;
+use vplan_engine::propose::command;
+
+/// Answers with a document, or with a text unless it is to be quiet.
+fn answer<T: Serialize>(
+    terminal: &Terminal,
+    format: Format,
+    document: &T,
+    text: impl FnOnce() -> String,
+) {
+    answer_if(terminal, format, !terminal.quiet, document, text);
+}
+
+/// Answers with a document, or with a text if `speaks`.
+fn answer_if<T: Serialize>(
+    terminal: &Terminal,
+    format: Format,
+    speaks: bool,
+    document: &T,
+    text: impl FnOnce() -> String,
+) {
+    if format == Format::Json {
+        terminal.print_json(document);
+    } else if speaks {
+        terminal.say(&text());
+    }
+}
 
 /// Returns the requested format, if the command has it.
 fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
@@ -63,12 +88,4 @@ fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
         format!("this command has no format `{}`", name(&format)),
     )
     .help(format!("it has {list}")))
-}
-
-/// A command's text from the command line.
-pub(super) fn command(text: &OsStr) -> Result<Command, Failure> {
-    text.to_str().map(parse_command).ok_or_else(|| {
-        Failure::usage("vplan::usage::not_utf8", "a command's text must be UTF-8")
-            .help("write other bytes as `$'\\xHH'`")
-    })
 }

@@ -1,26 +1,26 @@
 //! `vplan plan`: prints the plan for this change.
 
 use super::format;
-use crate::base::canon::Digest;
-use crate::base::inert::kdl_without_commands;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, PlanArgs};
-use crate::cli::outputs::{self, Output};
-use crate::cli::render::style::{Colors, count, duration};
-use crate::cli::terminal::Terminal;
-use crate::effect::os::files;
-use crate::engine::Failure;
-use crate::engine::propose::Asking;
-use crate::plan::Plan;
-use crate::plan::document::{Form, write_canonical, write_json};
-use crate::plan::explain::{Options, text::explain_text};
-use crate::plan::kdl::to_kdl;
-use crate::plan::shard::division::Division;
+use crate::args::{Format, Global, PlanArgs};
+use crate::outputs::{self, Output};
+use crate::render::style::{Colors, count, duration};
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use vplan_base::canon::Digest;
+use vplan_base::inert::kdl_without_commands;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_engine::propose::Asking;
+use vplan_os::files;
+use vplan_plan::Plan;
+use vplan_plan::document::{Form, write_canonical, write_json};
+use vplan_plan::explain::{Options, text::explain_text};
+use vplan_plan::kdl::to_kdl;
+use vplan_plan::shard::division::Division;
 
 /// Prints the plan: as text for people, JSON for pipelines, canonically for `sha256sum`, in KDL for
 /// reviews.
@@ -52,7 +52,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         write(path, form, &plan)?;
         let written = Written {
             digest: plan.digest.as_ref(),
-            file: visible(path.as_os_str().as_bytes()),
+            file: visible_path(path),
             steps: plan.steps.len(),
             version: 1,
         };
@@ -98,7 +98,7 @@ fn divide(
     let format = format(global, &[Format::Text, Format::Json])?;
     if let Some(path) = &args.output {
         if Form::of_name(path.as_os_str().as_bytes()) != Some(Form::Json) {
-            let name = visible(path.as_os_str().as_bytes());
+            let name = visible_path(path);
             let message = format!("`{name}` does not end in `.json`, which a division is");
             return Err(Failure::usage("vplan::usage::output", message)
                 .help("name it such as `division.json`"));
@@ -139,7 +139,7 @@ fn divide(
         _ => {
             let mut text = divided(&plan, &division, &expected, &told);
             if let Some(path) = &args.output {
-                let name = visible(path.as_os_str().as_bytes());
+                let name = visible_path(path);
                 let digest = division.digest.as_ref();
                 let digest = digest.map_or(String::new(), |d| format!(" {d}"));
                 text.push_str(&format!("{name}:{digest}\n"));
@@ -185,7 +185,7 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
     let refuse = |message: String, help: &str| {
         Err(Failure::usage("vplan::usage::output", message).help(help))
     };
-    let name = visible(path.as_os_str().as_bytes());
+    let name = visible_path(path);
     let Some(form) = Form::of_name(path.as_os_str().as_bytes()) else {
         let help = if path == Path::new("-") {
             "`--format json` and `--format kdl` print it"
@@ -222,7 +222,7 @@ fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
 
 fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     files::replace(path, text.as_bytes()).map_err(|e| {
-        let name = visible(path.as_os_str().as_bytes());
+        let name = visible_path(path);
         Failure::usage(
             "vplan::usage::output",
             format!("`{name}` cannot be written: {e}"),

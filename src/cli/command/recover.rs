@@ -2,23 +2,23 @@
 //! wrong.
 
 use super::classify::{answer, evidence};
-use super::{command, format};
-use crate::base::vocabulary::Exit;
-use crate::base::vocabulary::FailureCode;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, Recover};
-use crate::cli::request::read;
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::Site;
-use crate::engine::Failure;
-use crate::engine::saved::read_plan_as;
-use crate::plan::Plan;
-use crate::plan::document::Form;
-use crate::recover::bare::{self, bare_plan};
-use crate::recover::{self, Recovery};
+use super::format;
+use crate::args::{Format, Global, Recover};
+use crate::request::{commands, read};
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use vplan_base::vocabulary::Exit;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::{visible, visible_path};
+use vplan_engine::Failure;
+use vplan_engine::saved::read_plan_as;
+use vplan_plan::Plan;
+use vplan_plan::document::Form;
+use vplan_recover::bare::{self, bare_plan};
+use vplan_recover::{self as recover, Recovery};
+use vplan_repo::load::Site;
 
 /// The answer.
 #[derive(Serialize, JsonSchema)]
@@ -57,12 +57,7 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
         answer,
         plan: next.map(|plan| *plan),
     });
-    Ok(if refused {
-        Exit::Incomplete
-    } else {
-        Exit::Success
-    }
-    .code())
+    Ok(Exit::Incomplete.when(refused).code())
 }
 
 /// A bare list of commands, and which of them failed.
@@ -75,11 +70,7 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
     if args.failed.is_empty() {
         return Err(usage("which command failed?".to_owned()).help("`--failed N`, from 1"));
     }
-    let commands = args
-        .command
-        .iter()
-        .map(|text| command(text))
-        .collect::<Result<Vec<_>, _>>()?;
+    let commands = commands(&args.command)?;
     let plan = bare_plan(&commands);
     let code = args.code.as_deref().map(code).transpose()?;
     let evidence = evidence(&args.evidence)?;
@@ -107,7 +98,7 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
 
 fn code(name: &str) -> Result<FailureCode, Failure> {
     FailureCode::parse(name).ok_or_else(|| {
-        let message = format!("`{}` is no failure code", visible(name.as_bytes()));
+        let message = format!("`{}` is no failure code", visible(name));
         let names = format!("`{}`", FailureCode::NAMES.join("`, `"));
         Failure::usage("vplan::usage::code", message).help(names)
     })
@@ -140,7 +131,7 @@ fn from_files(
     let wrong = |path: &Path, why: String| {
         Failure::usage(
             "vplan::usage::recover",
-            format!("`{}`: {why}", visible(path.as_os_str().as_bytes())),
+            format!("`{}`: {why}", visible_path(path)),
         )
     };
     let plan = read_plan_as(
@@ -161,10 +152,7 @@ fn from_files(
     {
         return Err(wrong(
             failure_path,
-            format!(
-                "the plan has no step `{}`",
-                visible(unknown.step.as_bytes())
-            ),
+            format!("the plan has no step `{}`", visible(&unknown.step)),
         ));
     }
     let failures = named

@@ -3,19 +3,19 @@
 mod document;
 mod text;
 
-use super::format;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::outputs::PAGE;
-use crate::cli::page;
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::Site;
-use crate::effect::store::history::History;
-use crate::engine::Failure;
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::history::{NAMES, Records, open, pick};
+use crate::outputs::PAGE;
+use crate::page;
+use crate::terminal::Terminal;
 use clap::Args;
 pub(super) use document::TimelineDocument;
 use std::path::{Path, PathBuf};
+use vplan_base::word::visible_path;
+use vplan_engine::Failure;
+use vplan_repo::load::Site;
+use vplan_store::history::History;
 
 /// `vplan report`
 #[derive(Debug, Args)]
@@ -54,11 +54,9 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let document = TimelineDocument::of(&history, &id, most);
-    if format == Format::Json {
-        terminal.print_json(&document);
-    } else {
-        terminal.say(&text::page(&document, terminal));
-    }
+    answer_if(terminal, format, true, &document, || {
+        text::page(&document, terminal)
+    });
     Ok(0)
 }
 
@@ -80,10 +78,7 @@ fn html(
     if path == Path::new("-") {
         terminal.print(&page);
     } else if !terminal.quiet {
-        terminal.say(&format!(
-            "wrote `{}`\n",
-            visible(path.as_os_str().as_encoded_bytes())
-        ));
+        terminal.say(&format!("wrote `{}`\n", visible_path(path)));
     }
     Ok(0)
 }

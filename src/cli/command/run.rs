@@ -4,20 +4,20 @@
 mod summary;
 
 use super::format;
-use crate::check::outcome::Status;
-use crate::cli::args::{Format, Global, Run};
-use crate::cli::outputs::{EVENTS, Stream, WriteFault};
-use crate::cli::progress::View;
-use crate::cli::terminal::{JsonLines, Terminal};
-use crate::effect::os::files;
-use crate::effect::os::terminal::same_stream;
-use crate::effect::os::view;
-use crate::engine::verify::{Caller, OpenEvents, Verified};
-use crate::engine::{Failure, staged, verify};
+use crate::args::{Format, Global, Run};
+use crate::outputs::{EVENTS, Stream, WriteFault};
+use crate::progress::View;
+use crate::terminal::{JsonLines, Terminal};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use summary::{Showing, show};
+use vplan_check::outcome::Status;
+use vplan_engine::verify::{Caller, OpenEvents, Verified};
+use vplan_engine::{Failure, staged, verify};
+use vplan_os::files;
+use vplan_os::terminal::same_stream;
+use vplan_os::view;
 
 /// Runs the plan for this change and prints the report.
 ///

@@ -4,20 +4,20 @@ mod rows;
 mod text;
 mod time;
 
-use super::format;
-use crate::base::nearest::nearest;
-use crate::base::word::visible;
-use crate::check::outcome::Status;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{Records, ids, open};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::run::past::started_at;
-use crate::run::verdict::Verdict;
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::history::{Records, ids, open};
+use crate::terminal::Terminal;
 use clap::Args;
 pub(super) use rows::RunsDocument;
 use rows::row;
 use time::time;
+use vplan_base::nearest::suggest;
+use vplan_base::word::visible;
+use vplan_check::outcome::Status;
+use vplan_engine::Failure;
+use vplan_run::past::started_at;
+use vplan_run::verdict::Verdict;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
@@ -77,14 +77,12 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
             break;
         }
     }
-    if format == Format::Json {
-        terminal.print_json(&RunsDocument {
-            runs: rows,
-            version: 1,
-        });
-    } else {
-        terminal.say(&text::table(&rows, terminal));
-    }
+    let document = RunsDocument {
+        runs: rows,
+        version: 1,
+    };
+    let text = || text::table(&document.runs, terminal);
+    answer_if(terminal, format, true, &document, text);
     Ok(0)
 }
 
@@ -111,11 +109,12 @@ fn parse_status(status: &str, of_check: bool) -> Result<&str, Failure> {
             words.into_iter().find(|w| *w == asked).unwrap_or(status)
         });
     }
-    let help = match nearest(&asked, words.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("one of {}", words.join(", ")),
-    };
+    let help = suggest(
+        &asked,
+        words.iter().copied(),
+        format!("one of {}", words.join(", ")),
+    );
     let of = if of_check { "a check" } else { "a run" };
-    let message = format!("`{}` is no status of {of}", visible(status.as_bytes()));
+    let message = format!("`{}` is no status of {of}", visible(status));
     Err(Failure::usage("vplan::usage::status", message).help(help))
 }

@@ -6,14 +6,14 @@ mod documents;
 mod shape;
 
 use super::format;
-use crate::base::nearest::nearest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::{Format, Global};
+use crate::terminal::Terminal;
 use clap::Args;
 use documents::{ALL, Kind, List, SchemaEntry};
+use vplan_base::nearest::suggest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
 
 /// `vplan schema`
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub struct Schema {
 }
 
 /// Returns the names of all documents.
-pub(in crate::cli) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|document| document.name)
 }
 
@@ -83,11 +83,8 @@ fn find(name: &str) -> Result<&'static Kind, Failure> {
         let names = ALL
             .iter()
             .flat_map(|k| std::iter::once(k.name).chain(k.by.iter().copied()));
-        let help = match nearest(name, names) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`vplan schema` lists them".to_owned(),
-        };
-        let message = format!("no document is called `{}`", visible(name.as_bytes()));
+        let help = suggest(name, names, "`vplan schema` lists them");
+        let message = format!("no document is called `{}`", visible(name));
         Failure::usage("vplan::usage::unknown_schema", message).help(help)
     })
 }
@@ -156,7 +153,7 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test reads the sources")]
     fn each_command_with_a_document_has_its_schema() {
-        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/command");
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("command");
         let commands = super::super::help::subcommand(None).unwrap();
         let mut seen = 0;
         for command in commands.get_subcommands().map(clap::Command::get_name) {

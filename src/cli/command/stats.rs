@@ -1,17 +1,17 @@
 //! `vplan stats`: summarises the results of checks over many runs.
 
-use super::format;
-use crate::base::nearest::nearest;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{Records, ids, open};
-use crate::cli::render::style::{Tone, count, cut, duration, paint};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::run::past::{CheckStats, short};
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::history::{Records, ids, open};
+use crate::render::style::{Tone, count, cut, duration, paint};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::nearest::suggest;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_run::past::{CheckStats, short};
 
 /// `vplan stats`
 #[derive(Debug, Args)]
@@ -57,35 +57,28 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
     );
     let mut checks = history.tally(&ids).checks();
     if let Some(name) = &args.check {
-        let near =
-            nearest(name, checks.iter().map(|c| c.id.as_str())).map(|n| visible(n.as_bytes()));
+        let known = checks.iter().map(|c| c.id.as_str());
+        let help = suggest(name, known, "`vplan stats` lists all checks");
         checks.retain(|c| c.id == *name);
         if checks.is_empty() {
-            let message = format!(
-                "none of {} has a check `{}`",
-                count(ids.len(), "run"),
-                visible(name.as_bytes())
-            );
-            let help = near.map_or_else(
-                || "`vplan stats` lists all checks".to_owned(),
-                |n| format!("did you mean `{n}`?"),
-            );
+            let (runs, name) = (count(ids.len(), "run"), visible(name));
+            let message = format!("none of {runs} has a check `{name}`");
             return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
         }
     }
-    if format == Format::Json {
-        terminal.print_json(&StatsDocument {
-            checks,
-            runs: ids.len(),
-            version: 1,
-        });
-    } else {
-        terminal.say(&text(&checks, ids.len(), terminal));
-    }
+    let document = StatsDocument {
+        checks,
+        runs: ids.len(),
+        version: 1,
+    };
+    answer_if(terminal, format, true, &document, || {
+        text(&document, terminal)
+    });
     Ok(0)
 }
 
-fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
+fn text(document: &StatsDocument, terminal: &Terminal) -> String {
+    let (checks, runs) = (&document.checks, document.runs);
     if checks.is_empty() {
         return format!("no check has come to an end in {}\n", count(runs, "run"));
     }
@@ -98,7 +91,7 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
     };
     let width = checks
         .iter()
-        .map(|c| visible(c.id.as_bytes()).chars().count())
+        .map(|c| visible(&c.id).chars().count())
         .max()
         .unwrap_or(0)
         .clamp(5, most.max(5));
@@ -118,7 +111,7 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
 }
 
 fn row(check: &CheckStats, width: usize, narrow: bool, color: bool) -> String {
-    let id = cut(&visible(check.id.as_bytes()), width);
+    let id = cut(&visible(&check.id), width);
     let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
     let [passed, flaky] = match check.runs {
         0 => ["-".to_owned(), "-".to_owned()],
@@ -136,7 +129,7 @@ fn row(check: &CheckStats, width: usize, narrow: bool, color: bool) -> String {
             .as_deref()
             .and_then(|t| t.get(..10))
             .unwrap_or_default();
-        format!("{} {}", visible(day.as_bytes()), short(&f.run_id))
+        format!("{} {}", visible(day), short(&f.run_id))
     });
     if !narrow {
         let passed = paint(color, tone, &format!("{passed:>7}"));

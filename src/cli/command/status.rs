@@ -4,23 +4,23 @@ mod document;
 mod text;
 
 use super::format;
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::cli::args::{Format, Global, Risk, digest};
-use crate::cli::history::{Records, ids, open};
-use crate::cli::request;
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::changes::ChangeSource;
-use crate::effect::runner::tree::Present;
-use crate::effect::store::history::History;
-use crate::engine::Failure;
-use crate::engine::tree_status::{RecordedState, StatusRequest, tree_status};
-use crate::run::ended::VerifiedAnswer;
-use crate::run::past::{State, Summary};
+use crate::args::{Format, Global, Risk, digest};
+use crate::history::{Records, ids, open};
+use crate::request;
+use crate::terminal::Terminal;
 use clap::{Args, ValueEnum};
 pub(super) use document::StatusDocument;
 use document::tree;
 use text::{Latest, StatusView};
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
+use vplan_engine::tree_status::{RecordedState, StatusRequest, tree_status};
+use vplan_repo::changes::ChangeSource;
+use vplan_run::ended::VerifiedAnswer;
+use vplan_run::past::{State, Summary};
+use vplan_runner::tree::Present;
+use vplan_store::history::History;
 
 /// `vplan status`
 #[derive(Debug, Args)]
@@ -138,11 +138,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
         .as_ref()
         .and_then(|run| history.report(&run.run_id).ok()?);
     let verified = standing.answer == VerifiedAnswer::Verified;
-    let exit = if args.require.is_some() && !verified {
-        Exit::Incomplete
-    } else {
-        Exit::Success
-    };
+    let exit = Exit::Incomplete.when(args.require.is_some() && !verified);
     if format == Format::Json {
         terminal.print_json(&StatusDocument {
             answer: standing.answer,

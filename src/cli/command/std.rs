@@ -1,15 +1,15 @@
 //! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
 use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::front::std::{SHIPPED, Shipped, find, newest};
+use crate::args::{Format, Global};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_front::std::{SHIPPED, Shipped, find, newest};
 
 /// `vplan std`
 #[derive(Debug, Args)]
@@ -83,15 +83,12 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         let bare = asked.split('@').next().unwrap_or_default();
         let known = newest(bare)
             .map(|s| s.name)
-            .or_else(|| crate::base::nearest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
+            .or_else(|| vplan_base::nearest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
         let help = match known.and_then(newest) {
             Some(near) => format!("did you mean `{}@{}`?", near.name, near.version),
             None => "`vplan std` lists what there is".to_owned(),
         };
-        let message = format!(
-            "no contract `{}` is shipped with vplan",
-            visible(asked.as_bytes())
-        );
+        let message = format!("no contract `{}` is shipped with vplan", visible(asked));
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {

@@ -1,11 +1,11 @@
 //! `vplan step`: executes one step that another vplan has ordered.
 
-use crate::base::vocabulary::Exit;
-use crate::cli::args::{Global, StepOrder};
-use crate::cli::terminal::Terminal;
-use crate::effect::runner::worker::{Unanswered, execute};
-use crate::engine::Failure;
-use crate::run::event::Interrupt;
+use crate::args::{Global, StepOrder};
+use crate::terminal::Terminal;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
+use vplan_run::event::Interrupt;
+use vplan_runner::worker::{Unanswered, execute};
 
 /// Executes the step of an order, and writes the answer beside it.
 ///

@@ -1,25 +1,25 @@
 //! `vplan test`: runs the tests of a contract.
 
 use super::format;
-use crate::base::diagnostic::Severity;
-use crate::base::source::Sources;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::render::diagnostic;
-use crate::cli::render::style::count;
-use crate::cli::render::test::{Results, json, junit, text};
-use crate::cli::terminal::Terminal;
-use crate::contract::Contract;
-use crate::contract::expect::Expect;
-use crate::effect::repo::cases::{CaseError, Cases, Shelf};
-use crate::engine::Failure;
-use crate::engine::failure::invalid;
-use crate::plan::expectation::coverage::Coverage;
-use crate::plan::expectation::{Examiner, Verdict};
+use crate::args::{Format, Global};
+use crate::render::diagnostic;
+use crate::render::style::count;
+use crate::render::test::{Results, json, junit, text};
+use crate::terminal::Terminal;
 use clap::Args;
 use std::path::PathBuf;
 use std::rc::Rc;
+use vplan_base::diagnostic::Severity;
+use vplan_base::source::Sources;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_contract::Contract;
+use vplan_contract::expect::Expect;
+use vplan_engine::Failure;
+use vplan_engine::failure::invalid;
+use vplan_plan::expectation::coverage::Coverage;
+use vplan_plan::expectation::{Examiner, Verdict};
+use vplan_repo::cases::{CaseError, Cases, Shelf};
 
 /// A test, with the contract that it is about, if that is not the one that was read.
 type TestOf = (Expect, Option<Rc<Contract>>);
@@ -129,7 +129,7 @@ fn filtered(mut expects: Vec<TestOf>, filter: Option<&str>) -> Result<Vec<TestOf
     let found = expects.len();
     expects.retain(|(e, _)| e.title.contains(filter));
     if expects.is_empty() && found > 0 {
-        let filter = visible(filter.as_bytes());
+        let filter = visible(filter);
         let message = format!("no title of {} contains `{filter}`", count(found, "test"));
         return Err(Failure::usage("vplan::test::filter", message)
             .help("`vplan test --list` shows the titles"));
@@ -139,11 +139,11 @@ fn filtered(mut expects: Vec<TestOf>, filter: Option<&str>) -> Result<Vec<TestOf
 
 /// All tests, valid ones; what is only doubtful about them is said.
 fn gather(
-    site: &crate::effect::repo::load::Site,
+    site: &vplan_repo::load::Site,
     global: &Global,
     args: &Test,
     contract: &Contract,
-    loaded: &mut crate::effect::repo::load::Loaded,
+    loaded: &mut vplan_repo::load::Loaded,
     terminal: &Terminal,
 ) -> Result<Vec<TestOf>, Failure> {
     let path = loaded.path.clone();
@@ -228,8 +228,8 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
         .map(|i| {
             format!(
                 "`{}` ({}:{}, {})",
-                visible(i.name.as_bytes()),
-                visible(i.file.as_bytes()),
+                visible(&i.name),
+                visible(&i.file),
                 i.line,
                 i.never
             )

@@ -2,15 +2,13 @@
 //! print here and now.
 
 use super::help::TOUR;
-use crate::base::inert::inert;
-use crate::base::vocabulary::Exit;
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::effect::runner::session::{
-    Progress, SessionEnd, SessionError, Typed, run as run_session,
-};
-use crate::engine::Failure;
-use crate::run::event::Interrupt;
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
+use vplan_base::inert::inert;
+use vplan_base::vocabulary::Exit;
+use vplan_engine::Failure;
+use vplan_run::event::Interrupt;
+use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
 
 /// A piece of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,25 +1,25 @@
 //! `vplan verify`: checks that a report is what vplan wrote, and that it is about this tree.
 
-use super::format;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::Site;
-use crate::effect::store::records::REPORT;
-use crate::engine::Failure;
-use crate::run::genuine::{Aspect, Holds};
-use crate::run::past::short;
-use crate::run::report::Report;
-use crate::run::verdict::Verdict;
+use super::{answer_if, format};
+use crate::args::{Format, Global};
+use crate::history::{NAMES, Records, open, pick};
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_repo::load::Site;
+use vplan_run::genuine::{Aspect, Holds};
+use vplan_run::past::short;
+use vplan_run::report::Report;
+use vplan_run::verdict::Verdict;
+use vplan_store::records::REPORT;
 
 /// `vplan verify`
 #[derive(Debug, Args)]
@@ -58,17 +58,19 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let (site, folder, file) = place(global, args)?;
     let found = global.engine().examine(&site, &folder, &file)?;
     let holds = found.aspects.iter().all(|a| a.holds != Holds::No);
-    if format == Format::Json {
-        terminal.print_json(&VerifyDocument {
+    answer_if(
+        terminal,
+        format,
+        !terminal.quiet || !holds,
+        &VerifyDocument {
             aspects: &found.aspects,
             holds,
             run_id: &found.report.run_id,
             verdict: found.report.verdict,
             version: 1,
-        });
-    } else if !terminal.quiet || !holds {
-        terminal.say(&text(&found.report, &found.aspects, holds, terminal));
-    }
+        },
+        || text(&found.report, &found.aspects, holds, terminal),
+    );
     Ok(if holds { Exit::Success } else { Exit::Drift }.code())
 }
 
@@ -126,7 +128,7 @@ fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -
         out.push_str(&format!(
             "  {} {name}: {}\n",
             paint(color, tone, sign),
-            visible(aspect.message.as_bytes())
+            visible(&aspect.message)
         ));
     }
     let run = short(&report.run_id);
@@ -136,10 +138,7 @@ fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -
     } else {
         ("does not hold", Tone::Bad)
     };
-    let what = format!(
-        "the report of the run {} ({verdict})",
-        visible(run.as_bytes())
-    );
+    let what = format!("the report of the run {} ({verdict})", visible(run));
     out.push_str(&format!("\n{what} {}\n", paint(color, tone, word)));
     out
 }

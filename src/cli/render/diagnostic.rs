@@ -1,16 +1,16 @@
 //! Renders diagnostics about a text. The graphical form is miette's.
 
-use crate::base::diagnostic::{Diagnostic, Severity};
-use crate::base::index::Index as _;
-use crate::base::source::{Source, Sources};
-use crate::base::word::{is_unsafe_to_show, visible};
-use crate::engine::Failure;
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
     SourceCode, SourceSpan, SpanContents,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::diagnostic::{Diagnostic, Severity};
+use vplan_base::index::Index as _;
+use vplan_base::source::{Source, Sources};
+use vplan_base::word::{is_unsafe_to_show, visible};
+use vplan_engine::Failure;
 
 /// At most so many messages are shown; the rest are counted.
 const SHOWN: usize = 100;
@@ -48,7 +48,7 @@ impl SourceExcerpt {
         );
         // Line number, frame and borders take some columns.
         Self {
-            name: visible(source.name().as_bytes()),
+            name: visible(source.name()),
             text,
             lines,
             room: width.saturating_sub(12).max(40),
@@ -121,7 +121,7 @@ impl SourceCode for SourceExcerpt {
 
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&visible(self.diagnostic.message.as_bytes()))
+        f.write_str(&visible(&self.diagnostic.message))
     }
 }
 
@@ -164,7 +164,7 @@ impl miette::Diagnostic for Report<'_> {
                 .filter(move |(_, l)| l.place.source == first)
                 .map(|(i, l)| {
                     let span = source.clamp(l.place.span.start, l.place.span.len());
-                    let text = Some(visible(l.text.as_bytes()));
+                    let text = Some(visible(&l.text));
                     if i == 0 {
                         LabeledSpan::new_primary_with_span(text, span)
                     } else {
@@ -194,10 +194,7 @@ fn inert_source(source: &Source) -> String {
 
 /// Keeps line ends and escapes everything else that may not reach a terminal.
 fn inert(text: &str) -> String {
-    text.split('\n')
-        .map(|line| visible(line.as_bytes()))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
@@ -250,12 +247,12 @@ fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
         .labels
         .iter()
         .filter(|l| Some(l.place.source) != first);
-    let line = |label: &crate::base::diagnostic::Label| {
+    let line = |label: &vplan_base::diagnostic::Label| {
         let name = sources.get(label.place.source).map_or("", Source::name);
-        let text = visible(label.text.as_bytes());
+        let text = visible(&label.text);
         format!(
             "{}:{}: {text}",
-            visible(name.as_bytes()),
+            visible(name),
             sources.position(label.place).line
         )
     };
@@ -330,7 +327,7 @@ enum Weight {
 /// The same messages for machines.
 #[must_use]
 pub fn messages<'a>(sources: &'a Sources, list: &'a [Diagnostic]) -> Vec<Message<'a>> {
-    let spot = |label: &'a crate::base::diagnostic::Label| {
+    let spot = |label: &'a vplan_base::diagnostic::Label| {
         let position = sources.position(label.place);
         Spot {
             column: position.column,
@@ -357,8 +354,8 @@ pub fn messages<'a>(sources: &'a Sources, list: &'a [Diagnostic]) -> Vec<Message
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::diagnostic::Code;
-    use crate::base::span::{Place, Span};
+    use vplan_base::diagnostic::Code;
+    use vplan_base::span::{Place, Span};
 
     fn shown(text: &str, spans: &[(usize, usize)]) -> String {
         let mut sources = Sources::default();

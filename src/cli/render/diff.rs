@@ -1,8 +1,8 @@
 //! Renders the difference of two texts as a unified diff.
 
 use super::style::{Tone, paint};
-use crate::base::word::{is_unsafe_to_show, visible};
 use similar::{ChangeTag, TextDiff};
+use vplan_base::word::{is_unsafe_to_show, visible};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -12,7 +12,7 @@ const CONTEXT: usize = 3;
 #[must_use]
 pub fn unified(name: &str, old: &str, (new, became): (&str, &str), color: bool) -> String {
     let diff = TextDiff::from_lines(old, new);
-    let shown = visible(name.as_bytes());
+    let shown = visible(name);
     let mut out = String::new();
     for group in diff.grouped_ops(CONTEXT) {
         if out.is_empty() {
@@ -58,10 +58,7 @@ fn inert(line: &str) -> String {
     if !line.contains(is_unsafe_to_show) {
         return line.to_owned();
     }
-    line.split('\t')
-        .map(|part| visible(part.as_bytes()))
-        .collect::<Vec<_>>()
-        .join("\t")
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 //! workflow command.
 
 use super::style::count;
-use crate::base::change::Status as Change;
-use crate::base::inert::{inert, without_commands};
-use crate::base::word::visible;
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{FailedTest, Finding, Level};
-use crate::plan::scope::List;
-use crate::run::feedback::{Excerpt, FailedCheck, Feedback};
+use vplan_base::change::Status as Change;
+use vplan_base::inert::{inert, without_commands};
+use vplan_base::word::visible;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::{FailedTest, Finding, Level};
+use vplan_plan::scope::List;
+use vplan_run::feedback::{Excerpt, FailedCheck, Feedback};
 
 /// As text, without colour. Ends in a line feed.
 #[must_use]
@@ -31,7 +31,7 @@ pub fn text_within(feedback: &Feedback, bytes: usize) -> String {
 
 /// As Markdown that takes at most so many bytes besides the names of the failing checks.
 #[must_use]
-pub fn markdown_within(feedback: &Feedback, bytes: usize) -> String {
+pub(crate) fn markdown_within(feedback: &Feedback, bytes: usize) -> String {
     markdown(&feedback.within(bytes, &|f| markdown(f).len()))
 }
 
@@ -61,11 +61,11 @@ impl Form for Text {
     }
 
     fn inline(&self, foreign: &str) -> String {
-        visible(foreign.as_bytes())
+        visible(foreign)
     }
 
     fn own(&self, words: &str) -> String {
-        visible(words.as_bytes())
+        visible(words)
     }
 
     fn item(&self, words: &str) -> String {
@@ -124,7 +124,7 @@ impl Form for Markdown {
 /// A foreign text of one line as Markdown: a code span, in which nothing acts.
 #[must_use]
 pub fn code(foreign: &str) -> String {
-    let shown = visible(foreign.as_bytes());
+    let shown = visible(foreign);
     if shown.trim().is_empty() {
         return "(blank)".to_owned();
     }
@@ -378,7 +378,7 @@ fn path(bytes: &[u8]) -> String {
 
 /// A place as compilers write it.
 fn place(file: Option<&str>, line: Option<u64>, column: Option<u64>) -> Option<String> {
-    let mut place = visible(file?.as_bytes());
+    let mut place = visible(file?);
     for number in [line, line.and(column)].into_iter().flatten() {
         place.push_str(&format!(":{number}"));
     }
@@ -395,7 +395,7 @@ pub fn finding(finding: &Finding) -> String {
     let code = finding
         .code
         .as_deref()
-        .map_or(String::new(), |c| format!("[{}]", visible(c.as_bytes())));
+        .map_or(String::new(), |c| format!("[{}]", visible(c)));
     let place = place(finding.file.as_deref(), finding.line, finding.column)
         .map_or(String::new(), |p| p + ": ");
     format!("{place}{level}{code}: {}", finding.message)
@@ -403,10 +403,10 @@ pub fn finding(finding: &Finding) -> String {
 
 /// A test and, indented, why it failed.
 #[must_use]
-pub fn failed_test(test: &FailedTest) -> String {
+pub(crate) fn failed_test(test: &FailedTest) -> String {
     let place =
         place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
-    let mut out = format!("{}{place}", visible(test.name.as_bytes()));
+    let mut out = format!("{}{place}", visible(&test.name));
     for line in test.message.iter().flat_map(|m| m.trim_end().lines()) {
         out.push_str(&format!("\n    {line}"));
     }

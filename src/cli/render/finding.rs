@@ -1,17 +1,17 @@
 //! Collects the findings of a run with their places in the repository, for annotations of a
 //! pipeline and SARIF.
 
-use crate::base::inert::inert;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::word::visible;
-use crate::check::Severity;
-use crate::check::reading::Level;
-use crate::plan::scope::{List, named_outside};
-use crate::plan::{Plan, Step};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use std::path::Path;
+use vplan_base::inert::inert;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::visible;
+use vplan_check::Severity;
+use vplan_check::reading::Level;
+use vplan_plan::scope::{List, named_outside};
+use vplan_plan::{Plan, Step};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// A place in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
     let of = |known: bool, own| if known { Level::Warning } else { level(own) };
     for (at, finding) in record.diagnostics.iter().enumerate() {
         let known = known(at);
-        let code = finding.code.as_deref().map(|c| visible(c.as_bytes()));
+        let code = finding.code.as_deref().map(visible);
         issues.push(Issue {
             known,
             level: of(known, finding.severity),
@@ -115,7 +115,7 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
     }
     for (at, test) in record.failed_tests.iter().enumerate() {
         let known = known(record.diagnostics.len() + at);
-        let test_name = visible(test.name.as_bytes());
+        let test_name = visible(&test.name);
         let why = test.message.as_deref().map_or(String::new(), |m| {
             format!("\n{}", inert(m.as_bytes()).trim_end())
         });
@@ -145,7 +145,7 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
 /// A failed step that has no place of its own.
 fn itself(step: &Step, record: &StepRecord, level: Level) -> Issue {
     let (name, status) = (step.check(), record.status.name().replace('_', " "));
-    let command = visible(record.command.as_bytes());
+    let command = visible(&record.command);
     let detail = record.detail.as_ref().unwrap_or(&status);
     Issue {
         code: None,
@@ -221,17 +221,17 @@ fn spot(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Kind;
-    use crate::check::outcome::{Cause, Outcome, Status};
-    use crate::plan::{Origin, step::empty};
-    use crate::run::report::Circumstances;
-    use crate::run::state::Ending;
+    use vplan_check::Kind;
+    use vplan_check::outcome::{Cause, Outcome, Status};
+    use vplan_plan::{Origin, step::empty};
+    use vplan_run::report::Circumstances;
+    use vplan_run::state::Ending;
 
     #[test]
     fn places() {
         let dir = tempfile::tempdir().unwrap();
         for file in ["app/src/a.rs", "b.rs"] {
-            crate::effect::os::files::replace(&dir.path().join(file), b"").unwrap();
+            vplan_os::files::replace(&dir.path().join(file), b"").unwrap();
         }
         let step = Step {
             dir: RepoPath::parse(b"app").unwrap(),
@@ -265,21 +265,21 @@ mod tests {
 
     #[test]
     fn worst_first_and_each_step_heard() {
-        let mut plan = crate::arbitrary::run::plan(
+        let mut plan = vplan_arbitrary::made::plan(
             ["a", "b", "soft", "fine"]
-                .map(crate::arbitrary::run::step)
+                .map(vplan_arbitrary::made::step)
                 .to_vec(),
         );
         plan.steps
             .iter_mut()
             .filter(|s| s.id == "soft")
             .for_each(|s| s.severity = Severity::Warning);
-        let finding = |severity, line| crate::check::reading::Finding {
+        let finding = |severity, line| vplan_check::reading::Finding {
             file: Some("f".to_owned()),
             line: Some(line),
             message: "m".to_owned(),
             severity,
-            ..crate::check::reading::Finding::default()
+            ..vplan_check::reading::Finding::default()
         };
         let records = plan.steps.iter().map(|step| {
             let outcome = Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1");
@@ -305,7 +305,7 @@ mod tests {
             ..Circumstances::default()
         };
         let report =
-            crate::run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
+            vplan_run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
         let found: Vec<(String, Level, Option<u64>)> = issues(&report, &plan, None)
             .into_iter()
             .map(|i| (i.step, i.level, i.spot.and_then(|s| s.line)))

@@ -4,21 +4,21 @@
 use super::feedback;
 use super::finding::{Issue, issues};
 use super::style::{count, duration, mark};
-use crate::base::inert::{inert, without_commands};
-use crate::check::Severity;
-use crate::check::outcome::Status;
-use crate::check::reading::Level;
-use crate::plan::Plan;
-use crate::plan::caveat::{self, Caveat, Effect};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use std::path::Path;
+use vplan_base::inert::{inert, without_commands};
+use vplan_check::Severity;
+use vplan_check::outcome::Status;
+use vplan_check::reading::Level;
+use vplan_plan::Plan;
+use vplan_plan::caveat::{self, Caveat, Effect};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// The number of annotations of each level that GitHub shows of one step of a job. (Of a whole job
 /// it shows 50; two levels stay below.)
 pub const SHOWN: usize = 10;
 /// The largest summary of a step, in bytes.
-pub const SUMMARY_BYTES: u64 = 1024 * 1024;
+pub(crate) const SUMMARY_BYTES: u64 = 1024 * 1024;
 /// The most steps that a summary lists.
 const LISTED: usize = 200;
 /// The most bytes of a message in an annotation.

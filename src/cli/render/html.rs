@@ -10,28 +10,28 @@ mod matrix;
 mod trend;
 
 use super::style::{count, duration};
-use crate::base::canon::Digest;
-use crate::base::inert::inert;
-use crate::base::word::encode_base64;
-use crate::check::Severity;
-use crate::check::outcome::Status;
-use crate::check::reading::{Finding, Level};
-use crate::plan::audit::matrix::Matrix;
-use crate::plan::caveat;
-use crate::plan::explain::sentence;
-use crate::plan::explain::text::{command_line, omission, settings};
-use crate::plan::{Coverage, Plan, Rewrite, Step};
-use crate::run::past::{self, Summary};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use foreign::{lines, text, when};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use vplan_base::canon::Digest;
+use vplan_base::inert::inert;
+use vplan_base::word::encode_base64;
+use vplan_check::Severity;
+use vplan_check::outcome::Status;
+use vplan_check::reading::{Finding, Level};
+use vplan_plan::audit::matrix::Matrix;
+use vplan_plan::caveat;
+use vplan_plan::explain::sentence;
+use vplan_plan::explain::text::{command_line, omission, settings};
+use vplan_plan::{Coverage, Plan, Rewrite, Step};
+use vplan_run::past::{self, Summary};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// The most bytes of a step's log on the page: its beginning and its end.
-pub const LOG_SHOWN: usize = 64 << 10;
+pub(crate) const LOG_SHOWN: usize = 64 << 10;
 /// The most bytes of all logs. Failures come first.
-pub const LOGS_SHOWN: usize = 8 << 20;
+pub(crate) const LOGS_SHOWN: usize = 8 << 20;
 /// Matched files that a reason names.
 const FILES: usize = 20;
 /// Findings of a step on the page.
@@ -40,7 +40,7 @@ const FINDINGS: usize = 200;
 const TESTS: usize = 100;
 
 /// The most runs in the trend.
-pub const RUNS_SHOWN: usize = 50;
+pub(crate) const RUNS_SHOWN: usize = 50;
 
 /// The contents of a page besides report and plan.
 #[derive(Debug, Default)]
@@ -49,13 +49,13 @@ pub struct Record {
     pub project: String,
     /// What observed steps read.
     pub matrix: Matrix,
-    /// The last recorded runs of the same contract, oldest first, at most [`RUNS_SHOWN`].
+    /// The last recorded runs of the same contract, oldest first, at most `RUNS_SHOWN`.
     pub runs: Vec<Summary>,
     /// The time of the run's start, by the wall clock (RFC 3339).
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
     pub tries: Vec<Try>,
-    /// The output of steps, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`],
+    /// The output of steps, by step id: raw bytes, bounded by the caller to about `LOG_SHOWN`,
     /// and how many bytes are left out behind the first half.
     pub logs: BTreeMap<String, Log>,
 }

@@ -1,16 +1,16 @@
 //! Renders results as JUnit XML: of a run, and (`test::junit`) of a contract's tests.
 
 use super::finding::plain_file;
-use crate::base::inert::{inert, without_commands};
-use crate::base::markup;
-use crate::base::word::{is_unsafe_to_show, visible};
-use crate::check::Severity;
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::FailedTest;
-use crate::plan::{Plan, Step};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use std::fmt::Write as _;
+use vplan_base::inert::{inert, without_commands};
+use vplan_base::markup;
+use vplan_base::word::{is_unsafe_to_show, visible};
+use vplan_check::Severity;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::FailedTest;
+use vplan_plan::{Plan, Step};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
 
 /// The largest part of a stream, or of a failure, in a report, in bytes.
 const TEXT_BYTES: usize = 8 * 1024;
@@ -293,7 +293,7 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
         ),
         kind: record
             .reason
-            .map_or(record.status.name(), |r| r.word())
+            .map_or(record.status.name(), |r| r.name())
             .to_owned(),
         message: detail.clone(),
     };
@@ -353,7 +353,7 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
         let fault = JunitFailure {
             body: bounded(message),
             kind: "failed".to_owned(),
-            message: visible(first.as_bytes()),
+            message: visible(first),
         };
         let end = if is_known {
             End::Skipped(Some(format!("known to fail: {}", fault.message)))

@@ -1,9 +1,9 @@
 //! Renders results for people and machines.
 
-use crate::plan::caveat::{self, Caveat};
-use crate::plan::compared::Compared;
-use crate::plan::drift::Difference;
 use style::{Tone, paint};
+use vplan_plan::caveat::{self, Caveat};
+use vplan_plan::compared::Compared;
+use vplan_plan::drift::Difference;
 
 pub mod diagnostic;
 pub mod diff;

@@ -1,22 +1,23 @@
 //! Renders a report for people: what failed and why, what was repaired, what was left out, and the
 //! verdict last.
 
-use super::style::{Tone, count, cut, duration, mark, paint};
+use super::style::{Tone, count, cut, duration, mark, marked, paint};
 use super::wrap::wrapped;
-use crate::base::word::visible;
-use crate::check::Severity;
-use crate::check::agreement::{BY_EXIT_CODE, located, short};
-use crate::check::confine::{Confined, Confinement, Guarantee};
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{Level, TestCounts};
-use crate::cli::render::MANY;
-use crate::plan::explain::text;
-use crate::plan::{Coverage, Plan, Rewrite};
-use crate::run::feedback::Excerpt;
-use crate::run::record::{INTERRUPTED, StepRecord};
-use crate::run::report::Report;
-use crate::run::verdict::Verdict;
+use crate::render::MANY;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::word::visible;
+use vplan_check::Severity;
+use vplan_check::agreement::{BY_EXIT_CODE, located, short};
+use vplan_check::confine::{Confined, Confinement, Guarantee};
+use vplan_check::difference::{Difference, DifferenceKind};
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::{Level, TestCounts};
+use vplan_plan::explain::text;
+use vplan_plan::{Coverage, Plan, Rewrite};
+use vplan_run::feedback::Excerpt;
+use vplan_run::record::{INTERRUPTED, StepRecord};
+use vplan_run::report::Report;
+use vplan_run::verdict::Verdict;
 
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
@@ -75,11 +76,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         ));
     }
     for note in &report.notes {
-        out.push_str(&format!(
-            "  {} {}\n",
-            paint(color, Tone::Warn, "!"),
-            visible(note.message.as_bytes())
-        ));
+        out.push_str(&marked(color, Tone::Warn, "!", &note.message));
     }
     out.push_str(&unread(report, color));
     out.push_str(&unconfined(report, color));
@@ -107,7 +104,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         paint(color, Tone::Strong, &head)
     );
     if let Some(evidence) = &rewrite.evidence {
-        out.push_str(&format!("    because: {}\n", visible(evidence.as_bytes())));
+        out.push_str(&format!("    because: {}\n", visible(evidence)));
     }
     for (sign, tone, from, to) in [
         (
@@ -131,7 +128,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
                 None => out.push_str(&format!(
                     "    {} {}\n",
                     paint(color, tone, sign),
-                    visible(command.as_bytes())
+                    visible(command)
                 )),
             }
         }
@@ -142,11 +139,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
             .collect::<std::collections::BTreeSet<_>>()
     };
     if sorted(&rewrite.previous_commands) == sorted(&rewrite.next_commands) {
-        let order: Vec<String> = rewrite
-            .next_commands
-            .iter()
-            .map(|c| visible(c.as_bytes()))
-            .collect();
+        let order: Vec<String> = rewrite.next_commands.iter().map(visible).collect();
         out.push_str(&format!("    now in this order: {}\n", order.join("; ")));
     }
     out
@@ -171,7 +164,7 @@ impl Rows {
         let width = plan
             .steps
             .iter()
-            .map(|s| visible(s.id.as_bytes()).chars().count())
+            .map(|s| visible(&s.id).chars().count())
             .max()
             .unwrap_or(0)
             .min(columns.map_or(40, |columns| (columns * 2 / 5).clamp(12, 40)));
@@ -193,7 +186,7 @@ impl Rows {
     /// An id, padded or cut.
     #[must_use]
     pub fn id(&self, id: &str) -> String {
-        let id = cut(&visible(id.as_bytes()), self.width);
+        let id = cut(&visible(id), self.width);
         format!("{id:<width$}", width = self.width)
     }
 
@@ -220,12 +213,13 @@ impl Rows {
         };
         let mut what = match (step.status, &step.detail) {
             (Status::Passed, None) => match step.tests.filter(|tests| tests.ran() > 0) {
-                Some(tests) => format!("{} ({})", visible(step.command.as_bytes()), counts(&tests)),
-                None => visible(step.command.as_bytes()),
+                Some(tests) => format!("{} ({})", visible(&step.command), counts(&tests)),
+                None => visible(&step.command),
             },
             _ if is_interrupted(step) => "interrupted: it was stopped".to_owned(),
             (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
+            (Status::Flaky, Some(detail)) if step.tries < 2 => format!("flaky: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
             (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
                 // What was not read whole says itself how many there were.
@@ -236,7 +230,7 @@ impl Rows {
                     .map(|tests| format!("{}, ", counts(&tests)));
                 format!(
                     "{} ({}{detail})",
-                    visible(step.command.as_bytes()),
+                    visible(&step.command),
                     tests.unwrap_or_default()
                 )
             }
@@ -276,11 +270,7 @@ fn is_interrupted(step: &StepRecord) -> bool {
 
 fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
     let color = rows.color;
-    let title = format!(
-        "{}: {}",
-        visible(step.id.as_bytes()),
-        visible(step.command.as_bytes())
-    );
+    let title = format!("{}: {}", visible(&step.id), visible(&step.command));
     let mut out = format!(
         "\n{} {}\n",
         rows.mark(step),
@@ -320,11 +310,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
     }
     let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
     if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
-        out.push_str(&format!(
-            "  {} {}\n",
-            paint(color, Tone::Command, "→"),
-            visible(told.suggestion.as_bytes())
-        ));
+        out.push_str(&marked(color, Tone::Command, "→", &told.suggestion));
     }
     out
 }
@@ -355,11 +341,8 @@ fn unread(report: &Report, color: bool) -> String {
     let sign = paint(color, Tone::Warn, "!");
     let mut out = String::new();
     for step in parts.iter().take(FOUND) {
-        let id = visible(step.id.as_bytes());
-        out.push_str(&format!(
-            "  {sign} {id}: {}\n",
-            visible(detail(step).as_bytes())
-        ));
+        let id = visible(&step.id);
+        out.push_str(&format!("  {sign} {id}: {}\n", visible(detail(step))));
     }
     if parts.len() > FOUND {
         out.push_str(&format!(
@@ -367,7 +350,7 @@ fn unread(report: &Report, color: bool) -> String {
             parts.len() - FOUND
         ));
     }
-    let ids: Vec<String> = whole.iter().map(|s| visible(s.id.as_bytes())).collect();
+    let ids: Vec<String> = whole.iter().map(|s| visible(&s.id)).collect();
     if ids.is_empty() {
         return out;
     }
@@ -387,7 +370,7 @@ fn unread(report: &Report, color: bool) -> String {
 /// Lists the steps that ran with less confinement than they asked for.
 fn unconfined(report: &Report, color: bool) -> String {
     let line = |step: &StepRecord| {
-        let id = visible(step.id.as_bytes());
+        let id = visible(&step.id);
         let how = step.sandbox.as_ref().map(confined).unwrap_or_default();
         format!("  {} {id}: {how}\n", paint(color, Tone::Warn, "!"))
     };
@@ -508,7 +491,7 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
         ));
     }
     for line in lines.iter().skip(skipped) {
-        let line = format!("│ {}", visible(line.as_bytes()));
+        let line = format!("│ {}", visible(line));
         out.push_str(&format!("  {}\n", line.trim_end()));
     }
     out
@@ -573,6 +556,9 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
         out.push_str(&format!(": {}", parts.join(", ")));
     }
     out.push_str(&format!(" in {}\n", duration(report.duration_ms)));
+    if let Some(difference) = nothing_reused(report) {
+        out.push_str(&format!("  no earlier pass was reused: {difference}\n"));
+    }
     if let Some(reason) = report
         .reason
         .as_ref()
@@ -583,12 +569,27 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     out
 }
 
+/// Returns why no step's earlier pass was reused, where one reason besides files holds for all that have one.
+fn nothing_reused(report: &Report) -> Option<Difference> {
+    let is_reused = |step: &StepRecord| step.status == Status::Cached;
+    let mut differing = report.steps.iter().filter_map(|step| step.differs.as_ref());
+    let first = differing.next()?;
+    let is_same = |other: &Difference| other.kind == first.kind && other.name == first.name;
+    let of_all = first.kind != DifferenceKind::File
+        && differing.all(is_same)
+        && !report.steps.iter().any(is_reused);
+    of_all.then(|| Difference {
+        more: 0,
+        ..first.clone()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::step;
-    use crate::check::confine::{NetworkUse, SandboxLevel};
-    use crate::check::outcome::Outcome;
+    use vplan_arbitrary::made::step;
+    use vplan_check::confine::{NetworkUse, SandboxLevel};
+    use vplan_check::outcome::Outcome;
 
     fn confined_to(missing: &[Guarantee], reached: &[Guarantee]) -> Confined {
         Confined {

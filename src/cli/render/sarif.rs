@@ -1,16 +1,16 @@
 //! Renders the findings of a run as SARIF 2.1.0, for code scanning.
 
 use super::finding::{Issue, Spot, issues};
-use crate::base::path::RepoPath;
-use crate::check::reading::Level;
-use crate::plan::Plan;
-use crate::run::report::Report;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
+use vplan_base::path::RepoPath;
+use vplan_check::reading::Level;
+use vplan_plan::Plan;
+use vplan_run::report::Report;
 
 /// The base of relative paths.
-pub(in crate::cli) const BASE: &str = "SRCROOT";
+pub(crate) const BASE: &str = "SRCROOT";
 /// The most results in a log; services refuse longer ones.
 const RESULTS: usize = 5000;
 
@@ -95,7 +95,7 @@ fn location(spot: &Spot) -> Value {
 
 /// A path as a relative reference (RFC 3986): everything that is not unreserved is escaped, byte by
 /// byte.
-pub(in crate::cli) fn uri(path: &RepoPath) -> String {
+pub(crate) fn uri(path: &RepoPath) -> String {
     let mut out = String::new();
     for byte in path.as_bytes() {
         match byte {

@@ -1,9 +1,10 @@
 //! The colours of everything that vplan prints, in one table.
 
-use crate::base::unit::show_time;
-pub use crate::base::word::count;
-use crate::check::outcome::Status;
-use crate::plan::explain::{Mark, Style};
+use vplan_base::unit::show_time;
+pub use vplan_base::word::count;
+use vplan_base::word::visible;
+use vplan_check::outcome::Status;
+use vplan_plan::explain::{Mark, Style};
 
 /// A use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub fn paint(color: bool, tone: Tone, text: &str) -> String {
 
 /// The style of explanations: in colour, or not.
 #[derive(Clone, Copy, Debug)]
-pub struct Colors(pub bool);
+pub(crate) struct Colors(pub bool);
 
 impl Style for Colors {
     fn paint(&self, mark: Mark, text: &str) -> String {
@@ -74,6 +75,12 @@ pub fn mark(status: Status) -> (&'static str, Tone) {
 #[must_use]
 pub fn duration(ms: u64) -> String {
     show_time(ms)
+}
+
+/// A line about something foreign, after a sign.
+#[must_use]
+pub fn marked(color: bool, tone: Tone, sign: &str, what: &str) -> String {
+    format!("  {} {}\n", paint(color, tone, sign), visible(what))
 }
 
 /// Cuts a text of one line to so many characters, with a mark.

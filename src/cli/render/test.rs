@@ -4,11 +4,11 @@ pub mod json;
 pub mod junit;
 pub mod text;
 
-use crate::base::source::{Source, Sources};
-use crate::contract::Contract;
-use crate::contract::expect::{AssertionKind, Expect};
-use crate::plan::expectation::coverage::Coverage;
-use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
+use vplan_base::source::{Source, Sources};
+use vplan_contract::Contract;
+use vplan_contract::expect::{AssertionKind, Expect};
+use vplan_plan::expectation::coverage::Coverage;
+use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 
 /// All that there is to tell.
 #[derive(Debug)]

@@ -1,22 +1,22 @@
 //! Validates a contract's tests: every name exists, and no two assertions exclude each other.
 
 use super::{Assertion, AssertionKind, Expect};
-use crate::base::change::{ChangeSet, ChangedFile, split_status};
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::name::is_pattern;
-use crate::base::source::Sources;
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::contract::checker::Checker;
-use crate::contract::draft::{self, At, ExpectLine};
-use crate::contract::error::{
+use crate::checker::Checker;
+use crate::draft::{self, At, ExpectLine};
+use crate::error::{
     DUPLICATE_LINE, DUPLICATE_NAME, EACH_SAME_NAME, EMPTY_EXPECT, EXPECT_CONFLICT, EXPECT_TITLE,
     PATH, TESTS_MISPLACED, UNKNOWN_ROLE,
 };
-use crate::contract::resolve::{Names, line, matched};
-use crate::contract::selection::{repo_path, warn_of_glob};
-use crate::contract::{BUILT_IN_ROLES, CheckIndex, Contract};
+use crate::resolve::{Names, line, matched};
+use crate::selection::{repo_path, warn_of_glob};
+use crate::{BUILT_IN_ROLES, CheckIndex, Contract};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::{ChangeSet, ChangedFile, split_status};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::name::is_pattern;
+use vplan_base::source::Sources;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
 
 /// Checks the tests of a file of tests, against the contract that they are about.
 /// Those with an error are left out.
@@ -42,7 +42,7 @@ pub fn validate_tests(
 
 impl Checker<'_> {
     /// The contract's own tests.
-    pub(in crate::contract) fn expects(&mut self) -> Vec<Expect> {
+    pub(crate) fn expects(&mut self) -> Vec<Expect> {
         for tests in &self.draft.tests {
             self.sink.push(
                 Diagnostic::error(TESTS_MISPLACED, "`tests` does not stand in a contract")

@@ -2,17 +2,15 @@
 //! for its operator to widen, not for whoever writes a file elsewhere.
 
 use super::file::{File, FileIndex, Use};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::index::Dense;
-use crate::base::setting::Row;
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::check::confine::is_toolchain;
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{
-    Allowance, Allowed, At, CheckEntry, Draft, Setting, VerbDefaults, Written,
-};
+use crate::InclusionIndex;
+use crate::draft::{Allowance, Allowed, At, CheckEntry, Draft, Setting, VerbDefaults, Written};
 use std::collections::BTreeSet;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::index::Dense;
+use vplan_base::setting::Row;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
+use vplan_check::confine::is_toolchain;
 
 /// A file of another repository widens what a check may do, and the importing file does not allow it.
 pub(super) const IMPORT_NOT_ALLOWED: Code = Code("vplan::contract::import_not_allowed");

@@ -5,21 +5,21 @@
 //! importing file, and is in the scope of that.
 
 use super::scope::Scope;
-use crate::base::command::Command;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::name::{is_pattern, matches};
-use crate::base::nearest::nearest;
-use crate::base::setting::{Row, Takes, Unset};
-use crate::base::source::Sources;
-use crate::base::span::{Place, SourceId};
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{
+use crate::InclusionIndex;
+use crate::draft::{
     At, Changed, Changes, Check, CheckEntry, Draft, Group, Inclusion, Override, Sel, Sequence,
     Setting, SettingName, Verb, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::Command;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::name::{is_pattern, matches};
+use vplan_base::nearest::nearest;
+use vplan_base::setting::{Row, Takes, Unset};
+use vplan_base::source::Sources;
+use vplan_base::span::{Place, SourceId};
+use vplan_base::word::visible;
+use vplan_check::Kind;
 
 /// The block of an import names a check that the file does not have.
 pub(super) const CHANGE_UNKNOWN: Code = Code("vplan::contract::change_unknown");

@@ -1,10 +1,10 @@
 //! The files that a contract is made of, and their uses.
 
 use super::scope::Scope;
-use crate::base::path::RepoPath;
-use crate::base::span::{Place, SourceId};
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{Changes, Draft};
+use crate::InclusionIndex;
+use crate::draft::{Changes, Draft};
+use vplan_base::path::RepoPath;
+use vplan_base::span::{Place, SourceId};
 
 /// A file that was read, the contract itself among them.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct File {
     pub imports: Vec<Option<FileIndex>>,
 }
 
-crate::index!(
+vplan_base::index!(
     FileIndex,
     "file of a contract",
     "Number of a file that was read; the contract itself is the first."

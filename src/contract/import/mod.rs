@@ -13,38 +13,38 @@ use super::InclusionIndex;
 use super::draft::{Changes, CheckEntry, Draft, Extent, Import, Imported};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
-use crate::base::canon::Digest;
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::index::{Dense, Index as _};
-use crate::base::path::{PathError, RepoPath};
-use crate::base::source::Sources;
-use crate::base::span::{Place, SourceId};
-use crate::base::unit::show_size;
-use crate::base::word::visible;
 use file::Use;
 pub use file::{File, FileIndex};
 use scope::Scope;
 use source::IMPORT_SOURCE;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::index::{Dense, Index as _};
+use vplan_base::path::{PathError, RepoPath};
+use vplan_base::source::Sources;
+use vplan_base::span::{Place, SourceId};
+use vplan_base::unit::show_size;
+use vplan_base::word::visible;
 
 /// The text after `at` is no directory of the repository.
-pub const IMPORT_AT: Code = Code("vplan::contract::import_at");
+pub(crate) const IMPORT_AT: Code = Code("vplan::contract::import_at");
 /// Files that import each other.
 pub const IMPORT_CYCLE: Code = Code("vplan::contract::import_cycle");
 /// Imports inside imports, more than the cap.
-pub const IMPORT_DEPTH: Code = Code("vplan::contract::import_depth");
+pub(crate) const IMPORT_DEPTH: Code = Code("vplan::contract::import_depth");
 /// More files than the cap.
-pub const IMPORT_FILES: Code = Code("vplan::contract::import_files");
+pub(crate) const IMPORT_FILES: Code = Code("vplan::contract::import_files");
 /// More uses of files than the cap, or more text than the cap.
-pub const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
+pub(crate) const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
 /// A file that is imported says which branch changes are made for.
-pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
+pub(crate) const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// A file that is imported says which folders a checkout has as links.
-pub const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
+pub(crate) const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
 /// A file that is imported says which toolchains decide.
-pub const TOOLCHAIN_IMPORTED: Code = Code("vplan::contract::toolchain_imported");
+pub(crate) const TOOLCHAIN_IMPORTED: Code = Code("vplan::contract::toolchain_imported");
 /// A file that is imported says which machines there are.
-pub const MACHINE_IMPORTED: Code = Code("vplan::contract::machine_imported");
+pub(crate) const MACHINE_IMPORTED: Code = Code("vplan::contract::machine_imported");
 /// All codes of this room.
 pub const CODES: [Code; 15] = [
     allowed::IMPORT_NOT_ALLOWED,

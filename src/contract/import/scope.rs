@@ -1,16 +1,16 @@
 //! Rewrites the content of an imported file for its directory and namespace.
 
-use crate::base::glob::{Glob, escape};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Takes};
-use crate::base::span::{Place, SourceId};
-use crate::check::output::is_built_in;
-use crate::contract::draft::{
+use crate::draft::{
     At, Check, CheckEntry, Condition, Draft, Format, Group, Inclusion, Paths, Risk, Sel, SelKind,
     Sequence, Service, Setting, Sought, Verb, VerbDefaults, Written,
 };
-use crate::contract::{ConditionIndex, InclusionIndex};
+use crate::{ConditionIndex, InclusionIndex};
+use vplan_base::glob::{Glob, escape};
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::{Row, Takes};
+use vplan_base::span::{Place, SourceId};
+use vplan_check::output::is_built_in;
 
 /// The place that the content of a file is put into.
 #[derive(Clone, Debug)]
@@ -151,6 +151,8 @@ impl Scope {
                 let (text, inner) = self.glob(text, sel.inner);
                 (SelKind::Glob(text), inner)
             }
+            // It has its paths from the root.
+            kind @ SelKind::Dependents(_) => (kind.clone(), sel.inner),
         };
         Sel {
             not: sel.not,

@@ -1,12 +1,12 @@
 //! Parses the text after `import`: a file of this repository, one shipped with vplan, one of
 //! another repository.
 
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::origin::{GitOrigin, GitRef, check_url, is_ref_name};
-use crate::base::path::{PathError, RepoPath};
-use crate::base::span::Place;
-use crate::base::word::{is_unsafe_to_show, visible};
 use std::fmt;
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::origin::{GitOrigin, GitRef, check_url, is_ref_name};
+use vplan_base::path::{PathError, RepoPath};
+use vplan_base::span::Place;
+use vplan_base::word::{is_unsafe_to_show, visible};
 
 /// The text after `import` names nothing that can be imported.
 pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");

@@ -1,17 +1,17 @@
 //! Records a run without a verdict as a failed round, or an agent could stop by provoking one.
 
-use super::record::subject;
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::load::Site;
-use crate::effect::store::ledger::{LedgerFile, PATIENCE};
-use crate::effect::store::records::wall_clock;
-use crate::engine::{Engine, Failure};
-use crate::ledger::began::Began;
-use crate::ledger::round::{About, Change, Recorded, Round, RoundResult, record};
-use crate::ledger::{Contents, Ledger, Terms};
-use crate::run::verdict::Verdict;
+use crate::continuation::site_identity;
+use crate::{Engine, Failure};
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_git::object::Oid;
+use vplan_ledger::began::Began;
+use vplan_ledger::round::{About, Change, Recorded, Round, RoundResult, record};
+use vplan_ledger::{Contents, Ledger, Terms};
+use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
+use vplan_repo::load::Site;
+use vplan_run::verdict::Verdict;
+use vplan_store::records::wall_clock;
 
 /// The terms under which the work began: the contract's digest at the base, and its gate.
 fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
@@ -36,15 +36,15 @@ fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Dige
 pub(super) fn begin(
     engine: &Engine<'_>,
     site: &Site,
-    id: &str,
+    name: &str,
     base: Option<&Oid>,
 ) -> Result<(), Failure> {
-    let (Some(base), name) = (base, subject(id)) else {
+    let Some(base) = base else {
         return Ok(());
     };
     let has_begun = |ledger: &Ledger| {
         ledger
-            .entry(&name)
+            .entry(name)
             .is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()))
     };
     let file = LedgerFile::new(engine.state(site)?);
@@ -61,7 +61,8 @@ pub(super) fn begin(
     file.change(PATIENCE, |ledger| {
         let mut next = ledger.clone();
         if !has_begun(ledger) {
-            next.begin(&name, &wall_clock(), began);
+            next.begin(name, &wall_clock(), began);
+            next.bind(name, None, site_identity(site));
         }
         Ok((next, ()))
     })
@@ -102,6 +103,28 @@ impl Failed {
         }
     }
 
+    /// Of work that is not in the work tree, a line each: no pass of what is there counts.
+    pub(super) fn elsewhere(left: &[String]) -> Self {
+        Self {
+            exit: Some(Exit::Failed.code()),
+            what: "work of this session is not in its work tree".to_owned(),
+            stderr: format!(
+                "{}\nbring it back into this work tree, and stop there",
+                left.join("\n")
+            ),
+            verdict: Verdict::Failed,
+        }
+    }
+
+    /// Describes it to people, a line each.
+    pub(super) fn for_people(self) -> Vec<String> {
+        let mut lines = vec![self.what];
+        if self.verdict == Verdict::Failed {
+            lines.extend(self.stderr.lines().map(str::to_owned));
+        }
+        lines
+    }
+
     /// Records the round, and says what follows.
     ///
     /// # Errors
@@ -110,13 +133,13 @@ impl Failed {
         &self,
         engine: &Engine<'_>,
         site: &Site,
-        id: &str,
+        name: &str,
         base: Option<&Oid>,
     ) -> Result<Recorded, Failure> {
-        let name = subject(id);
         let (_, at_base) = gate_at(engine, site, base);
         let contents = self.contents(engine, site);
-        let changed = if contents.is_some() {
+        // Work that is elsewhere has changed, whatever the files here are.
+        let changed = if contents.is_some() && self.verdict != Verdict::Failed {
             Change::Auto
         } else {
             Change::Files(1)
@@ -138,7 +161,7 @@ impl Failed {
             verdict: self.verdict,
         };
         LedgerFile::new(engine.state(site)?).change(PATIENCE, |ledger| {
-            let began = ledger.entry(&name).and_then(|e| e.began.as_ref());
+            let began = ledger.entry(name).and_then(|e| e.began.as_ref());
             let terms = began.map_or(at_base, |b| b.gate);
             let (about, contents) = (About::default(), contents.clone());
             let round = Round {
@@ -147,7 +170,7 @@ impl Failed {
                 contents,
                 ended_at: &ended_at,
                 result: said.clone(),
-                subject: &name,
+                subject: name,
             };
             Ok(record(ledger, &terms, &round))
         })

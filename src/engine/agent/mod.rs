@@ -1,13 +1,17 @@
 //! Decides whether a coding agent may stop: by a round of its session, in which every end but a
 //! pass is a failed round.
 
+mod elsewhere;
 mod failed;
+mod lost;
 mod record;
 pub mod settings;
 mod start;
+mod start_state;
 mod stop;
 
 pub use failed::Failed;
-pub use record::{Record, subject};
+pub use record::{Record, Stopping};
 pub use start::start;
+pub use start_state::StartState;
 pub use stop::{RetryState, Stop, Stopped};

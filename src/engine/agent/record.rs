@@ -1,13 +1,14 @@
 //! Keeps, in the state directory, where the session of an agent began.
 
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::git::Git;
-use crate::effect::os::files::{names_in, read_plain, remove, replace};
-use crate::engine::Failure;
+use super::start_state::StartState;
+use crate::{Engine, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_git::Git;
+use vplan_os::files::{names_in, read_plain, remove, replace};
 
 /// The folder in the state directory.
 const FOLDER: &str = "sessions";
@@ -17,6 +18,7 @@ const KEPT: usize = 200;
 const MOST: u64 = 1 << 20;
 
 /// The record of the start of a session: `sessions/ID.json` of the state directory.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SessionRecord")]
@@ -24,20 +26,25 @@ pub struct Record {
     /// The time of the start.
     pub at: String,
     /// The commit that its change begins at; absent without git.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// Whether the agent was sent back since the last pass.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub blocked: bool,
     /// Whether there was a contract then.
     pub contract: bool,
     /// The commit that was checked out; absent without git, and before the first commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// Whether it goes on with what an earlier session left unfinished.
     pub inherited: bool,
     /// The digests of the agent's settings then, by their paths; `null` for a file that was not
     /// there.
     pub settings: Vec<(String, Option<String>)>,
+    /// The newest contents that passed in the session: digests of a path and its content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<String>,
+    /// The state of the repository then.
+    pub start: Option<StartState>,
     /// The digest of the work tree, if it was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// The number of rounds in a row that could not be recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -50,6 +57,31 @@ pub struct Record {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// The agent of a session whose stop is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopping<'a> {
+    /// The id of the session.
+    pub session: &'a str,
+    /// The id of a subagent, which has a subject of its own; `None`: the main agent.
+    pub subagent: Option<&'a str>,
+}
+
+impl Stopping<'_> {
+    /// Returns the subject of its rounds.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match self.subagent {
+            None => subject(self.session),
+            Some(agent) => format!("{}/{agent}", subject(self.session)),
+        }
+    }
 }
 
 /// The subject of a session.
@@ -81,6 +113,21 @@ impl Now {
     pub(super) fn is_start_of(&self, record: &Record) -> bool {
         self.tree.is_some() && self.tree == record.tree && self.head == record.head
     }
+}
+
+/// Returns the records of a session in the state of any repository, with those states.
+pub(super) fn records_anywhere(engine: &Engine<'_>, id: &str) -> Vec<(PathBuf, Record)> {
+    let Ok(base) = engine.state_base() else {
+        return Vec::new();
+    };
+    names_in(&base)
+        .into_iter()
+        .filter_map(|name| {
+            let place = base.join(name);
+            let record = read(&place, id)?;
+            Some((place, record))
+        })
+        .collect()
 }
 
 /// All that are remembered, the newest first.
@@ -122,7 +169,7 @@ pub(super) fn read(place: &Path, id: &str) -> Option<Record> {
 }
 
 pub(super) fn write(place: &Path, id: &str, record: &Record) -> Result<(), Failure> {
-    let text = crate::base::canon::to_canonical(record);
+    let text = vplan_base::canon::to_canonical(record);
     replace(&file(place, id), text.as_bytes()).map_err(|e| {
         let message = format!(
             "the session `{}` cannot be remembered: {e}",

@@ -1,15 +1,15 @@
 //! Finds changed files among those that verify an agent's work or send it back, since its work
 //! began.
 
-use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
-use crate::effect::git::object::Oid;
-use crate::effect::os::files::read_plain;
-use crate::effect::repo::load::{Site, contract_path};
-use crate::effect::repo::lockfile::path_for;
-use crate::effect::repo::since::Since;
-use crate::engine::Engine;
+use crate::Engine;
 use std::path::Path;
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_git::object::Oid;
+use vplan_os::files::read_plain;
+use vplan_repo::load::{Site, contract_path};
+use vplan_repo::lockfile::path_for;
+use vplan_repo::since::Since;
 
 /// The settings in the repository in which an agent's hooks may be.
 pub const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];

@@ -2,18 +2,18 @@
 
 use super::record::{Now, Record, prune, read, records, subject, write};
 use super::settings::settings;
-use crate::effect::git::Git;
-use crate::effect::git::error::GitError;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::load::{Site, contract_path};
-use crate::effect::store::ledger::LedgerFile;
-use crate::effect::store::records::wall_clock;
-use crate::engine::failure::changes_unknown;
-use crate::engine::{Engine, Failure};
-use crate::ledger::round::Because;
-use crate::ledger::{Ledger, SubjectEntry};
-use crate::run::report::Decision;
+use super::start_state::StartState;
+use crate::failure::changes_unknown;
+use crate::{Engine, Failure};
 use std::path::Path;
+use vplan_git::Git;
+use vplan_git::object::Oid;
+use vplan_ledger::round::Because;
+use vplan_ledger::{Ledger, SubjectEntry};
+use vplan_repo::ledger_file::LedgerFile;
+use vplan_repo::load::{Site, contract_path};
+use vplan_run::report::Decision;
+use vplan_store::records::wall_clock;
 
 /// Remembers where a session begins. One that is resumed, or whose context was cleared or
 /// compacted, has begun.
@@ -38,6 +38,7 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     if !contract {
         return Ok(());
     }
+    let start_state = StartState::of(&site).map_err(|e| changes_unknown(e.into()))?;
     let now = Now::look(git);
     // Of a ledger that cannot be read no session is known to be finished.
     let ledger = LedgerFile::new(engine.state(&site)?)
@@ -56,10 +57,13 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     let record = Record {
         at: wall_clock(),
         base,
+        blocked: false,
         contract,
         head: now.head,
         inherited,
         settings: settings(&site.root),
+        settled: Vec::new(),
+        start: Some(start_state),
         tree: now.tree,
         unrecorded: 0,
         version: 1,
@@ -67,31 +71,6 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     write(&place.path, id, &record)?;
     prune(&place.path);
     Ok(())
-}
-
-/// Returns the place where a session began, if that is no repository any more: what is found in its
-/// place is another one, around it.
-pub(super) fn vanished_site(engine: &Engine<'_>, site: &Site, id: &str) -> Option<Site> {
-    let began = |root: &Path| {
-        let site = Site {
-            root: root.to_owned(),
-            home: root.to_owned(),
-            git: Err(GitError::NotARepository(root.to_owned())),
-        };
-        let known = engine
-            .kept_state(&site)
-            .ok()
-            .flatten()
-            .is_some_and(|place| read(&place.path, id).is_some());
-        known.then_some(site)
-    };
-    if began(&site.root).is_some() {
-        return None;
-    }
-    let start = Path::new(".").canonicalize().ok()?;
-    let within =
-        |dir: &&Path| site.git.is_err() || (*dir != site.root && dir.starts_with(&site.root));
-    start.ancestors().take_while(within).find_map(began)
 }
 
 /// Whether there is a contract in the work tree, or in a commit.
@@ -144,7 +123,7 @@ fn unfinished(
 }
 
 /// Whether all that a session did is verified, or nothing applied to it.
-fn is_done(entry: &SubjectEntry) -> bool {
+pub(super) fn is_done(entry: &SubjectEntry) -> bool {
     let required = entry.began.as_ref().map_or(1, |b| b.gate.confirmations);
     entry.reason == Some(Because::NothingApplies)
         || (entry.standing(required, true) == Decision::Complete && entry.counter >= required)

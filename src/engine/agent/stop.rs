@@ -1,53 +1,66 @@
 //! A stop of an agent: a round of its session, and what follows. A round that cannot be made is a
 //! failed one.
 
+use super::elsewhere::{Elsewhere, contents, is_left_behind, settle};
 use super::failed::{Failed, begin};
-use super::record::{Now, Record, read, subject, write};
+use super::lost::{Lost, lost};
+use super::record::{Now, Record, Stopping, read, write};
 use super::settings::changed;
-use super::start::{has_contract, vanished_site};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::effect::git::error::GitError;
-use crate::effect::git::object::Oid;
-use crate::effect::os::clock::Clock;
-use crate::effect::os::own_program::ProgramOutput;
-use crate::effect::repo::changes::base::{Unknown, default_base};
-use crate::effect::repo::changes::commit_cache::CommitCache;
-use crate::effect::repo::load::Site;
-use crate::effect::store::ledger::LedgerFile;
-use crate::engine::failure::changes_unknown;
-use crate::engine::round::NOT_RECORDED;
-use crate::engine::{Engine, Failure, only_grew};
-use crate::ledger::SubjectEntry;
-use crate::ledger::round::Because;
-use crate::plan::caveat::sorted;
-use crate::run::report::{DEFAULT_RETRIES, Decision, Report};
-use crate::run::verdict::Verdict;
+use super::start::{has_contract, is_done};
+use crate::failure::changes_unknown;
+use crate::round::NOT_RECORDED;
+use crate::{Engine, Failure, only_grew};
 use std::io;
 use std::time::Duration;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_git::object::Oid;
+use vplan_ledger::SubjectEntry;
+use vplan_ledger::round::Because;
+use vplan_os::clock::Clock;
+use vplan_os::own_program::ProgramOutput;
+use vplan_plan::definition;
+use vplan_repo::changes::base::{Unknown, default_base};
+use vplan_repo::changes::commit_cache::CommitCache;
+use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
+use vplan_repo::load::Site;
+use vplan_run::report::{DEFAULT_RETRIES, Decision, Report};
+use vplan_run::verdict::Verdict;
+use vplan_store::history::History;
 
 /// The session and the repository of a stop.
 pub struct Stop<'a> {
     engine: &'a Engine<'a>,
     site: Site,
-    id: &'a str,
+    who: Stopping<'a>,
+    name: String,
     record: Option<Record>,
     entry: Option<SubjectEntry>,
-    is_lost: bool,
     base: Option<Oid>,
-    /// The reason why the base of the change is not known.
+    /// The reason why nothing can be verified: the repository is gone, or the base of the change is
+    /// not known.
     unknown: Option<Failure>,
+    is_untouched: bool,
+    was_blocked: bool,
+    elsewhere: Elsewhere,
 }
 
 /// The result of a stop.
 #[derive(Debug)]
 pub enum Stopped {
+    /// The agent may stop: it did nothing, and left nothing unfinished.
+    Untouched,
     /// The agent may stop: its work is verified.
     Passed(Box<Report>),
+    /// The agent may stop: nothing is left to verify, but earlier rounds failed, so that people must
+    /// know.
+    Dropped(Box<Report>),
     /// The agent may stop although nothing says that its work is verified: a person must look.
     GivenUp {
         /// The word of the decision.
         reason: Option<String>,
+        /// The report of the round, if it came to one.
+        report: Option<Box<Report>>,
         /// Messages for people.
         why: Vec<String>,
     },
@@ -76,36 +89,95 @@ enum Ending {
 type Run<'r> = dyn Fn(Duration) -> io::Result<ProgramOutput> + 'r;
 
 impl<'a> Stop<'a> {
-    /// Looks at a session that is to stop; `None`: it has nothing to verify.
+    /// Looks at a session that is to stop; `None`: it has nothing to verify. `unreachable`: why the
+    /// directory of the repository cannot be entered.
     ///
     /// # Errors
-    /// A directory that cannot be entered.
-    pub fn open(engine: &'a Engine<'a>, id: &'a str) -> Result<Option<Self>, Failure> {
-        let site = engine.locate()?;
-        let lost = vanished_site(engine, &site, id);
-        let is_lost = lost.is_some();
-        let site = lost.unwrap_or(site);
+    /// A directory that cannot be entered, and of which no session is known.
+    pub fn open(
+        engine: &'a Engine<'a>,
+        who: Stopping<'a>,
+        unreachable: Option<Failure>,
+    ) -> Result<Option<Self>, Failure> {
+        let here = match unreachable {
+            Some(failure) => Err(failure),
+            None => engine.locate(),
+        };
+        let (site, gone) = match (lost(engine, here.as_ref().ok(), who.session), here) {
+            (Some(Lost { site, why }), _) => (site, Some(why)),
+            (None, here) => (here?, None),
+        };
         let place = engine.kept_state(&site).unwrap_or_default();
-        let record = place.as_ref().and_then(|place| read(&place.path, id));
+        let record = place
+            .as_ref()
+            .and_then(|place| read(&place.path, who.session));
         let ledger = place
             .map(|place| LedgerFile::new(place).read())
             .and_then(Result::ok)
             .unwrap_or_default();
+        let name = who.subject();
+        let entry = ledger.entry(&name).cloned();
         let mut stop = Self {
             engine,
             site,
-            id,
+            who,
+            was_blocked: record.as_ref().is_some_and(|r| r.blocked)
+                || entry.as_ref().is_some_and(|e| e.rounds > 0 && !is_done(e)),
+            name,
             record,
-            entry: ledger.entry(&subject(id)).cloned(),
-            is_lost,
+            entry,
             base: None,
-            unknown: None,
+            unknown: gone,
+            is_untouched: false,
+            elsewhere: Elsewhere::default(),
         };
         match stop.find_base() {
             Ok(base) => stop.base = base,
-            Err(failure) => stop.unknown = Some(failure),
+            Err(failure) => stop.unknown = stop.unknown.or(Some(failure)),
         }
-        Ok((stop.has_work() && !stop.is_untouched()).then_some(stop))
+        if !stop.has_work() {
+            return Ok(None);
+        }
+        stop.elsewhere = stop.find_elsewhere();
+        stop.is_untouched = stop.unknown.is_none() && stop.is_untouched();
+        Ok(Some(stop))
+    }
+
+    /// Finds the work of the session that its work tree does not have; that of a subagent is the
+    /// main agent's.
+    fn find_elsewhere(&self) -> Elsewhere {
+        let record = self.record.as_ref().filter(|_| self.unknown.is_none());
+        let start = record.and_then(|r| Some((r, r.start.as_ref()?)));
+        let (Some((record, start)), Some(git), None) =
+            (start, self.site.usable_git(), self.who.subagent)
+        else {
+            return Elsewhere::default();
+        };
+        Elsewhere::find(git, start, record).unwrap_or_else(|error| Elsewhere {
+            left: vec![format!(
+                "cannot compare the commits of this session with the work tree: {error}"
+            )],
+            ..Elsewhere::default()
+        })
+    }
+
+    /// The work of the session that people are to know of, a line each.
+    #[must_use]
+    pub fn remarks(&self) -> &[String] {
+        &self.elsewhere.named
+    }
+
+    /// Names the changed files that define what a step of the verified plan runs, a line each.
+    #[must_use]
+    pub fn definitions(&self, report: &Report) -> Vec<String> {
+        let history = History::open(&self.site.home, None).ok();
+        let plan = history.and_then(|history| history.plan(&report.run_id).ok().flatten());
+        let Some(plan) = plan.filter(|plan| plan.digest == report.plan_digest) else {
+            let what =
+                "the plan of the run is missing: whether the change redefines a check is not known";
+            return vec![what.to_owned()];
+        };
+        definition::lines(&plan)
     }
 
     /// Whether there is or was something to verify.
@@ -158,8 +230,12 @@ impl<'a> Stop<'a> {
         let Some(record) = &self.record else {
             return false;
         };
-        let had_none = self.entry.as_ref().is_none_or(|e| e.rounds == 0);
-        had_none && !record.inherited && Now::look(self.site.usable_git()).is_start_of(record)
+        // What passed, and is on another branch now, is known by its contents.
+        let is_over = |e: &SubjectEntry| e.rounds == 0 || (record.start.is_some() && is_done(e));
+        self.entry.as_ref().is_none_or(is_over)
+            && !self.was_blocked
+            && !record.inherited
+            && Now::look(self.site.usable_git()).is_start_of(record)
     }
 
     /// Makes a round, and says what follows.
@@ -167,18 +243,81 @@ impl<'a> Stop<'a> {
     /// # Errors
     /// Returns the reason why not even a failed round can be recorded.
     pub fn verify(&mut self, limit: Duration, run: &Run<'_>) -> Result<Stopped, Failure> {
+        if self.is_untouched && self.elsewhere.left.is_empty() {
+            return Ok(Stopped::Untouched);
+        }
         let ending = match self.unknown.take() {
             Some(failure) => Ending::Failed(Failed::of(&failure)),
-            None if self.is_lost => {
-                let error = GitError::NotARepository(self.site.root.clone());
-                Ending::Failed(Failed::of(&changes_unknown(error.into())))
+            // A round of what has passed already would give the retries back.
+            None if !self.elsewhere.left.is_empty() && !self.has_unsettled() => {
+                Ending::Failed(Failed::elsewhere(&self.elsewhere.left))
             }
             None => self.rounds(limit, run),
         };
-        Ok(match ending {
+        let stopped = match ending {
             Ending::Reported(report) => self.reported(report),
             Ending::Failed(failed) => self.failed(failed),
+        };
+        let stopped = match stopped {
+            Stopped::Passed(report)
+                if self.was_blocked && report.verdict == Verdict::NothingToVerify =>
+            {
+                Stopped::Dropped(report)
+            }
+            stopped => stopped,
+        };
+        if self.who.subagent.is_none() {
+            let is_pass = matches!(stopped, Stopped::Passed(_));
+            self.remember(|record| record.blocked = !is_pass);
+        }
+        Ok(stopped)
+    }
+
+    /// Forgets the traces of work that passed, and that the session has left for other work: rounds
+    /// would take it for work that was put aside.
+    fn forget_settled(&self) -> Result<(), Failure> {
+        let has_start = self.record.as_ref().is_some_and(|r| r.start.is_some());
+        let passed = self.entry.as_ref().filter(|e| is_done(e));
+        let (Some(entry), Some(git), true) = (passed, self.site.usable_git(), has_start) else {
+            return Ok(());
+        };
+        let heads = entry.traces.iter();
+        let heads: Vec<Oid> = heads
+            .filter_map(|trace| Oid::parse(trace.head.as_bytes()))
+            .collect();
+        let is_left = || is_left_behind(git, &heads).unwrap_or(false);
+        if self.was_blocked || !self.elsewhere.left.is_empty() || !is_left() {
+            return Ok(());
+        }
+        LedgerFile::new(self.engine.state(&self.site)?).change(PATIENCE, |ledger| {
+            let mut next = ledger.clone();
+            next.forget_traces(&self.name);
+            Ok((next, ()))
         })
+    }
+
+    /// Whether the work tree has contents that did not pass in this session.
+    fn has_unsettled(&self) -> bool {
+        let settled = self.record.as_ref().map_or(&[][..], |r| &r.settled);
+        let now = self
+            .site
+            .usable_git()
+            .map(|git| contents(git, self.base.as_ref()));
+        match now {
+            Some(Ok(now)) => now.iter().any(|content| !settled.contains(content)),
+            _ => true,
+        }
+    }
+
+    /// Remembers what has passed.
+    fn settle(&mut self) {
+        let now = self
+            .site
+            .usable_git()
+            .map(|git| contents(git, self.base.as_ref()));
+        if let Some(Ok(now)) = now {
+            self.remember(|record| settle(&mut record.settled, now));
+        }
     }
 
     /// Makes a round, or two where the first one changed what is asked for.
@@ -186,8 +325,11 @@ impl<'a> Stop<'a> {
         // A session of which nothing was recorded begins where a change does, which its run finds
         // out as well.
         if self.record.is_some()
-            && let Err(failure) = begin(self.engine, &self.site, self.id, self.base.as_ref())
+            && let Err(failure) = begin(self.engine, &self.site, &self.name, self.base.as_ref())
         {
+            return Ending::Failed(Failed::of(&failure));
+        }
+        if let Err(failure) = self.forget_settled() {
             return Ending::Failed(Failed::of(&failure));
         }
         let clock = Clock::start();
@@ -215,7 +357,7 @@ impl<'a> Stop<'a> {
         let report = serde_json::from_slice::<Report>(&ended.stdout)
             .ok()
             .filter(|report| {
-                let is_own = report.subject.as_ref() == Some(&subject(self.id))
+                let is_own = report.subject.as_ref() == Some(&self.name)
                     && ended.exit == Some(report.exit_code);
                 let is_recorded = report.decision_reason.as_deref() != Some(NOT_RECORDED);
                 is_own && is_recorded && report.verdict != Verdict::Cancelled
@@ -229,9 +371,17 @@ impl<'a> Stop<'a> {
     fn reported(&mut self, report: Box<Report>) -> Stopped {
         self.unrecorded(0);
         if report.exit_code == 0 && report.verdict.is_pass() {
-            return Stopped::Passed(report);
+            self.settle();
+            if !self.elsewhere.left.is_empty() {
+                self.elsewhere = self.find_elsewhere();
+            }
+            return if self.elsewhere.left.is_empty() {
+                Stopped::Passed(report)
+            } else {
+                self.failed(Failed::elsewhere(&self.elsewhere.left))
+            };
         }
-        let used_up = Because::VerificationFailedMaxRetries.word();
+        let used_up = Because::VerificationFailedMaxRetries.name();
         let given_up = match report.decision {
             Decision::Fail | Decision::Escalate => true,
             Decision::Advance => report.decision_reason.as_deref() == Some(used_up),
@@ -240,22 +390,23 @@ impl<'a> Stop<'a> {
         if !given_up {
             return Stopped::Again(report);
         }
-        let caveats = sorted(&report.caveats);
         Stopped::GivenUp {
             reason: report.decision_reason.clone(),
-            why: caveats.iter().map(|c| c.for_people()).collect(),
+            report: Some(report),
+            why: Vec::new(),
         }
     }
 
     fn failed(&mut self, failed: Failed) -> Stopped {
         let base = self.base.as_ref();
-        match failed.record(self.engine, &self.site, self.id, base) {
+        match failed.record(self.engine, &self.site, &self.name, base) {
             Ok(recorded) => {
                 self.unrecorded(0);
                 match recorded.decision {
                     Decision::Fail | Decision::Escalate | Decision::Advance => Stopped::GivenUp {
-                        reason: recorded.reason.map(|reason| reason.word().to_owned()),
-                        why: vec![failed.what],
+                        reason: recorded.reason.map(|reason| reason.name().to_owned()),
+                        report: None,
+                        why: failed.for_people(),
                     },
                     Decision::Complete | Decision::Retry | Decision::Reverify => {
                         let left =
@@ -270,6 +421,7 @@ impl<'a> Stop<'a> {
                 if count > DEFAULT_RETRIES && self.record.is_some() {
                     return Stopped::GivenUp {
                         reason: None,
+                        report: None,
                         why: vec![visible(failure.message.as_bytes())],
                     };
                 }
@@ -289,15 +441,26 @@ impl<'a> Stop<'a> {
 
     /// Remembers how many rounds in a row could not be recorded.
     fn unrecorded(&mut self, count: u32) {
-        let Some(record) = self.record.as_mut().filter(|r| r.unrecorded != count) else {
+        self.remember(|record| record.unrecorded = count);
+    }
+
+    /// Changes what is remembered of the session: its newest record, as other stops left it.
+    fn remember(&mut self, change: impl FnOnce(&mut Record)) {
+        let Some(record) = self.record.as_mut() else {
             return;
         };
-        record.unrecorded = count;
-        // Where not even that can be remembered, the agent is sent back once more.
-        let _ = self
-            .engine
-            .state(&self.site)
-            .and_then(|place| write(&place.path, self.id, record));
+        let Ok(place) = self.engine.state(&self.site) else {
+            return;
+        };
+        if let Some(newest) = read(&place.path, self.who.session) {
+            *record = newest;
+        }
+        let before = record.clone();
+        change(record);
+        if *record != before {
+            // Where not even that can be remembered, the agent is sent back once more.
+            let _ = write(&place.path, self.who.session, record);
+        }
     }
 }
 

@@ -1,34 +1,34 @@
 //! Runs the fixes of the checks that failed, one after the other, and looks what each one changed.
 
 use super::record::FixRecord;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::contract::Contract;
-use crate::effect::git::Git;
-use crate::effect::git::error::GitError;
-use crate::effect::git::own_files::OwnFiles;
-use crate::effect::git::snapshot::Snapshot;
-use crate::effect::os::environment::Environment;
-use crate::effect::os::process::program::Root;
-use crate::effect::repo::{baseline, lockfile};
-use crate::effect::runner::fixer::{self, FixRun, FixerEnd, Mending};
-use crate::engine::failure::Failure;
-use crate::engine::open::Session;
-use crate::engine::request::{MAX_OUTPUT, VerifyRequest, deny};
-use crate::engine::verify::Verified;
-use crate::plan::facts::Facts;
-use crate::plan::fixes::{bare_step, contract_of_fixes, fix, may_change, plan_of_fixes};
-use crate::plan::request::Selector;
-use crate::plan::{Origin, Step};
-use crate::run::event::Interrupt;
+use crate::failure::Failure;
+use crate::open::Session;
+use crate::request::{MAX_OUTPUT, VerifyRequest, deny};
+use crate::verify::Verified;
 use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_contract::Contract;
+use vplan_git::Git;
+use vplan_git::error::GitError;
+use vplan_git::own_files::OwnFiles;
+use vplan_git::snapshot::Snapshot;
+use vplan_os::environment::Environment;
+use vplan_os::process::program::Root;
+use vplan_plan::facts::Facts;
+use vplan_plan::fixes::{bare_step, contract_of_fixes, fix, may_change, plan_of_fixes};
+use vplan_plan::request::Selector;
+use vplan_plan::{Origin, Step};
+use vplan_repo::{baseline, lockfile};
+use vplan_run::event::Interrupt;
+use vplan_runner::fixer::{self, FixRun, FixerEnd, Mending};
 
 /// The mode of a regular file.
 const FILES: [u32; 2] = [0o100_644, 0o100_755];
 
 /// What the fixes of a run's failing checks did.
 #[derive(Debug)]
-pub(in crate::engine) struct Mended {
+pub(crate) struct Mended {
     /// Each fix that ran, in order.
     pub fixes: Vec<FixRecord>,
     /// vplan was interrupted meanwhile.
@@ -54,7 +54,7 @@ impl Mended {
 }
 
 /// Returns the checks of the contract that failed in a run, in its order.
-pub(in crate::engine) fn failing(verified: &Verified) -> Vec<&str> {
+pub(crate) fn failing(verified: &Verified) -> Vec<&str> {
     let Verified { report, plan, .. } = verified;
     let mut failing: Vec<&str> = Vec::new();
     for record in report.steps.iter().filter(|r| r.status.is_failure()) {
@@ -68,7 +68,7 @@ pub(in crate::engine) fn failing(verified: &Verified) -> Vec<&str> {
 }
 
 /// Whether a check of a contract has a fix.
-pub(in crate::engine) fn has_fix(contract: &Contract, id: &str) -> bool {
+pub(crate) fn has_fix(contract: &Contract, id: &str) -> bool {
     let mut checks = contract.checks.iter();
     checks.any(|check| check.id == id && fix(check).is_some())
 }
@@ -85,7 +85,7 @@ fn is_asked_for(contract: &Contract, id: &str, names: &[Selector]) -> bool {
 ///
 /// # Errors
 /// The tree is not known, or a fix cannot be run.
-pub(in crate::engine) fn mend(
+pub(crate) fn mend(
     verified: &Verified,
     asked: &VerifyRequest,
     see: &mut dyn FnMut(&FixRecord),
@@ -197,17 +197,17 @@ impl Runs<'_> {
         }
         let now = self.look()?;
         let differing = before.tree.differences(&now.tree);
-        // The caches of a tool, which its own `.gitignore` hides, are there since the check ran.
+        // The caches of a tool are there since the check ran.
         let tracked: BTreeSet<RepoPath> = match self.git.tracked() {
             Ok(tracked) => tracked.into_iter().collect(),
             Err(_) => differing.iter().cloned().collect(),
         };
         let untracked = differing.iter().filter(|path| !tracked.contains(*path));
         let untracked: Vec<RepoPath> = untracked.cloned().collect();
-        let hidden = self.git.hidden_here(&untracked);
+        let hidden = self.git.left_or_hidden(&untracked);
         let mut record = FixRecord::of(id, command, ends, &self.record);
         record.changed = differing;
-        record.changed.retain(|path| !hidden.contains(path));
+        record.changed.retain(|path| !hidden.contains_key(path));
         let step = steps.first();
         let outside = record.changed.iter();
         let outside = outside.filter(|path| !self.may(step, path, [before, &now]));

@@ -7,9 +7,9 @@
 mod mend;
 mod record;
 
-pub(in crate::engine) use mend::{Mended, failing, has_fix, mend};
+pub(crate) use mend::{Mended, failing, has_fix, mend};
 pub use record::FixRecord;
-pub(in crate::engine) use record::HowEnded;
+pub(crate) use record::HowEnded;
 
 use super::failure::Failure;
 use super::open::Session;
@@ -17,16 +17,16 @@ use super::place::Engine;
 use super::request::VerifyRequest;
 use super::staged::{complete, not_brought_in, only_in_a_view};
 use super::verify::{Caller, Progress, Verified, verify};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::git::mended;
-use crate::effect::git::{self, Git};
-use crate::effect::os::view;
-use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::load::Site;
-use crate::run::event::Interrupt;
-use crate::run::verdict::Verdict;
 use std::time::Duration;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_git::mended;
+use vplan_git::{self as git, Git};
+use vplan_os::view;
+use vplan_repo::changes::ChangeSource;
+use vplan_repo::load::Site;
+use vplan_run::event::Interrupt;
+use vplan_run::verdict::Verdict;
 
 /// An event of fixing.
 pub enum FixProgress<'a> {

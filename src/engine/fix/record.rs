@@ -1,14 +1,15 @@
 //! Records what became of a fix.
 
-use crate::base::path::RepoPath;
-use crate::base::word::visible;
-use crate::effect::runner::fixer::{Fixed, FixerEnd};
-use crate::run::event::Interrupt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_run::event::Interrupt;
+use vplan_runner::fixer::{Fixed, FixerEnd};
 
 /// The fix of one check.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Fix")]
@@ -22,7 +23,6 @@ pub struct FixRecord {
     /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// Its exit code, which decides nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The number of processes that it left behind; they were stopped.
     pub leaked: u32,
@@ -35,18 +35,16 @@ pub struct FixRecord {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<String>,
     /// The reason for the outcome, in one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The end of what it wrote.
     pub said: String,
     /// The signal that ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
 }
 
 /// How a fixer or a fix ended, in words.
 #[derive(Debug)]
-pub(in crate::engine) struct HowEnded {
+pub(crate) struct HowEnded {
     pub outcome: &'static str,
     pub exit_code: Option<i32>,
     pub reason: Option<String>,

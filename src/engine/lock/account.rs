@@ -1,13 +1,13 @@
 //! Describes the changes of a lock.
 
-use crate::base::canon::Digest;
-use crate::base::origin::GitOrigin;
-use crate::base::path::RepoPath;
-use crate::base::word::count;
-use crate::lock::{Lock, PinnedImport, PinnedRef};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::origin::GitOrigin;
+use vplan_base::path::RepoPath;
+use vplan_base::word::count;
+use vplan_lock::{Lock, PinnedImport, PinnedRef};
 
 /// The changes that were made, or the differences that were found.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct Account {
 
 impl Account {
     /// Of a lock to which nothing was done.
-    pub(in crate::engine) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
+    pub(crate) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
         Self {
             entries,
             judged: Vec::new(),
@@ -51,20 +51,17 @@ impl Account {
 }
 
 /// An import.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LockEntry")]
 pub struct Line {
     /// The size of its file; absent when it is not pinned.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The commit of a branch or tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The digest of its file, which is pinned; absent when it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The commit that a branch or tag had before, if that is another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Its name; of a branch or tag `git+URL?ref=NAME`.
     pub import: String,
@@ -73,11 +70,7 @@ pub struct Line {
 }
 
 impl Line {
-    pub(in crate::engine) fn of(
-        origin: &GitOrigin,
-        pin: Option<&PinnedImport>,
-        state: State,
-    ) -> Self {
+    pub(crate) fn of(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
         Self {
             bytes: pin.map(|p| p.bytes),
             commit: None,
@@ -91,7 +84,7 @@ impl Line {
 
 impl Line {
     /// Of a branch or tag, and what was pinned for it before.
-    pub(in crate::engine) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
+    pub(crate) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
         let from = was.filter(|was| was.commit != now.commit);
         let state = match (was, from) {
             (None, _) => State::Pinned,
@@ -105,7 +98,7 @@ impl Line {
     }
 
     /// Of a branch or tag in this state.
-    pub(in crate::engine) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
+    pub(crate) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
         Self {
             bytes: None,
             commit: Some(pinned.commit.clone()),

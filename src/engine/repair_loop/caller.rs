@@ -1,18 +1,18 @@
 //! The request, the caller's part and the outcome of a repair loop.
 
 use super::record::{RoundRecord, Stop, Turn, TurnRecord};
-use crate::base::command::Env;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::check::confine::SandboxLevel;
-use crate::effect::runner::executor::{DriveError, Played};
-use crate::effect::runner::fixer::{Fixed, Fixer};
-use crate::engine::failure::Failure;
-use crate::engine::fix::FixRecord;
-use crate::engine::request::VerifyRequest;
-use crate::engine::verify::{Progress, Verified};
-use crate::run::report::{Decision, Report};
+use crate::failure::Failure;
+use crate::fix::FixRecord;
+use crate::request::VerifyRequest;
+use crate::verify::{Progress, Verified};
 use std::time::Duration;
+use vplan_base::command::Env;
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_check::confine::SandboxLevel;
+use vplan_run::report::{Decision, Report};
+use vplan_runner::executor::{DriveError, Played};
+use vplan_runner::fixer::{Fixed, Fixer};
 
 /// The default limit on verifications.
 pub const MAX_ROUNDS: u32 = 20;

@@ -18,9 +18,9 @@ pub use record::{Review, RoundRecord, Stop, Turn, TurnRecord};
 
 use super::failure::Failure;
 use super::place::Engine;
-use crate::ledger::Ledger;
 use std::cell::RefCell;
 use task::Task;
+use vplan_ledger::Ledger;
 
 /// Verifies and repairs until there is a decision.
 ///

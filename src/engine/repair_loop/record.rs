@@ -1,13 +1,13 @@
 //! Records the rounds of a loop.
 
-use crate::base::word::visible;
-use crate::effect::runner::fixer::Fixed;
-use crate::engine::fix::{FixRecord, HowEnded};
-use crate::run::report::Decision;
-use crate::run::verdict::Verdict;
+use crate::fix::{FixRecord, HowEnded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use vplan_base::word::visible;
+use vplan_run::report::Decision;
+use vplan_run::verdict::Verdict;
+use vplan_runner::fixer::Fixed;
 
 /// The reason for the end of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub enum Stop {
     HistoryChanged,
     /// The fixer could not be started.
     FixerNotStarted,
-    /// A fix of the contract changed what it must not.
+    /// A fix of the contract, or a guarded fixer, changed what it must not.
     WroteOutside,
     /// A signal interrupted it.
     Interrupted,
@@ -96,6 +96,7 @@ pub struct RoundRecord {
 }
 
 /// One turn of the fixer.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Repair")]
@@ -103,14 +104,12 @@ pub struct TurnRecord {
     /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// Its exit code, which decides nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The path of the feedback that it was given.
     pub feedback: String,
     /// The number of processes that it left behind.
     pub leaked: u32,
     /// The path of its log.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Whether it changed nothing.
     pub no_change: bool,
@@ -118,15 +117,12 @@ pub struct TurnRecord {
     /// `lost`
     pub outcome: &'static str,
     /// The reason for the outcome, in one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The end of what it wrote.
     pub said: String,
     /// The signal that ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Its reason not to go on, if it gave one (`STUCK: why`, or the file in `VPLAN_STUCK`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,
 }
 

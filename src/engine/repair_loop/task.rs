@@ -3,25 +3,25 @@
 use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest};
 use super::record::{RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
-use crate::base::vocabulary::Exit;
-use crate::contract::Contract;
-use crate::effect::repo::changes::{BaseRevision, ChangeSource};
-use crate::effect::runner::executor::Played;
-use crate::engine::failure::Failure;
-use crate::engine::open::Session;
-use crate::engine::place::Engine;
-use crate::engine::regrown::only_grew;
-use crate::engine::request::VerifyRequest;
-use crate::engine::round::{Keeper, NOT_RECORDED};
-use crate::engine::verify::{Caller, Progress, Verified, round};
-use crate::ledger::round::{Because, Change, RoundResult};
-use crate::ledger::{Ledger, Status};
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::fixes::fix;
-use crate::plan::request::{ChangedFrom, ChangedIn};
-use crate::run::report::{Decision, Report};
-use crate::run::verdict::Verdict;
+use crate::failure::Failure;
+use crate::open::Session;
+use crate::place::Engine;
+use crate::regrown::only_grew;
+use crate::request::VerifyRequest;
+use crate::round::{Keeper, NOT_RECORDED};
+use crate::verify::{Caller, Progress, Verified, round};
 use std::cell::RefCell;
+use vplan_base::vocabulary::Exit;
+use vplan_contract::Contract;
+use vplan_ledger::round::{Because, Change, RoundResult};
+use vplan_ledger::{Ledger, Status};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::fixes::fix;
+use vplan_plan::request::{ChangedFrom, ChangedIn};
+use vplan_repo::changes::{BaseRevision, ChangeSource};
+use vplan_run::report::{Decision, Report};
+use vplan_run::verdict::Verdict;
+use vplan_runner::executor::Played;
 
 pub(super) struct Task<'t, 'c> {
     pub(super) engine: &'t Engine<'t>,
@@ -186,7 +186,7 @@ impl Task<'_, '_> {
     /// Returns why this round was the last one, if it was, and the exit code.
     fn stop(&self, round: u32, report: &Report) -> Option<(Stop, u8)> {
         let exhausted =
-            report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.word());
+            report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.name());
         // Without a subject the report is about the round alone.
         let exit = |exit: Exit| {
             if report.subject.is_some() {

@@ -3,24 +3,24 @@
 use super::caller::{FixerCommand, LoopProgress};
 use super::record::{Review, Stop, Turn, TurnRecord};
 use super::task::{End, Task};
-use crate::base::vocabulary::Exit;
-use crate::base::word::Word;
-use crate::effect::os::environment::Environment;
-use crate::effect::os::files;
-use crate::effect::os::process::program::Root;
-use crate::effect::runner::fixer::Fixer;
-use crate::effect::runner::sandbox::TEMPORARY;
-use crate::engine::failure::Failure;
-use crate::engine::fix::{Mended, mend};
-use crate::engine::request::MAX_OUTPUT;
-use crate::engine::round::Keeper;
-use crate::engine::sandbox::{HeldFixer, held};
-use crate::engine::subject::Subject;
-use crate::engine::verify::Verified;
-use crate::ledger::round::{Change, RoundResult};
-use crate::ledger::{Contents, Status};
-use crate::run::event::Interrupt;
-use crate::run::report::Decision;
+use crate::failure::Failure;
+use crate::fix::{Mended, mend};
+use crate::request::MAX_OUTPUT;
+use crate::round::Keeper;
+use crate::sandbox::held;
+use crate::subject::Subject;
+use crate::verify::Verified;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::Word;
+use vplan_ledger::round::{Change, RoundResult};
+use vplan_ledger::{Contents, Status};
+use vplan_os::environment::Environment;
+use vplan_os::files;
+use vplan_os::process::program::Root;
+use vplan_run::event::Interrupt;
+use vplan_run::report::Decision;
+use vplan_runner::fixer::Fixer;
+use vplan_runner::sandbox::{CONFINED, TEMPORARY};
 
 impl Task<'_, '_> {
     /// Has the fixer repair what failed. Returns how the loop ends, if it does.
@@ -30,8 +30,8 @@ impl Task<'_, '_> {
             return self.mended(verified);
         };
         let feedback = (self.caller.feedback)(&verified.report);
-        let repair = self.turn(fixer, verified, Turn::Repair, &feedback)?;
-        let end = self.broken_off(&repair, verified)?;
+        let (repair, outside) = self.turn(fixer, verified, Turn::Repair, &feedback)?;
+        let end = self.broken_off(&repair, outside, verified)?;
         let no_change = repair.no_change;
         if let Some(line) = self.rounds.last_mut() {
             line.fix = Some(repair);
@@ -98,8 +98,8 @@ impl Task<'_, '_> {
             .then(|| End::new(Stop::MaxRounds, Exit::Exhausted, Decision::Fail));
         loop {
             let request = (self.caller.review)(&verified.report);
-            let turn = self.turn(fixer, verified, Turn::Review, &request)?;
-            let end = self.broken_off(&turn, verified)?;
+            let (turn, outside) = self.turn(fixer, verified, Turn::Review, &request)?;
+            let end = self.broken_off(&turn, outside, verified)?;
             let agrees = end.is_none() && turn.exit_code == Some(0) && turn.no_change;
             let no_change = turn.no_change;
             let confirmed = agrees && self.is_same(verified)? && self.confirm(verified)?;
@@ -147,12 +147,19 @@ impl Task<'_, '_> {
         }
     }
 
-    /// Returns how the loop ends where the fixer was ended, or gives up.
+    /// Returns how the loop ends where the fixer changed what it must not, was ended, or gives up.
     fn broken_off(
         &mut self,
         repair: &TurnRecord,
+        outside: Option<Failure>,
         verified: &Verified,
     ) -> Result<Option<End>, Failure> {
+        if let Some(failure) = outside {
+            (self.caller.see)(LoopProgress::Failed(&failure));
+            self.noted(Status::Stuck, verified)?;
+            let stop = Stop::WroteOutside;
+            return Ok(Some(End::new(stop, Exit::Failed, Decision::Escalate)));
+        }
         match repair.outcome {
             "not_started" => {
                 let why = repair.reason.clone().unwrap_or_default();
@@ -216,14 +223,14 @@ impl Task<'_, '_> {
         Ok(confirmed)
     }
 
-    /// Starts the fixer, and waits for its end.
+    /// Starts the fixer, and waits for its end. Returns the failure, too, where it changed what it must not.
     fn turn(
         &mut self,
         fixer: &FixerCommand,
         verified: &Verified,
         turn: Turn,
         text: &str,
-    ) -> Result<TurnRecord, Failure> {
+    ) -> Result<(TurnRecord, Option<Failure>), Failure> {
         let Verified {
             report,
             session,
@@ -264,6 +271,7 @@ impl Task<'_, '_> {
             for name in TEMPORARY {
                 env.insert(name.to_owned(), Word::new(folder));
             }
+            env.insert(CONFINED.to_owned(), Word::from(fixer.sandbox.word()));
         }
         env.insert("VPLAN_TURN".to_owned(), Word::from(turn.name()));
         if let Some(subject) = &report.subject {
@@ -286,13 +294,14 @@ impl Task<'_, '_> {
         })
         .map_err(|e| failed("the fixer could not be run", &e))?;
         // Before anything asks git again.
-        held.as_ref().map_or(Ok(()), HeldFixer::release)?;
+        let outside = held.as_ref().map(|held| held.release(session));
+        let outside = outside.transpose()?.flatten();
         // If files cannot be listed any more, that is a change; the next verification finds out
         // what it means.
         let no_change = self.contents(verified).is_ok_and(|after| after == before);
         let record = TurnRecord::of(fixed, no_change, &path, &record);
         (self.caller.see)(LoopProgress::Turn(turn, &record));
-        Ok(record)
+        Ok((record, outside))
     }
 
     fn contents(&self, verified: &Verified) -> Result<Contents, Failure> {

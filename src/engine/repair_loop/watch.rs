@@ -1,24 +1,24 @@
 //! Checks that each round of a loop verifies what the first one did: the same contract, base and
 //! change.
 
-use crate::base::canon::Digest;
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::git::object::Oid;
-use crate::effect::repo::changes::ChangeSource;
-use crate::effect::repo::lockfile;
-use crate::engine::base_contract::judged_since;
-use crate::engine::baseline::counting;
-use crate::engine::failure::Failure;
-use crate::engine::open::Session;
-use crate::engine::open::gather_from;
-use crate::engine::place::Engine;
-use crate::engine::request::Allowed;
-use crate::engine::subject::{now, trace};
-use crate::ledger::undone::{Trace, moved, undone};
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::request::{ChangedFrom, ChangedIn};
+use crate::baseline::counting;
+use crate::failure::Failure;
+use crate::judge_commit::Judge;
+use crate::open::Session;
+use crate::open::gather_from;
+use crate::place::Engine;
+use crate::request::Allowed;
+use crate::subject::{now, trace};
+use vplan_base::canon::Digest;
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_git::object::Oid;
+use vplan_ledger::undone::{Trace, moved, undone};
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::request::{ChangedFrom, ChangedIn};
+use vplan_repo::changes::ChangeSource;
+use vplan_repo::lockfile;
 
 /// The contract has changed.
 pub(super) const CHANGED: &str = "vplan::loop::contract_changed";
@@ -41,8 +41,8 @@ struct Pin {
 
 impl Pin {
     fn of(engine: &Engine<'_>, session: &Session) -> Self {
-        let base = judged_since(session, engine);
-        let known = counting(session, engine, base.as_ref());
+        let judge = Judge::of(session, engine);
+        let known = counting(session, engine, judge.commit.as_ref());
         let contract = session.contract();
         let imports = contract.map(|c| {
             c.imports

@@ -1,19 +1,19 @@
 //! Gives a checkout of what is staged the ignored folders that the contract names in `linked`, and
 //! notices what was written through their links.
 
-use crate::base::change::ChangeSet;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::effect::os::files;
-use crate::effect::repo::changes::error::ChangeError;
-use crate::effect::repo::load::Site;
-use crate::engine::failure::{Failure, changes_unknown};
-use crate::plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use crate::failure::{Failure, changes_unknown};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_os::files;
+use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use vplan_repo::changes::error::ChangeError;
+use vplan_repo::load::Site;
 
 const CODE: &str = "vplan::staged::linked";
 
@@ -129,7 +129,7 @@ impl<'a> Mirror<'a> {
 
 /// The files of the linked folders as they were before anything ran.
 #[derive(Debug)]
-pub(in crate::engine) struct Linked {
+pub(crate) struct Linked {
     home: PathBuf,
     folders: Vec<(RepoPath, Option<Stamps>)>,
 }

@@ -5,6 +5,7 @@ mod planned;
 
 use super::away::{away, transport};
 use super::beside::beside;
+use super::continuation::request_lost;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
 use super::regrown::Again;
@@ -12,55 +13,56 @@ use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
 use super::sandbox::{PlanSandbox, sandbox};
 use super::sharing::shared_cache;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::check::baseline::KnownFindings;
-use crate::check::evidence::Evidence;
-use crate::check::file;
-use crate::check::reading::Reading;
-use crate::effect::os::environment::Environment;
-use crate::effect::os::files::beneath::Beneath;
-use crate::effect::os::process::program::Root;
-use crate::effect::repo::contents::Tree;
-use crate::effect::repo::load::LoadError;
-use crate::effect::repo::load::Site;
-use crate::effect::repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
-use crate::effect::runner::asserted;
-use crate::effect::runner::away::Transport;
-use crate::effect::runner::executor::{DriveError, Played};
-use crate::effect::runner::file_watch::watch;
-use crate::effect::runner::fingerprints::of_step;
-use crate::effect::runner::judge::Judge;
-use crate::effect::runner::reports::Aside;
-use crate::effect::runner::sandbox::Sandbox;
-use crate::effect::runner::tree::Beginning;
-use crate::effect::runner::verify::{self as runner, ProgressEvent, VerifyError};
-use crate::effect::store::earlier::Earlier;
-use crate::effect::store::history::History;
-use crate::effect::store::records::{RecordError, RunRecord};
-use crate::effect::store::reuse::Recall;
-use crate::effect::store::reuse::other_runs::RunMark;
-use crate::effect::store::reuse::results::{Results, unavailable};
-use crate::effect::store::shared::SharedCache;
-use crate::engine::open::Session;
-use crate::engine::place::Engine;
-use crate::engine::staged::complete;
-use crate::engine::staged::linked::Linked;
-use crate::ledger::round::Scope;
-use crate::ledger::{Ledger, Terms};
-use crate::plan::audit::findings::ObservedFindings;
-use crate::plan::caveat::{Caveat, Code};
-use crate::plan::{Note, Plan, Step, scope::OUTSIDE};
-use crate::reuse::decide::{Use, eligible};
-use crate::run::report::{Circumstances, Report};
-use crate::run::verdict::Verdict;
+use crate::open::Session;
+use crate::place::Engine;
+use crate::staged::complete;
+use crate::staged::linked::Linked;
 use planned::{Look, Planned, planned};
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_check::baseline::KnownFindings;
+use vplan_check::evidence::Evidence;
+use vplan_check::file;
+use vplan_check::reading::Reading;
+use vplan_git::environment;
+use vplan_ledger::round::Scope;
+use vplan_ledger::{Ledger, Terms};
+use vplan_os::environment::{CONFINED, Environment};
+use vplan_os::files::beneath::Beneath;
+use vplan_os::process::program::Root;
+use vplan_plan::audit::findings::ObservedFindings;
+use vplan_plan::caveat::{Caveat, Code};
+use vplan_plan::{Note, Plan, Step, scope::OUTSIDE};
+use vplan_repo::contents::Tree;
+use vplan_repo::load::LoadError;
+use vplan_repo::load::Site;
+use vplan_repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
+use vplan_reuse::decide::{Use, eligible};
+use vplan_run::report::{Circumstances, Report};
+use vplan_run::verdict::Verdict;
+use vplan_runner::asserted;
+use vplan_runner::away::Transport;
+use vplan_runner::executor::{DriveError, Played};
+use vplan_runner::file_watch::watch;
+use vplan_runner::fingerprints::of_step;
+use vplan_runner::judge::Judge;
+use vplan_runner::reports::Aside;
+use vplan_runner::sandbox::Sandbox;
+use vplan_runner::tree::Beginning;
+use vplan_runner::verify::{self as runner, ProgressEvent, VerifyError};
+use vplan_store::earlier::Earlier;
+use vplan_store::history::History;
+use vplan_store::records::{RecordError, RunRecord};
+use vplan_store::reuse::Recall;
+use vplan_store::reuse::other_runs::RunMark;
+use vplan_store::reuse::results::{Results, unavailable};
+use vplan_store::shared::SharedCache;
 
 /// An event of a verification.
 pub enum Progress<'a> {
@@ -163,7 +165,7 @@ struct Prepared<'k> {
     known: Option<Arc<KnownFindings>>,
     record: RunRecord,
     /// The commit at which the subject began.
-    since: Option<crate::effect::git::object::Oid>,
+    since: Option<vplan_git::object::Oid>,
     /// The store of passes of other machines.
     cache: Option<SharedCache>,
     /// What carries steps elsewhere.
@@ -309,10 +311,12 @@ fn execute(
     });
     let earlier = earlier(engine, &session);
     let compare = |plan: &Plan, records: &[_]| {
-        earlier
-            .as_ref()
+        let earlier = earlier.as_ref();
+        let mut found = earlier
             .map(|e| e.compare(plan, records))
-            .unwrap_or_default()
+            .unwrap_or_default();
+        found.extend(keeper.as_ref().and_then(|_| request_lost(plan)));
+        found
     };
     let question = session.questions(&beneath, engine.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge {
@@ -327,7 +331,8 @@ fn execute(
         since,
         session: &session,
     };
-    let again = |first: &Plan, wrote: &[RepoPath]| again.caveat(first, wrote);
+    let again =
+        |first: &Plan, wrote: &[RepoPath], made: &[RepoPath]| again.caveat(first, wrote, made);
     let findings = |run: &str| match asked.observe {
         true => engine.observed_findings(&session, asked, run),
         false => ObservedFindings::default(),
@@ -358,7 +363,7 @@ fn execute(
         sandbox,
         away: away.as_ref(),
         beside: &beside,
-        tree: beginning.seen(),
+        tree: beginning.seen(tree.own_paths()),
         again: &again,
         vault: vault.as_ref(),
         findings: &findings,
@@ -530,14 +535,30 @@ fn record(
 ) -> Result<RunRecord, Failure> {
     let unusable = |why: String| Failure::new(Exit::Setup, "vplan::run::record", why);
     let home = Root::open(&session.site.home).map_err(|e| broken(&e))?;
-    let mut record = RunRecord::create(&home, asked.records.as_deref(), tracked)
-        .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
+    let create = |place: Option<&Path>| RunRecord::create(&home, place, tracked);
+    let created = match create(asked.records.as_deref()) {
+        // Within a confined step, `.vplan` is read-only, and the temporary folder is its own.
+        Err(RecordError::Io(_, error))
+            if asked.records.is_none()
+                && is_read_only(&error)
+                && environment(CONFINED).is_some() =>
+        {
+            create(Some(&std::env::temp_dir().join("vplan-records")))
+        }
+        created => created,
+    };
+    let mut record = created.map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
     if let Some(proposal) = &session.request.proposal {
         record
             .write("proposal.json", proposal.record().as_bytes())
             .map_err(|e| unusable(format!("the proposal cannot be recorded: {e}")))?;
     }
     Ok(record)
+}
+
+fn is_read_only(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    [PermissionDenied, ReadOnlyFilesystem].contains(&error.kind())
 }
 
 /// Removes the records that are beyond what is kept, aside of the run, whose own record is begun.

@@ -1,21 +1,23 @@
 //! Makes the plan of a round, with every caveat that has to be reported before anything runs.
 
-use crate::base::vocabulary::Exit;
-use crate::effect::git::object::Oid;
-use crate::engine::base_contract::{attach, judged_since, of_run};
-use crate::engine::baseline::{self, Counting};
-use crate::engine::failure::Failure;
-use crate::engine::open::Session;
-use crate::engine::place::Engine;
-use crate::engine::propose::Asking;
-use crate::engine::request::VerifyRequest;
-use crate::engine::saved;
-use crate::engine::staged::agree;
-use crate::engine::subject::{RoundRequirements, Subject};
-use crate::plan::Plan;
-use crate::plan::caveat::Caveat;
-use crate::plan::shard::share;
-use crate::run::report::{SavedPlan, ShardRecord};
+use crate::base_contract::{attach, of_run};
+use crate::baseline::{self, Counting};
+use crate::failure::Failure;
+use crate::judge_commit::Judge;
+use crate::open::Session;
+use crate::part::part_of_named;
+use crate::place::Engine;
+use crate::propose::Asking;
+use crate::request::VerifyRequest;
+use crate::saved;
+use crate::staged::agree;
+use crate::subject::{RoundRequirements, Subject};
+use vplan_base::vocabulary::Exit;
+use vplan_git::object::Oid;
+use vplan_plan::Plan;
+use vplan_plan::caveat::Caveat;
+use vplan_plan::shard::share;
+use vplan_run::report::{SavedPlan, ShardRecord};
 
 /// Examines the session before anything runs, and returns the caveats.
 pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
@@ -55,14 +57,14 @@ pub(super) fn planned(
     said.extend(agree(&session, &whole)?);
     expected(requested, &whole)?;
     let held = match &subject {
-        Some(subject) => Some(subject.requirements(
-            engine,
-            &session,
-            &requested.plan,
-            &whole,
-            saved_plan.is_some(),
-        )?),
-        None => None,
+        Some(subject) => {
+            Some(subject.requirements(engine, &session, requested, &whole, saved_plan.is_some())?)
+        }
+        None => {
+            let part = part_of_named(engine, &session, &whole, saved_plan.is_some())?;
+            whole.caveats.extend(part);
+            None
+        }
     };
     whole
         .caveats
@@ -74,14 +76,13 @@ pub(super) fn planned(
     };
     let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
     whole.caveats.extend(more);
-    let base = match &held {
-        Some(held) => held.base,
-        None => judged_since(&session, engine),
+    let judge = match &held {
+        Some(held) => held.judge.clone(),
+        None => Judge::of(&session, engine),
     };
-    let (since, round) = (base.as_ref(), held.as_ref());
-    let found = of_run(&session, engine, requested, is_loop, since, round)?;
+    let found = of_run(&session, engine, requested, is_loop, &judge, held.as_ref())?;
     attach(&mut whole, found);
-    let baseline = baseline::counting(&session, engine, base.as_ref())?;
+    let baseline = baseline::counting(&session, engine, judge.commit.as_ref())?;
     baseline::attach(&mut whole, baseline.caveats.clone());
     let (plan, shard) = match requested.shard {
         Some(shard) => {

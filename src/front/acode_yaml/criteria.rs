@@ -1,15 +1,15 @@
 //! Converts the criteria of acode's steps: what has to hold, by type.
 
-use super::{MOST_SECONDS, Verifier, count};
-use crate::base::setting::Row;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::request::Assertion;
-use crate::contract::draft::{At, Sel, SelKind, Setting, Verb, Written};
-use crate::front::convert::builder::{Builder, Spec};
-use crate::front::convert::{BAD_VALUE, Lost};
-use crate::front::tree::{Key, Node, Value};
+use super::verifier::{MOST_SECONDS, Verifier, count};
+use crate::convert::account::{BAD_VALUE, Lost};
+use crate::convert::builder::{Builder, Spec};
+use crate::tree::{Key, Node, Value};
 use std::collections::BTreeSet;
+use vplan_base::setting::Row;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::request::Assertion;
+use vplan_contract::draft::{At, Sel, SelKind, Setting, Verb, Written};
 
 /// The types, each with the kind of the checks that it becomes.
 pub(super) const TYPES: &[(&str, Kind)] = &[
@@ -23,36 +23,10 @@ pub(super) const TYPES: &[(&str, Kind)] = &[
 ];
 
 /// The keys of a criterion.
-const CRITERION: &[&str] = &[
-    "type",
-    "name",
-    "path",
-    "paths",
-    "file",
-    "files",
-    "command",
-    "run",
-    "cwd",
-    "timeout",
-    "timeout_seconds",
-    "contains",
-    "not_contains",
-    "matches",
-    "pattern",
-    "not_empty",
-    "min_size",
-    "max_size",
-    "max_errors",
-    "max_warnings",
-    "min_tests",
-    "required",
-    "prompt",
-    "question",
-    "criteria",
-    "context",
-    "language",
-    "description",
-];
+const CRITERION: &str = "\
+    type name path paths file files command run cwd timeout timeout_seconds contains \
+    not_contains matches pattern not_empty min_size max_size max_errors max_warnings min_tests \
+    required prompt question criteria context language description";
 /// The keys that hold paths.
 const PATHS: &[&str] = &["path", "paths", "file", "files"];
 
@@ -101,9 +75,8 @@ pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verif
     for item in items(list) {
         if let Value::Text(text) = &item.value {
             let why = "it is a sentence, and says of no command or file what it must be";
-            let lost = Lost::gone(format!("`{what}`"), item.place, why);
-            let hand = format!("a check with `judge \"{}\"`", visible(text.as_bytes()));
-            builder.lost.push(lost.by_hand(hand));
+            let hand = format!("a check with `judge \"{}\"`", visible(text));
+            builder.lose(Lost::gone(format!("`{what}`"), item.place, why).by_hand(hand));
             continue;
         }
         let entries = builder.map(what, item);
@@ -118,7 +91,7 @@ pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verif
             continue;
         };
         let Some((name, kind)) = TYPES.iter().find(|(known, _)| *known == name) else {
-            let message = format!("there is no type `{}`", visible(name.as_bytes()));
+            let message = format!("there is no type `{}`", visible(name));
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             let help = format!("the types are {}", names.join(", "));
             builder.fault(
@@ -132,8 +105,11 @@ pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verif
         };
         if verifier.is_off(name, *kind) {
             let why = "its type is switched off there and left out here";
-            let lost = Lost::no_effect(format!("a criterion `{name}`"), node.place, why);
-            builder.lost.push(lost);
+            builder.lose(Lost::no_effect(
+                format!("a criterion `{name}`"),
+                node.place,
+                why,
+            ));
             continue;
         }
         let read = Criterion::read(builder, what, name, *kind, entries);
@@ -246,9 +222,8 @@ impl<'n> Criterion<'n> {
                 }
                 ("files" | "paths" | "path" | "file" | "pattern", _) => {
                     let why = "the command says which files it looks at";
-                    let lost = Lost::gone(format!("`{path}`"), key.place, why);
                     let hand = "a block `whenChangedAny \"GLOB\" {` around the check, or the files in its command";
-                    builder.lost.push(lost.by_hand(hand));
+                    builder.lose(Lost::gone(format!("`{path}`"), key.place, why).by_hand(hand));
                 }
                 _ => builder.unknown(&format!("{what}[]."), key, CRITERION),
             }
@@ -275,8 +250,7 @@ impl<'n> Criterion<'n> {
             }
             _ => {
                 let why = "a check passes or fails, and here all of it must pass";
-                let lost = Lost::changed(format!("`{path}`"), key.place, why);
-                builder.lost.push(lost);
+                builder.lose(Lost::changed(format!("`{path}`"), key.place, why));
             }
         }
     }
@@ -294,10 +268,10 @@ impl<'n> Criterion<'n> {
                 if self.question.is_empty() {
                     let why = "it asks nothing";
                     let hand = "a check with `judge \"QUESTION\"`";
-                    let lost = Lost::gone(what, item.place, why).by_hand(hand);
-                    return builder.lost.push(lost);
+                    return builder.lose(Lost::gone(what, item.place, why).by_hand(hand));
                 }
                 verifier.complete(self.kind, &mut self.settings, 30_000);
+                builder.unanswered(&what, item.place, !self.context.is_empty());
                 if !self.context.is_empty() {
                     let context = Written::Sels(std::mem::take(&mut self.context));
                     self.settings.push(Setting::new(Row::Context, context));
@@ -328,11 +302,9 @@ impl<'n> Criterion<'n> {
                             format!("`{}` of a criterion `{}`", setting.keyword(), self.name);
                         let why = "it belongs to no command of its own";
                         let hand = format!("`{}` in the check", setting.keyword());
-                        builder
-                            .lost
-                            .push(Lost::gone(what, item.place, why).by_hand(hand));
+                        builder.lose(Lost::gone(what, item.place, why).by_hand(hand));
                     }
-                    return builder.lost.push(lost);
+                    return builder.lose(lost);
                 };
                 verifier.complete(kind, &mut self.settings, kind.default_timeout_ms());
                 builder.command(Spec {
@@ -349,23 +321,21 @@ impl<'n> Criterion<'n> {
     /// Makes a `file` check for each path.
     fn files(self, builder: &mut Builder<'_>, item: &Node, what: &str) {
         if self.paths.is_empty() {
-            let lost = Lost::gone(what, item.place, "it names no file");
-            return builder
-                .lost
-                .push(lost.by_hand("a check with `file \"PATH\" {`"));
+            return builder.lose(
+                Lost::gone(what, item.place, "it names no file")
+                    .by_hand("a check with `file \"PATH\" {`"),
+            );
         }
         if self.name == "file_content" && self.assertions.is_empty() {
             let why = "it says nothing of what the file contains: here the file must not be empty";
-            builder.lost.push(Lost::changed(what, item.place, why));
+            builder.lose(Lost::changed(what, item.place, why));
         }
         for path in &self.paths {
             if path.value.contains(['*', '?', '{', '[']) {
                 let what = format!("`{}` of {what}", path.value);
                 let why = "a `file` check is about one path, not about those of a glob";
                 let hand = "a check for each file, or a script";
-                builder
-                    .lost
-                    .push(Lost::gone(what, path.place, why).by_hand(hand));
+                builder.lose(Lost::gone(what, path.place, why).by_hand(hand));
                 continue;
             }
             let mut assertions = self.assertions.clone();

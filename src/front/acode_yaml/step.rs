@@ -1,40 +1,20 @@
 //! Converts the steps of acode's pipeline, `verifier.steps`.
 
-use super::{Verifier, count, shared};
-use crate::base::setting::Row;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::check::request::Assertion;
-use crate::contract::draft::{At, CheckEntry, Setting, Verb};
-use crate::front::convert::builder::{Builder, Spec, slug};
-use crate::front::convert::{BAD_VALUE, DUPLICATE_STEP, Lost};
-use crate::front::tree::Node;
+use super::verifier::{Verifier, count, shared};
+use crate::convert::account::{BAD_VALUE, DUPLICATE_STEP, Lost};
+use crate::convert::builder::{Builder, Spec, slug};
+use crate::tree::Node;
 use std::collections::BTreeMap;
+use vplan_base::setting::Row;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::request::Assertion;
+use vplan_contract::draft::{At, CheckEntry, Setting, Verb};
 
-const STEP: &[&str] = &[
-    "name",
-    "kind",
-    "run",
-    "depends_on",
-    "enabled",
-    "cwd",
-    "env",
-    "timeout",
-    "retry",
-    "continue_on_error",
-    "max_errors",
-    "max_warnings",
-    "min_tests",
-    "path",
-    "exists",
-    "not_empty",
-    "contains",
-    "not_contains",
-    "matches",
-    "min_size",
-    "max_size",
-    "question",
-];
+const STEP: &str = "\
+    name kind run depends_on enabled cwd env timeout retry continue_on_error max_errors \
+    max_warnings min_tests path exists not_empty contains not_contains matches min_size max_size \
+    question";
 
 /// A parsed step of the pipeline.
 struct Step<'n> {
@@ -50,7 +30,7 @@ struct Step<'n> {
 impl Step<'_> {
     /// Returns its name, for a message.
     fn shown(&self) -> String {
-        visible(self.name.value.as_bytes())
+        visible(&self.name.value)
     }
 }
 
@@ -77,7 +57,7 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
         if !step.enabled || verifier.off.contains(&step.kind) {
             if !step.enabled {
                 let why = "it is switched off there and left out here";
-                builder.lost.push(Lost::no_effect(what, place, why));
+                builder.lose(Lost::no_effect(what, place, why));
             }
             known.insert(folded, None);
             continue;
@@ -88,7 +68,7 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
             && slug(&step.name.value) != step.name.value
         {
             let why = format!("it is called `{last}` here");
-            builder.lost.push(Lost::changed(what, place, why));
+            builder.lose(Lost::changed(what, place, why));
         }
         known.insert(folded, made.last().cloned());
         if !made.is_empty() {
@@ -103,10 +83,10 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
                 Some(None) => {
                     let what = format!("depends_on `{}`", name.value);
                     let why = "that step is switched off";
-                    builder.lost.push(Lost::changed(what, name.place, why));
+                    builder.lose(Lost::changed(what, name.place, why));
                 }
                 None => {
-                    let message = format!("there is no step `{}`", visible(name.value.as_bytes()));
+                    let message = format!("there is no step `{}`", visible(&name.value));
                     builder.bad_value(name.place, message, "no step has this name");
                 }
             }
@@ -207,7 +187,7 @@ fn read_kind(builder: &mut Builder<'_>, node: &Node) -> Option<Kind> {
         "custom" => Kind::Run,
         "llm_review" => Kind::Judge,
         other => {
-            let message = format!("there is no kind `{}`", visible(other.as_bytes()));
+            let message = format!("there is no kind `{}`", visible(other));
             let help = Some("the kinds are build, test, lint, file, custom and llm_review");
             builder.fault(BAD_VALUE, node.place, message, "no kind of step", help);
             return None;
@@ -240,7 +220,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
     for setting in unused {
         let what = format!("`{}` of step `{}`", setting.keyword(), step.name.value);
         let why = "a step of this kind does not use it";
-        builder.lost.push(Lost::no_effect(what, place, why));
+        builder.lose(Lost::no_effect(what, place, why));
     }
     let verb = match step.kind {
         Kind::File => {
@@ -251,7 +231,10 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
             }
             Verb::File { path, assertions }
         }
-        Kind::Judge => Verb::Judge(text.to_owned()),
+        Kind::Judge => {
+            builder.unanswered(&format!("step `{}`", step.shown()), place, false);
+            Verb::Judge(text.to_owned())
+        }
         kind => {
             return builder.command(Spec {
                 name: step.name.value.clone(),

@@ -1,34 +1,36 @@
 //! Builds a draft together with the account of what it lacks.
 
-use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE};
-use crate::base::carried::Carried;
-use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::base::nearest::nearest;
-use crate::base::path::RepoPath;
-use crate::base::setting::Row;
-use crate::base::source::Sources;
-use crate::base::span::{Place, SourceId};
-use crate::base::word::{Word, visible};
-use crate::check::Kind;
-use crate::contract::InclusionIndex;
-use crate::contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
-use crate::contract::settings::known_by;
-use crate::front::tree::{Key, Node, Value};
-use crate::front::verify_contract_json::carried_settings;
-use crate::lang::command::{is_shell_line, only_changes_shell, parse_command, would_expand};
+use super::account::{
+    About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, cut,
+};
+use crate::tree::{Key, Node, Value};
+use crate::verify_contract_json::carried_settings;
 use std::collections::BTreeSet;
+use vplan_base::carried::Carried;
+use vplan_base::command::{Command, Env, Link, Piece, UnsupportedReason};
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::nearest::nearest;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
+use vplan_base::source::Sources;
+use vplan_base::span::{Place, SourceId};
+use vplan_base::word::{Word, has_word, visible};
+use vplan_check::Kind;
+use vplan_contract::InclusionIndex;
+use vplan_contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
+use vplan_contract::settings::known_by;
+use vplan_lang::command::{is_shell_line, only_changes_shell, parse_command, would_expand};
 
 /// The longest command, in bytes: its line, quoted, must still fit in a contract.
 const MAX_COMMAND: usize = 15 << 10;
 
 /// Builds a draft and its account together.
-pub(in crate::front) struct Builder<'s> {
-    pub(in crate::front) sources: &'s Sources,
-    pub(in crate::front) id: SourceId,
-    pub(in crate::front) sink: &'s mut Diagnostics,
-    pub(in crate::front) draft: Draft,
-    pub(in crate::front) lost: Vec<Lost>,
+pub(crate) struct Builder<'s> {
+    pub(crate) sources: &'s Sources,
+    pub(crate) id: SourceId,
+    pub(crate) sink: &'s mut Diagnostics,
+    pub(crate) draft: Draft,
+    pub(crate) lost: Vec<Lost>,
     pub(super) names: BTreeSet<String>,
     /// The list of commands that is being read, if it is one.
     list: Option<List>,
@@ -44,25 +46,25 @@ struct List {
 }
 
 /// A command that was written for a shell.
-pub(in crate::front) struct Spec<'a> {
-    pub(in crate::front) text: &'a str,
-    pub(in crate::front) place: Place,
+pub(crate) struct Spec<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) place: Place,
     /// The name of the check; made a valid name, and unique. Empty: derived from its words.
-    pub(in crate::front) name: String,
-    pub(in crate::front) kind: Kind,
-    pub(in crate::front) tier: Option<At<u8>>,
-    pub(in crate::front) settings: Vec<Setting>,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) tier: Option<At<u8>>,
+    pub(crate) settings: Vec<Setting>,
     /// Its directory, from the root: written out unless it is the default.
-    pub(in crate::front) dir: Option<&'a str>,
+    pub(crate) dir: Option<&'a str>,
     /// The `dir` of `defaults`.
-    pub(in crate::front) default_dir: Option<&'a str>,
+    pub(crate) default_dir: Option<&'a str>,
     /// The directory that the list has changed to before it.
-    pub(in crate::front) carried_dir: Option<String>,
+    pub(crate) carried_dir: Option<String>,
 }
 
 impl<'a> Spec<'a> {
     /// Makes a plain command: a `run` at the root, named after its words.
-    pub(in crate::front) fn bare(text: &'a str, place: Place) -> Self {
+    pub(crate) fn bare(text: &'a str, place: Place) -> Self {
         let (name, settings) = (String::new(), Vec::new());
         Self {
             text,
@@ -83,11 +85,7 @@ impl<'a> Spec<'a> {
 }
 
 impl<'s> Builder<'s> {
-    pub(in crate::front) fn new(
-        sources: &'s Sources,
-        id: SourceId,
-        sink: &'s mut Diagnostics,
-    ) -> Self {
+    pub fn new(sources: &'s Sources, id: SourceId, sink: &'s mut Diagnostics) -> Self {
         let path = sources[id].name().to_owned();
         let draft = Draft {
             path,
@@ -106,11 +104,7 @@ impl<'s> Builder<'s> {
 
     /// Reads the commands of a list, of which each `cd` and `export` is carried into those after
     /// it.
-    pub(in crate::front) fn list_of<T>(
-        &mut self,
-        dir: Option<&str>,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> T {
+    pub(crate) fn list_of<T>(&mut self, dir: Option<&str>, read: impl FnOnce(&mut Self) -> T) -> T {
         let from =
             RepoPath::parse(dir.unwrap_or(".").as_bytes()).unwrap_or_else(|_| RepoPath::root());
         let carried = Carried {
@@ -146,14 +140,14 @@ impl<'s> Builder<'s> {
         }
         let why = "it is carried into the commands behind it in the list, as their `dir` and `env`";
         let what = format!("`{}`", cut(text, 60));
-        self.lost.push(Lost::changed(what, place, why));
+        self.lose(Lost::changed(what, place, why));
     }
 
     /// Refuses a text that changes the commands after it and verifies nothing.
     pub(super) fn state(&mut self, text: &str, place: Place, why: &str) {
         let message = format!(
             "`{}` changes what the commands behind it run in: {why}",
-            visible(cut(text, 60).as_bytes())
+            visible(cut(text, 60))
         );
         let help = Some(
             "put it into one entry with the commands that need it (`… && make`), or into a script",
@@ -162,23 +156,44 @@ impl<'s> Builder<'s> {
     }
 
     /// Reports a key that the format is not known to have.
-    pub(in crate::front) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
+    pub(crate) fn unknown(&mut self, within: &str, key: &Key, known: &str) {
         let why = "a key that vplan does not know in this format";
         let mut lost = Lost::gone(format!("`{within}{}`", key.name), key.place, why);
-        if let Some(near) = nearest(&key.name, known.iter().copied()) {
+        if let Some(near) = nearest(&key.name, known.split(' ')) {
             lost = lost.by_hand(format!("was `{near}` meant?"));
         }
+        self.lose(lost);
+    }
+
+    /// Accounts for something.
+    pub(crate) fn lose(&mut self, lost: Lost) {
         self.lost.push(lost);
     }
 
     /// Accounts for a key that requires no check.
-    pub(in crate::front) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
+    pub(crate) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
         let what = format!("`{within}{}`", key.name);
-        self.lost.push(Lost::no_effect(what, key.place, why));
+        self.lose(Lost::no_effect(what, key.place, why));
+    }
+
+    /// Accounts for what a question of another tool lacks to be answered here.
+    pub(crate) fn unanswered(&mut self, what: &str, place: Place, has_context: bool) {
+        let (why, hand) = if has_context {
+            (
+                "there the tool asks its own model; here the contract names the program that answers",
+                "`judge-with COMMAND`",
+            )
+        } else {
+            (
+                "there the tool asks its own model about what its plan names; here the contract names the program that answers and the files that it reads",
+                "`judge-with COMMAND`, and `context \"GLOB\"` in the check",
+            )
+        };
+        self.lose(Lost::changed(what, place, why).by_hand(hand));
     }
 
     /// Looks up what a key means; reports one that the format is not known to have.
-    pub(in crate::front) fn meaning<T: Copy>(
+    pub(crate) fn meaning<T: Copy>(
         &mut self,
         within: &str,
         key: &Key,
@@ -187,19 +202,13 @@ impl<'s> Builder<'s> {
         let found = known.iter().find(|(name, _)| *name == key.name);
         if found.is_none() {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            self.unknown(within, key, &names);
+            self.unknown(within, key, &names.join(" "));
         }
         found.map(|(_, meaning)| *meaning)
     }
 
     /// Reads the part of a file that names the project; its other keys require no check.
-    pub(in crate::front) fn project(
-        &mut self,
-        within: &str,
-        node: &Node,
-        known: &[&str],
-        why: &str,
-    ) {
+    pub(crate) fn project(&mut self, within: &str, node: &Node, known: &str, why: &str) {
         for (key, node) in self.map(within, node) {
             let what = format!("{within}.{}", key.name);
             match key.name.as_str() {
@@ -207,18 +216,18 @@ impl<'s> Builder<'s> {
                     let name = self.named(&what, node);
                     self.draft.names.extend(name);
                 }
-                name if known.contains(&name) => self.no_effect(&format!("{within}."), key, why),
+                name if has_word(known, name) => self.no_effect(&format!("{within}."), key, why),
                 _ => self.unknown(&format!("{within}."), key, known),
             }
         }
     }
 
     /// Reports a value that its key does not take.
-    pub(in crate::front) fn bad_value(&mut self, place: Place, message: String, label: &str) {
+    pub(crate) fn bad_value(&mut self, place: Place, message: String, label: &str) {
         self.fault(BAD_VALUE, place, message, label, None);
     }
 
-    pub(in crate::front) fn fault(
+    pub(crate) fn fault(
         &mut self,
         code: Code,
         place: Place,
@@ -231,12 +240,12 @@ impl<'s> Builder<'s> {
         self.sink.push(error);
     }
 
-    pub(in crate::front) fn wrong_type(&mut self, what: &str, wanted: &str, node: &Node) {
+    pub(crate) fn wrong_type(&mut self, what: &str, wanted: &str, node: &Node) {
         let message = format!("`{what}` is {wanted}, not {}", node.value.name());
         self.fault(WRONG_TYPE, node.place, message, node.value.name(), None);
     }
 
-    pub(in crate::front) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
+    pub(crate) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
         match &node.value {
             Value::Map(entries) => entries,
             _ => {
@@ -246,7 +255,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    pub(in crate::front) fn list<'n>(&mut self, what: &str, node: &'n Node) -> &'n [Node] {
+    pub(crate) fn list<'n>(&mut self, what: &str, node: &'n Node) -> &'n [Node] {
         match &node.value {
             Value::List(nodes) => nodes,
             _ => {
@@ -256,7 +265,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    pub(in crate::front) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
+    pub(crate) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
         match &node.value {
             Value::Text(text) => Some(text),
             _ => {
@@ -266,11 +275,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    pub(in crate::front) fn texts<'n>(
-        &mut self,
-        what: &str,
-        node: &'n Node,
-    ) -> Vec<(&'n str, Place)> {
+    pub(crate) fn texts<'n>(&mut self, what: &str, node: &'n Node) -> Vec<(&'n str, Place)> {
         let nodes = self.list(what, node);
         nodes
             .iter()
@@ -279,12 +284,12 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a string, as it is to be written.
-    pub(in crate::front) fn named(&mut self, what: &str, node: &Node) -> Option<At<String>> {
+    pub(crate) fn named(&mut self, what: &str, node: &Node) -> Option<At<String>> {
         let text = self.text(what, node)?;
         Some(At::new(text.to_owned(), node.place))
     }
 
-    pub(in crate::front) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
         match node.value {
             Value::Bool(value) => Some(value),
             _ => {
@@ -295,13 +300,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a whole number within bounds.
-    pub(in crate::front) fn whole(
-        &mut self,
-        what: &str,
-        node: &Node,
-        least: u64,
-        most: u64,
-    ) -> Option<u64> {
+    pub(crate) fn whole(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u64> {
         let Value::Whole(value) = node.value else {
             self.wrong_type(what, "a whole number", node);
             return None;
@@ -317,7 +316,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a directory of the repository, as it is to be written.
-    pub(in crate::front) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
+    pub(crate) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
         let text = self.text(what, node)?;
         match RepoPath::parse(text.as_bytes()) {
             Ok(path) => path
@@ -326,10 +325,7 @@ impl<'s> Builder<'s> {
                 .map(|c| c.valid().to_owned())
                 .next(),
             Err(_) => {
-                let message = format!(
-                    "`{what}` leaves the repository: `{}`",
-                    visible(text.as_bytes())
-                );
+                let message = format!("`{what}` leaves the repository: `{}`", visible(text));
                 let label = "a directory below the root is expected";
                 self.bad_value(node.place, message, label);
                 None
@@ -338,12 +334,12 @@ impl<'s> Builder<'s> {
     }
 
     /// Makes a name that no check has yet, as near to the wish as the language allows.
-    pub(in crate::front) fn name(&mut self, wish: &str) -> String {
+    pub(crate) fn name(&mut self, wish: &str) -> String {
         unused(&mut self.names, wish)
     }
 
     /// Whether the draft has a check of a kind with a command or a question.
-    pub(in crate::front) fn has_check(&self, kind: Kind) -> bool {
+    pub(crate) fn has_check(&self, kind: Kind) -> bool {
         let is_of_kind = |verb: &At<Verb>| match &verb.value {
             Verb::Command(own, _) => *own == kind,
             Verb::Judge(_) => kind == Kind::Judge,
@@ -357,7 +353,7 @@ impl<'s> Builder<'s> {
 
     /// Makes the checks for a shell command, and returns their names, in order. Each but the first
     /// needs the one before it.
-    pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
+    pub fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
         if !self.can_be_written(spec.text, spec.place) {
             return Vec::new();
         }
@@ -412,8 +408,7 @@ impl<'s> Builder<'s> {
         if last > 0 {
             let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
             let what = format!("`{}`", cut(text, 60));
-            let lost = Lost::changed(what, spec.place, why);
-            self.lost.push(lost.about(About::Entry(first_entry)));
+            self.lose(Lost::changed(what, spec.place, why).about(About::Entry(first_entry)));
         }
         made
     }
@@ -439,7 +434,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Adds a check of one verb.
-    pub(in crate::front) fn push_check(
+    pub(crate) fn push_check(
         &mut self,
         name: &str,
         verb: At<Verb>,
@@ -579,17 +574,8 @@ fn literal(piece: Piece) -> Piece {
     }
 }
 
-/// Returns the beginning of a text, for the account.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    let mut cut: String = text.chars().take(most).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
-    }
-    cut
-}
-
 /// Makes a name that is none of these, as near to the wish as the language allows, and adds it.
-pub(in crate::front) fn unused(names: &mut BTreeSet<String>, wish: &str) -> String {
+pub(crate) fn unused(names: &mut BTreeSet<String>, wish: &str) -> String {
     let base = slug(wish);
     let mut name = base.clone();
     let mut counter = 1;
@@ -602,7 +588,7 @@ pub(in crate::front) fn unused(names: &mut BTreeSet<String>, wish: &str) -> Stri
 
 /// Makes the nearest name of the language: letters, digits and `_` stay, all else becomes `-`. A
 /// valid name stays as it is.
-pub(in crate::front) fn slug(text: &str) -> String {
+pub(crate) fn slug(text: &str) -> String {
     let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let plain = text
         .bytes()

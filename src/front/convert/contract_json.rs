@@ -1,19 +1,19 @@
 //! Converts contracts in JSON, with an account of what the language expresses in another way.
 
-use super::builder::{Builder, cut, parts_of, shell, slug};
-use super::{About, BAD_VALUE, Lost};
-use crate::base::command::Command;
-use crate::base::diagnostic::Diagnostics;
-use crate::base::setting::Row;
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::contract::draft::{At, Check, CheckEntry, Condition, Role, Setting, Verb, Written};
-use crate::contract::validate::validate;
-use crate::contract::{BUILT_IN_ROLES, ConditionIndex};
-use crate::front::verify_contract_json;
-use crate::lang::command::{only_changes_shell, would_expand};
+use super::account::{About, BAD_VALUE, Lost, cut};
+use super::builder::{Builder, parts_of, shell, slug};
+use crate::verify_contract_json;
 use std::collections::BTreeSet;
+use vplan_base::command::Command;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::setting::Row;
+use vplan_base::span::Place;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_contract::draft::{At, Check, CheckEntry, Condition, Role, Setting, Verb, Written};
+use vplan_contract::validate::validate;
+use vplan_contract::{BUILT_IN_ROLES, ConditionIndex};
+use vplan_lang::command::{only_changes_shell, would_expand};
 
 /// The limit of every command there, in milliseconds.
 const LIMIT_MS: u64 = 300_000;
@@ -45,11 +45,11 @@ impl Builder<'_> {
                 if let Some(near) = near {
                     lost = lost.by_hand(near);
                 }
-                self.lost.push(lost);
+                self.lose(lost);
             } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
                 let why = "vplan looks at no images";
                 let hand = "a check that runs the captureCommand, and a `file` check for its imagePath that needs it";
-                self.lost.push(Lost::gone(what, place, why).by_hand(hand));
+                self.lose(Lost::gone(what, place, why).by_hand(hand));
             } else {
                 self.sink.push(message);
             }
@@ -75,8 +75,7 @@ impl Builder<'_> {
             if !draft.settings.is_empty() {
                 let about = About::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
-                let lost = Lost::changed(format!("`{}`", check.id), draft.place, why);
-                self.lost.push(lost.about(about));
+                self.lose(Lost::changed(format!("`{}`", check.id), draft.place, why).about(about));
             }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
@@ -137,8 +136,9 @@ impl Builder<'_> {
         if let Some(role) = docser {
             let why = "there, commands that a task of this role adds were left out unless they read like `pnpm run check`; here they run";
             let hand = "`max-checks 0` in `role docser {`: a task adds none";
-            let lost = Lost::no_effect("what a task of `docser` may add", role.place, why);
-            self.lost.push(lost.by_hand(hand));
+            self.lose(
+                Lost::no_effect("what a task of `docser` may add", role.place, why).by_hand(hand),
+            );
         }
     }
 
@@ -147,7 +147,7 @@ impl Builder<'_> {
         let mut seen = BTreeSet::new();
         let mut new = Vec::new();
         for condition in &self.draft.conditions {
-            let crate::contract::draft::Condition::Role(roles) = &condition.value else {
+            let vplan_contract::draft::Condition::Role(roles) = &condition.value else {
                 continue;
             };
             for role in roles
@@ -161,10 +161,7 @@ impl Builder<'_> {
         }
         for role in new {
             if slug(&role.value) != role.value {
-                let message = format!(
-                    "`{}` cannot be the name of a role",
-                    visible(role.value.as_bytes())
-                );
+                let message = format!("`{}` cannot be the name of a role", visible(&role.value));
                 let help = Some(
                     "a name has letters, digits, `_` and `-`, and begins with none of the last two kinds",
                 );
@@ -174,7 +171,7 @@ impl Builder<'_> {
             let what = format!("role `{}`", role.value);
             let why =
                 "vplan knows worker, tester, docser and reviewer; a block makes this one known";
-            self.lost.push(Lost::changed(what, role.place, why));
+            self.lose(Lost::changed(what, role.place, why));
             self.draft.roles.push(Role {
                 name: role,
                 only: Vec::new(),
@@ -198,8 +195,8 @@ impl Builder<'_> {
         let conditions = self.draft.conditions.numbered();
         for (_, idle) in conditions.filter(|(i, _)| !used.contains(i)) {
             let why = "there are no commands under it";
-            let lost = Lost::no_effect("a condition", idle.place, why);
-            self.lost.push(lost);
+            self.lost
+                .push(Lost::no_effect("a condition", idle.place, why));
         }
     }
 
@@ -287,6 +284,6 @@ impl Builder<'_> {
                 "it needs a shell, and no shell reads commands: it goes through one explicitly";
             Lost::changed(what, check.place, why).by_hand("a script, or checks without operators")
         };
-        self.lost.push(lost.about(about));
+        self.lose(lost.about(about));
     }
 }

@@ -1,30 +1,19 @@
 //! Parses a statement's arguments by its slots in the table, and reports every fault.
 
 use super::command::Fillable;
+use super::parser::{Parser, Parts};
 use super::token::{self, Kind, Token};
-use super::{Parser, command, each};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{has_hole, holes};
-use crate::base::name::{is_name, is_pattern, is_reference};
-use crate::base::span::{Place, Span};
-use crate::lang::ast::{Arg, Value};
-use crate::lang::error::{self, shown};
-use crate::lang::statement::{Item, Keyword, Slot, Statement};
+use super::{command, each};
+use crate::ast::{Arg, Value};
+use crate::error::{self, shown};
+use crate::statement::{Item, Keyword, Slot, Statement};
 use std::borrow::Cow;
 use std::iter::Peekable;
 use std::vec::IntoIter;
-
-/// The parsed line of a statement.
-#[derive(Default)]
-pub(super) struct Parts<'a> {
-    pub(super) args: Vec<Arg<'a>>,
-    /// The `{` of a block that is now open.
-    pub(super) open: Option<Span>,
-    pub(super) broken: bool,
-    /// Whether a line opened the block that should not open one, so that its `}` may well be
-    /// missing.
-    pub(super) doubtful: bool,
-}
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::{has_hole, holes, package_hole};
+use vplan_base::name::{is_name, is_pattern, is_reference};
+use vplan_base::span::{Place, Span};
 
 pub(super) type Tokens<'a> = Peekable<IntoIter<Token<'a>>>;
 
@@ -169,20 +158,14 @@ impl<'a> Parser<'a> {
                     span,
                     ..
                 }) if *found == word => {
-                    parts.args.push(Arg {
-                        span: *span,
-                        value: Value::Mark(word),
-                    });
+                    parts.args.push(Arg::new(*span, Value::Mark(word)));
                     tokens.next();
                 }
                 _ => self.missing(&format!("`{word}`"), statement, keyword, tokens, parts),
             },
             Slot::Optional(word, item) => {
                 if let Some(token) = tokens.next_if(|t| t.kind == Kind::Word(word)) {
-                    parts.args.push(Arg {
-                        span: token.span,
-                        value: Value::Mark(word),
-                    });
+                    parts.args.push(Arg::new(token.span, Value::Mark(word)));
                     self.one(item, statement, token.span, tokens, parts);
                 }
             }
@@ -192,10 +175,7 @@ impl<'a> Parser<'a> {
                     span,
                     ..
                 }) => {
-                    parts.args.push(Arg {
-                        span: *span,
-                        value: Value::Mark("="),
-                    });
+                    parts.args.push(Arg::new(*span, Value::Mark("=")));
                     tokens.next();
                 }
                 _ => self.missing("`=`", statement, keyword, tokens, parts),
@@ -246,18 +226,12 @@ impl<'a> Parser<'a> {
         match (item, token.kind) {
             (Item::Name, Kind::Word(word)) => {
                 parts.broken |= !self.name(word, token.span, false);
-                parts.args.push(Arg {
-                    span: token.span,
-                    value: Value::Word(word),
-                });
+                parts.args.push(Arg::new(token.span, Value::Word(word)));
             }
             (Item::Reference, Kind::Word(word)) => {
                 let is_sound = is_pattern(word) || self.name(word, token.span, true);
                 parts.broken |= !is_sound;
-                parts.args.push(Arg {
-                    span: token.span,
-                    value: Value::Word(word),
-                });
+                parts.args.push(Arg::new(token.span, Value::Word(word)));
             }
             (Item::Word(_), Kind::Word(word)) => {
                 if let Some((_, name)) = holes(word).next() {
@@ -265,10 +239,7 @@ impl<'a> Parser<'a> {
                     let place = self.place(token.span);
                     self.report(hole_place(name, place));
                 }
-                parts.args.push(Arg {
-                    span: token.span,
-                    value: Value::Word(word),
-                });
+                parts.args.push(Arg::new(token.span, Value::Word(word)));
             }
             (
                 Item::Str | Item::Sel | Item::Glob,
@@ -284,30 +255,24 @@ impl<'a> Parser<'a> {
                         !self.knows_holes(&text, token.span, (item != Item::Str, is_served));
                 }
                 // Outside of an `each` a plain string has none.
-                let fillable = Fillable {
-                    rows: self.known_holes(),
-                    services: is_served,
-                };
+                let fillable = self.fillable(is_served);
                 let is_filled = |text: &str| {
-                    let mut named = crate::base::hole::holes(text);
+                    let mut named = vplan_base::hole::holes(text);
                     named.any(|(_, name)| fillable.has(name))
                 };
                 let holes = holes && is_filled(&text);
-                parts.args.push(Arg {
-                    span: token.span,
-                    value: Value::Str {
+                parts.args.push(Arg::new(
+                    token.span,
+                    Value::Str {
                         text,
                         verbatim,
                         holes,
                     },
-                });
+                ));
             }
             (Item::Sel, Kind::Word(word)) if is_reference(&without_holes(word)) => {
                 parts.broken |= !self.name(word, token.span, true);
-                parts.args.push(Arg {
-                    span: token.span,
-                    value: Value::Word(word),
-                });
+                parts.args.push(Arg::new(token.span, Value::Word(word)));
             }
             (Item::Sel, Kind::Mark("!")) => self.negated(token.span, tokens, parts),
             (Item::Sel | Item::Glob, Kind::Word(word)) => {
@@ -336,10 +301,7 @@ impl<'a> Parser<'a> {
                 if let (Item::Name, Cow::Borrowed(name)) = (item, &text)
                     && is_name(name)
                 {
-                    parts.args.push(Arg {
-                        span: token.span,
-                        value: Value::Word(name),
-                    });
+                    parts.args.push(Arg::new(token.span, Value::Word(name)));
                 }
                 self.unexpected(
                     self.slice(token.span),
@@ -385,10 +347,7 @@ impl<'a> Parser<'a> {
                 ..
             }) => {
                 parts.broken |= !self.name(word, span, true);
-                parts.args.push(Arg {
-                    span: bang.to(span),
-                    value: Value::Not(word),
-                });
+                parts.args.push(Arg::new(bang.to(span), Value::Not(word)));
             }
             Some(Token { span, .. }) => {
                 parts.broken = true;
@@ -425,10 +384,7 @@ impl<'a> Parser<'a> {
                     span,
                     ..
                 }) => {
-                    parts.args.push(Arg {
-                        span: *span,
-                        value: Value::Word("*"),
-                    });
+                    parts.args.push(Arg::new(*span, Value::Word("*")));
                     tokens.next();
                 }
                 _ => {
@@ -446,10 +402,7 @@ impl<'a> Parser<'a> {
                     ..
                 }) => {
                     arrows += usize::from(*mark == "->");
-                    parts.args.push(Arg {
-                        span: *span,
-                        value: Value::Mark(mark),
-                    });
+                    parts.args.push(Arg::new(*span, Value::Mark(mark)));
                     tokens.next();
                 }
                 Some(Token {
@@ -574,8 +527,12 @@ impl<'a> Parser<'a> {
     /// Reports an invalid name. Returns `true` for a valid one.
     pub(super) fn name(&mut self, text: &'a str, span: Span, reference: bool) -> bool {
         let most = self.caps.name_bytes;
-        if has_hole(text) && !self.knows_holes(text, span, (true, false)) {
-            return false;
+        if has_hole(text) {
+            let fillable = self.fillable(false);
+            if let Some((_, name)) = holes(text).find(|(_, name)| !fillable.has(name)) {
+                self.report_hole(name, span);
+                return false;
+            }
         }
         // What the name becomes is looked at where it is filled.
         let shape = without_holes(text);
@@ -616,30 +573,45 @@ impl<'a> Parser<'a> {
         outer.chain(eaches.flat_map(each::names)).collect()
     }
 
+    /// Returns what is filled here; `services`: also by services.
+    pub(super) fn fillable(&self, services: bool) -> Fillable<'a> {
+        let eaches = self.frames.iter().map(|frame| &frame.node);
+        let eaches = eaches.filter(|node| each::is_of_packages(node));
+        Fillable {
+            rows: self.known_holes(),
+            packages: eaches.flat_map(each::names).collect(),
+            services,
+        }
+    }
+
+    fn report_hole(&mut self, name: &str, span: Span) {
+        let known = self.known_holes();
+        self.report(command::hole(
+            &format!("{{{name}}}"),
+            &known,
+            self.place(span),
+        ));
+    }
+
     /// Returns the first hole of a text that is filled here.
     pub(super) fn known_hole_in(&self, text: &str) -> Option<&'a str> {
         let known = self.known_holes();
-        holes(text).find_map(|(_, name)| known.iter().find(|known| **known == name).copied())
+        holes(text).find_map(|(_, name)| {
+            let name = package_hole(name).unwrap_or(name);
+            known.iter().find(|known| **known == name).copied()
+        })
     }
 
     /// Whether all holes of a text are filled here; reports the first that is not. In a plain
     /// string outside of an `each` they are text.
     fn knows_holes(&mut self, text: &str, span: Span, (strict, services): (bool, bool)) -> bool {
-        let known = self.known_holes();
-        if known.is_empty() && !strict {
+        let fillable = self.fillable(services);
+        if fillable.rows.is_empty() && !strict {
             return true;
         }
-        let fillable = Fillable {
-            rows: known.clone(),
-            services,
-        };
-        let unknown = holes(text).find(|(_, name)| !fillable.has(name));
+        let unknown = holes(text).find(|(_, name)| fillable.lacks(name));
         if let Some((_, name)) = unknown {
-            self.report(command::hole(
-                &format!("{{{name}}}"),
-                &known,
-                self.place(span),
-            ));
+            self.report_hole(name, span);
         }
         unknown.is_none()
     }

@@ -2,27 +2,13 @@
 //! opened or whose head is unknown.
 
 use super::line::{self, Line};
-use super::{Parser, token};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::span::Span;
-use crate::lang::ast::{Body, Node};
-use crate::lang::error;
-use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
-
-/// An open block.
-pub(super) struct Frame<'a> {
-    pub(super) node: Node<'a>,
-    pub(super) context: Context,
-    pub(super) open: Span,
-    pub(super) indent: usize,
-    pub(super) nodes: Vec<Node<'a>>,
-    /// Whether it may have been opened by mistake, so that its `}` may be missing.
-    pub(super) doubtful: bool,
-    /// Whether nothing opened it, but the following lines read as if something had. It is doubtful
-    /// then.
-    pub(super) presumed: bool,
-    pub(super) broken: bool,
-}
+use super::parser::{Frame, Parser};
+use super::token;
+use crate::ast::{Body, Node};
+use crate::error;
+use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::span::Span;
 
 impl<'a> Parser<'a> {
     pub(super) fn push(

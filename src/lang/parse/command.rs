@@ -1,15 +1,15 @@
 //! Reports faults of a command in a contract file, and how to write it instead.
 
-use crate::base::command::{Command, Unsupported, UnsupportedReason};
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::hole::service_hole;
-use crate::base::nearest::nearest;
-use crate::base::span::{Place, SourceId, Span};
-use crate::lang::ast::{Hole, Holed, HoledWord};
-use crate::lang::command::{argv, unsupported};
-use crate::lang::error::{self, shown};
-use crate::lang::word::{FILE_HOLES, HoleInWord, Remark, Scan, WordError, scan};
+use crate::ast::{Hole, Holed, HoledWord};
+use crate::command::{argv, unsupported};
+use crate::error::{self, shown};
+use crate::word::{FILE_HOLES, HoleInWord, Remark, Scan, WordError, scan};
 use std::collections::BTreeSet;
+use vplan_base::command::{Command, Unsupported, UnsupportedReason};
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::hole::{package_hole, service_hole};
+use vplan_base::nearest::nearest;
+use vplan_base::span::{Place, SourceId, Span};
 
 /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
 /// in front of it.
@@ -81,7 +81,7 @@ pub(super) fn read(
         .chain(words.env.iter().map(|(_, word)| word));
     for word in scanned {
         let said = words.remarks.contains(&Remark::Hole(word.span));
-        let is_unknown = |h: &&HoleInWord| !said && !fillable.has(&h.name);
+        let is_unknown = |h: &&HoleInWord| !said && fillable.lacks(&h.name);
         let Some(unknown) = word.holes.iter().find(is_unknown) else {
             continue;
         };
@@ -153,6 +153,8 @@ pub(super) fn read(
 pub(super) struct Fillable<'a> {
     /// The names of the `each` blocks around.
     pub(super) rows: Vec<&'a str>,
+    /// Those for packages, which have names.
+    pub(super) packages: Vec<&'a str>,
     /// Whether those of services are, too.
     pub(super) services: bool,
 }
@@ -160,7 +162,15 @@ pub(super) struct Fillable<'a> {
 impl Fillable<'_> {
     /// Whether the hole with this name is.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.rows.contains(&name) || self.services && service_hole(name).is_some()
+        self.rows.contains(&name)
+            || package_hole(name).is_some_and(|each| self.packages.contains(&each))
+            || self.services && service_hole(name).is_some()
+    }
+
+    /// Whether the hole with this name is none of them. Where no package is known, the name of one
+    /// is text.
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        !self.has(name) && (package_hole(name).is_none() || !self.packages.is_empty())
     }
 
     /// Whether a text is `{name}` with the name of such a hole.

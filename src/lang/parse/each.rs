@@ -1,17 +1,11 @@
 //! Parses the first line of an `each`: the production `each` of src/lang/grammar.md, "Grammar".
 
-use super::argument::Parts;
-use super::token::Kind;
-use super::{Parser, token};
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::folders::FolderQuery;
-use crate::base::hole::is_hole_name;
-use crate::base::path::RepoPath;
-use crate::base::span::Span;
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::error::{self, shown};
-use crate::lang::statement::{Item, Keyword, Statement};
-use crate::lang::word::{self, FILE_HOLES};
+use super::parser::{Parser, Parts};
+use super::token::{self, Kind};
+use crate::ast::{Arg, Node, Value};
+use crate::error::{self, shown};
+use crate::statement::{Item, Keyword, Statement};
+use crate::word::{self, FILE_HOLES};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
 use nom::character::complete::{anychar, char};
@@ -19,6 +13,12 @@ use nom::combinator::{peek, recognize, verify};
 use nom::multi::{many1_count, separated_list1};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Offset as _, Parser as _};
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::folders::FolderQuery;
+use vplan_base::hole::is_hole_name;
+use vplan_base::nearest::nearest;
+use vplan_base::path::RepoPath;
+use vplan_base::span::Span;
 
 /// The most `each` blocks inside each other.
 const DEPTH: usize = 4;
@@ -32,8 +32,16 @@ type Parsed<'a, T> = IResult<&'a str, T, ()>;
 const IN: &str = "in";
 /// The word between the names and the folders.
 const IN_FOLDERS: &str = "in-folders";
+/// The word between the name and the workspace.
+const IN_WORKSPACE: &str = "in-workspace";
 /// The word in front of the files that each folder holds.
 const WITH: &str = "with";
+
+/// Whether the names of an `each` are of packages.
+pub(super) fn is_of_packages(node: &Node<'_>) -> bool {
+    let is_mark = |arg: &Arg<'_>| arg.value == Value::Mark(IN_WORKSPACE);
+    node.statement.keyword == Keyword::Each && node.args.iter().any(is_mark)
+}
 
 /// Returns the names of an `each`.
 pub(super) fn names<'a>(node: &Node<'a>) -> Vec<&'a str> {
@@ -46,12 +54,17 @@ pub(super) fn names<'a>(node: &Node<'a>) -> Vec<&'a str> {
     names.filter_map(name).collect()
 }
 
-/// `HOLE { HOLE } ( 'in' | 'in-folders' )`
+/// `HOLE { HOLE } ( 'in' | 'in-folders' | 'in-workspace' )`
 fn head(input: &str) -> Parsed<'_, (Vec<&str>, &str)> {
-    let is_name = |name: &str| is_hole_name(name) && ![IN, IN_FOLDERS].contains(&name);
+    let is_name =
+        |name: &str| is_hole_name(name) && ![IN, IN_FOLDERS, IN_WORKSPACE].contains(&name);
     let names = separated_list1(blanks, verify(plain, is_name));
     let end = peek(alt((blanks, tag("\""), tag("'"), tag("{"))));
-    let word = delimited(blanks, alt((tag(IN_FOLDERS), tag(IN))), end);
+    let word = delimited(
+        blanks,
+        alt((tag(IN_FOLDERS), tag(IN_WORKSPACE), tag(IN))),
+        end,
+    );
     preceded(blanks, (names, word)).parse(input)
 }
 
@@ -108,14 +121,22 @@ pub(super) fn each_help(rest: &str) -> String {
         .map(|word| word.trim_end_matches([':', '=', ',']));
     let values: Vec<&str> = words
         .filter(|word| {
-            !matches!(*word, "in" | "in-folders" | "of" | "=" | ":") && !word.contains('*')
+            !matches!(
+                *word,
+                "in" | "in-folders" | "in-workspace" | "of" | "=" | ":"
+            ) && !word.contains('*')
         })
         .map(|word| word.trim_matches(['[', ']', ',', '(', ')']))
         .filter(|word| !word.is_empty())
         .collect();
-    match first.filter(|name| is_hole_name(name) && !values.is_empty()) {
-        Some(name) => format!("write `each {name} in {} {{`", values.join(" ")),
-        None => "write `each NAME in VALUE VALUE {`; in the block `{NAME}` stands for the value"
+    let near = rest.split_whitespace().nth(1);
+    let near = near.and_then(|word| nearest(word, [IN_FOLDERS, IN_WORKSPACE]));
+    match (first.filter(|name| is_hole_name(name)), near) {
+        (Some(name), Some(near)) => format!("did you mean `each {name} {near}`?"),
+        (Some(name), None) if !values.is_empty() => {
+            format!("write `each {name} in {} {{`", values.join(" "))
+        }
+        _ => "write `each NAME in VALUE VALUE {`; in the block `{NAME}` stands for the value"
             .to_owned(),
     }
 }
@@ -137,10 +158,7 @@ impl<'a> Parser<'a> {
         for name in &names {
             let place = span(name);
             self.name_of_each(name, place, &names, parts);
-            parts.args.push(Arg {
-                span: place,
-                value: Value::Word(name),
-            });
+            parts.args.push(Arg::new(place, Value::Word(name)));
         }
         let depth = self
             .frames
@@ -159,13 +177,19 @@ impl<'a> Parser<'a> {
             );
         }
         let end = offset + rest.offset(behind);
-        let mark = if word == IN { IN } else { IN_FOLDERS };
+        let mut known = [IN_FOLDERS, IN_WORKSPACE].into_iter();
+        let mark = known.find(|known| *known == word).unwrap_or(IN);
         parts.args.push(Arg {
             span: Span::new(end - mark.len(), end),
             value: Value::Mark(mark),
         });
-        if mark == IN_FOLDERS {
-            return self.folders(statement, keyword, (behind, end), parts);
+        match mark {
+            IN_FOLDERS => return self.folders(statement, keyword, (behind, end), parts),
+            IN_WORKSPACE => {
+                let second = names.get(1).map(|second| span(second));
+                return self.workspace(statement, keyword, (behind, end), second, parts);
+            }
+            _ => {}
         }
         let Ok((behind, rows)) = rows(behind) else {
             let mut tokens = self.tokens(behind, end, parts);
@@ -194,14 +218,36 @@ impl<'a> Parser<'a> {
         let mut tokens = self.tokens(behind, offset, parts);
         self.one(Item::Glob, statement, keyword, &mut tokens, parts);
         if let Some(with) = tokens.next_if(|t| t.kind == Kind::Word(WITH)) {
-            parts.args.push(Arg {
-                span: with.span,
-                value: Value::Mark(WITH),
-            });
+            parts.args.push(Arg::new(with.span, Value::Mark(WITH)));
             self.one(Item::Str, statement, with.span, &mut tokens, parts);
             while matches!(tokens.peek().map(|t| &t.kind), Some(Kind::Str { .. })) {
                 self.one(Item::Str, statement, with.span, &mut tokens, parts);
             }
+        }
+        self.block(statement, keyword, tokens, parts);
+    }
+
+    /// `[ STRING ]`; `second`: a second name, of which a package has none.
+    fn workspace(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        (behind, offset): (&'a str, usize),
+        second: Option<Span>,
+        parts: &mut Parts<'a>,
+    ) {
+        if let Some(second) = second {
+            self.fault(
+                parts,
+                error::EACH_ROW,
+                ("a package has one name".to_owned(), second),
+                "one too many",
+                "write `each pkg in-workspace {`: `{pkg}` is its folder, `{pkg.name}` its name",
+            );
+        }
+        let mut tokens = self.tokens(behind, offset, parts);
+        if matches!(tokens.peek().map(|t| &t.kind), Some(Kind::Str { .. })) {
+            self.one(Item::Str, statement, keyword, &mut tokens, parts);
         }
         self.block(statement, keyword, tokens, parts);
     }
@@ -247,10 +293,7 @@ impl<'a> Parser<'a> {
                 .and_then(|n| commas.get(n))
                 .filter(|_| !is_single)
             {
-                parts.args.push(Arg {
-                    span: *comma,
-                    value: Value::Mark(","),
-                });
+                parts.args.push(Arg::new(*comma, Value::Mark(",")));
             }
             let whole = match (row.first(), row.last()) {
                 (Some(first), Some(last)) => span(first).to(span(last)),
@@ -259,10 +302,7 @@ impl<'a> Parser<'a> {
             for text in row {
                 let place = span(text);
                 let value = self.item(text, place, parts);
-                parts.args.push(Arg {
-                    span: place,
-                    value: Value::Item(value),
-                });
+                parts.args.push(Arg::new(place, Value::Item(value)));
             }
             if row.len() != names.len() {
                 let count = match row.len() {
@@ -291,7 +331,7 @@ impl<'a> Parser<'a> {
     fn item(&mut self, text: &'a str, place: Span, parts: &mut Parts<'a>) -> String {
         let scan = word::scan(text);
         let faults = scan.faults.iter().any(|fault| {
-            use crate::base::command::UnsupportedReason::{Builtin, Empty, Program};
+            use vplan_base::command::UnsupportedReason::{Builtin, Empty, Program};
             !matches!(fault.reason, Builtin | Empty | Program)
         });
         let assigned = scan

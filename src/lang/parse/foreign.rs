@@ -4,15 +4,16 @@
 
 use super::line::{self, Line};
 use super::meant::{meant, meant_with};
-use super::{Parser, token};
-use crate::base::diagnostic::{Code, Diagnostic, Severity};
-use crate::base::name::is_name;
-use crate::base::nearest::nearest;
-use crate::base::span::Span;
-use crate::lang::ast::{Arg, Node, Value};
-use crate::lang::error::{self, shown};
-use crate::lang::foreign::{self, Advice, Foreign};
-use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
+use super::parser::Parser;
+use super::token;
+use crate::ast::{Arg, Node, Value};
+use crate::error::{self, shown};
+use crate::foreign::{self, Advice, Foreign};
+use crate::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
+use vplan_base::diagnostic::{Code, Diagnostic, Severity};
+use vplan_base::name::is_name;
+use vplan_base::nearest::nearest;
+use vplan_base::span::Span;
 
 /// The most lines that one list of another language may take.
 const MOST_LINES: usize = 200;
@@ -215,7 +216,7 @@ impl<'a> Parser<'a> {
         }
         let help = match row.advice {
             Advice::No(why) => format!("vplan has none: {why}"),
-            Advice::Write(text) => text.to_owned(),
+            Advice::Write(text) | Advice::Commands(text) => text.to_owned(),
             Advice::Around(text) => around(text, &value),
             Advice::Line(text) => match value.trim_matches([':', '=', ' ', '\t']) {
                 "false" | "no" | "off" | "0" => {
@@ -426,10 +427,8 @@ impl<'a> Parser<'a> {
         );
         self.break_frame();
         let mut node = self.broken(statement, span, line);
-        node.args.push(Arg {
-            span,
-            value: Value::Word(self.slice(span)),
-        });
+        node.args
+            .push(Arg::new(span, Value::Word(self.slice(span))));
         if brace {
             self.push(node, Context::Check, span, line.indent, false);
         } else {
@@ -441,9 +440,8 @@ impl<'a> Parser<'a> {
     /// Whether a word has an answer that is about a block of checks, whatever is in it.
     fn is_answered(&self, word: &str) -> bool {
         let row = foreign::find(word, self.context());
-        row.is_some_and(|row| {
-            row.advice == Advice::Word("check") || row.advice == foreign::COMMANDS
-        }) || matches!(word, "else" | "elif" | "elseif" | "otherwise")
+        row.is_some_and(|row| matches!(row.advice, Advice::Word("check") | Advice::Commands(_)))
+            || matches!(word, "else" | "elif" | "elseif" | "otherwise")
     }
 
     /// Returns the first word of the next line that is not empty, and that line.

@@ -1,7 +1,7 @@
 //! Splits the text into the lines of statements, by continuations, quotes and comments only, so
 //! that an error inside a line never costs more than that line.
 
-use crate::base::span::Span;
+use vplan_base::span::Span;
 
 /// A line of the file, the lines joined to it by backslashes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,17 +2,17 @@
 //! statement's slots ask for. Only a line that reads without an error is offered.
 
 use super::argument::without_holes;
-use super::{Caps, Parser};
-use crate::base::command::{is_env_name, quote};
-use crate::base::diagnostic::Severity;
-use crate::base::hole::{holes, service_hole};
-use crate::base::name::{is_name, is_pattern, is_reference};
-use crate::base::span::{SourceId, Span};
-use crate::base::unit::parse_duration;
-use crate::base::word::{Word, is_unsafe_to_show};
-use crate::lang::statement::{Context, Item, Slot, Statement};
+use super::parser::{Caps, Parser};
+use crate::statement::{Context, Item, Slot, Statement};
 use std::iter::Peekable;
 use std::vec::IntoIter;
+use vplan_base::command::{is_env_name, quote};
+use vplan_base::diagnostic::Severity;
+use vplan_base::hole::{holes, service_hole};
+use vplan_base::name::{is_name, is_pattern, is_reference};
+use vplan_base::span::{SourceId, Span};
+use vplan_base::unit::parse_duration;
+use vplan_base::word::{Word, is_unsafe_to_show};
 
 /// The longest text behind a keyword that is written anew, in bytes: what is longer is not read off
 /// a message.
@@ -62,22 +62,8 @@ pub(super) fn meant_with(
 
 /// Whether a line of this statement reads without an error.
 fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
-    let mut parser = Parser {
-        text: line,
-        id: SourceId::default(),
-        caps: Caps::default(),
-        out: Vec::new(),
-        frames: Vec::new(),
-        nodes: Vec::new(),
-        trivia: Vec::new(),
-        comments: Vec::new(),
-        buried: 0,
-        guesses: 0,
-        skip_to: 0,
-        stopped: false,
-        around: known.to_vec(),
-        is_line: true,
-    };
+    let mut parser = Parser::new(line, SourceId::default(), Caps::default());
+    (parser.around, parser.is_line) = (known.to_vec(), true);
     let end = statement.word.len();
     let rest = line.get(end..).unwrap_or_default();
     let parts = parser.arguments(statement, Span::new(0, end), rest, end);
@@ -544,7 +530,7 @@ fn word(text: &str) -> (&str, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::statement::find;
+    use crate::statement::find;
 
     #[test]
     fn lines_of_other_languages() {

@@ -11,6 +11,7 @@ mod each;
 mod foreign;
 mod line;
 mod meant;
+mod parser;
 mod resolve;
 mod rest;
 mod screen;
@@ -20,61 +21,20 @@ mod token;
 use super::ast::{Ast, Node, Trivia};
 use super::error;
 use super::statement::{Context, Keyword, Statement};
-use crate::base::diagnostic::{Diagnostic, Diagnostics};
-use crate::base::source::Source;
-use crate::base::span::{Place, SourceId, Span};
-use block::Frame;
 use line::Line;
+use parser::Parser;
+pub use parser::{Caps, VERSIONS};
 use resolve::{Reading, Resolved};
-
-/// The limits on a file. A contract cannot raise its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
-    /// Bytes of the file.
-    pub file_bytes: usize,
-    /// Bytes of a line.
-    pub line_bytes: usize,
-    /// Bytes of a name.
-    pub name_bytes: usize,
-    /// Blocks inside blocks.
-    pub depth: usize,
-}
-
-impl Default for Caps {
-    fn default() -> Self {
-        Self {
-            file_bytes: 1 << 20,
-            line_bytes: 64 << 10,
-            name_bytes: 128,
-            depth: 64,
-        }
-    }
-}
-
-/// The known versions of the language.
-pub const VERSIONS: [&str; 1] = ["1"];
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::source::Source;
+use vplan_base::span::{SourceId, Span};
 
 /// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there
 /// are no errors.
 #[must_use]
 pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
     let text = source.text();
-    let mut parser = Parser {
-        text,
-        id,
-        caps: *caps,
-        out: Vec::new(),
-        frames: Vec::new(),
-        nodes: Vec::new(),
-        trivia: Vec::new(),
-        comments: Vec::new(),
-        buried: 0,
-        guesses: 0,
-        skip_to: 0,
-        stopped: false,
-        around: Vec::new(),
-        is_line: false,
-    };
+    let mut parser = Parser::new(text, id, *caps);
     if text.len() > caps.file_bytes {
         let message = format!(
             "the file has {} bytes, more than the {} allowed",
@@ -102,55 +62,7 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
     )
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    id: SourceId,
-    caps: Caps,
-    out: Vec<Diagnostic>,
-    /// The open blocks, outermost first.
-    frames: Vec<Frame<'a>>,
-    /// The statements of the top level.
-    nodes: Vec<Node<'a>>,
-    /// The trivia since the last statement.
-    trivia: Vec<Trivia>,
-    comments: Vec<Span>,
-    /// Open blocks beyond the cap on nesting; they are only counted.
-    buried: usize,
-    /// The number of suggestions computed, and of ends looked for.
-    guesses: u32,
-    /// The end of lines that belong to one that was answered already.
-    skip_to: usize,
-    stopped: bool,
-    /// The names of `each` blocks around the whole text.
-    around: Vec<&'a str>,
-    /// Whether the whole text is a line out of its block.
-    is_line: bool,
-}
-
 impl<'a> Parser<'a> {
-    fn report(&mut self, diagnostic: Diagnostic) {
-        self.out.push(diagnostic);
-    }
-
-    fn place(&self, span: Span) -> Place {
-        Place::new(self.id, span)
-    }
-
-    fn slice(&self, span: Span) -> &'a str {
-        self.text.get(span.start..span.end).unwrap_or_default()
-    }
-
-    fn context(&self) -> Context {
-        self.context_in(self.frames.len())
-    }
-
-    /// Returns the context at this depth of open blocks.
-    fn context_in(&self, open: usize) -> Context {
-        open.checked_sub(1)
-            .and_then(|last| self.frames.get(last))
-            .map_or(Context::Top, |f| f.context)
-    }
-
     fn file(&mut self) {
         // Lines that must not be read, in order: too long, or with a lone CR.
         let mut bad = self.bad_lines().into_iter().peekable();
@@ -265,12 +177,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn break_frame(&mut self) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.broken = true;
-        }
-    }
-
     fn statement(
         &mut self,
         statement: &'static Statement,
@@ -367,19 +273,12 @@ impl<'a> Parser<'a> {
             },
         }
     }
-
-    fn add(&mut self, node: Node<'a>) {
-        match self.frames.last_mut() {
-            Some(frame) => frame.nodes.push(node),
-            None => self.nodes.push(node),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::diagnostic::Severity;
+    use vplan_base::diagnostic::Severity;
 
     /// Returns the codes of all messages about a text, without their prefix, each with the text it
     /// points at.

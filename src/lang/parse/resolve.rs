@@ -5,15 +5,15 @@ use super::argument::hole_place;
 use super::each::each_help;
 use super::foreign::noun;
 use super::line::Line;
-use super::{Parser, VERSIONS};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::holes;
-use crate::base::nearest::nearest;
-use crate::base::span::Span;
-use crate::lang::ast::Node;
-use crate::lang::error::{self, shown};
-use crate::lang::foreign::{self, Advice};
-use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use super::parser::{Parser, VERSIONS};
+use crate::ast::Node;
+use crate::error::{self, shown};
+use crate::foreign::{self, Advice};
+use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::holes;
+use vplan_base::nearest::nearest;
+use vplan_base::span::Span;
 
 /// The most suggestions that are computed, and ends of foreign lists that are looked for, because
 /// they are costly.

@@ -1,18 +1,18 @@
 //! Parses the text after a verb, a `:` or `env`: the rest of a line, by the rules of commands.
 
-use super::Parser;
-use super::argument::{Parts, hole_place};
+use super::argument::hole_place;
 use super::command::{self, Fillable};
+use super::parser::{Parser, Parts};
 use super::token::{self, Kind, Token};
-use crate::base::command::UnsupportedReason;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{holes, service_hole};
-use crate::base::span::Span;
-use crate::base::word::Word;
-use crate::lang::ast::{Arg, Holed, Value};
-use crate::lang::error;
-use crate::lang::statement::{Item, Keyword, Statement};
-use crate::lang::word;
+use crate::ast::{Arg, Holed, Value};
+use crate::error;
+use crate::statement::{Item, Keyword, Statement};
+use crate::word;
+use vplan_base::command::UnsupportedReason;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::{holes, service_hole};
+use vplan_base::span::Span;
+use vplan_base::word::Word;
 
 impl<'a> Parser<'a> {
     /// Reads `NAME: COMMAND`, or `NAME` and a block, of a check, a service or a toolchain, which has no block.
@@ -51,10 +51,7 @@ impl<'a> Parser<'a> {
             )));
         }
         parts.args.reserve_exact(3);
-        parts.args.push(Arg {
-            span,
-            value: Value::Word(name),
-        });
+        parts.args.push(Arg::new(span, Value::Word(name)));
         let next = token::blanks(behind).map_or(behind, |(rest, _)| rest);
         if let Some(command) = next.strip_prefix(':') {
             let colon = Span::new(at(next), at(command));
@@ -71,10 +68,7 @@ impl<'a> Parser<'a> {
                 };
                 self.bad_colon((colon, label), statement.word, name, command, parts);
             }
-            parts.args.push(Arg {
-                span: colon,
-                value: Value::Mark(":"),
-            });
+            parts.args.push(Arg::new(colon, Value::Mark(":")));
             if command.trim().is_empty() && !spaced {
                 parts.broken = true;
                 let end = at(command) + command.len();
@@ -227,10 +221,10 @@ impl<'a> Parser<'a> {
                 &format!("leave the `{mark}` out"),
                 parts,
             );
-            parts.args.push(Arg {
+            parts.args.push(Arg::new(
                 span,
-                value: Value::Command(Box::new(Holed::whole(command::none(trimmed)))),
-            });
+                Value::Command(Box::new(Holed::whole(command::none(trimmed)))),
+            ));
             return;
         }
         let (command, broken) = command::read(
@@ -238,10 +232,7 @@ impl<'a> Parser<'a> {
             offset,
             verb,
             source,
-            &Fillable {
-                rows: self.known_holes(),
-                services: self.is_served(statement),
-            },
+            &self.fillable(self.is_served(statement)),
             &mut |d| {
                 self.report(d);
             },
@@ -330,10 +321,7 @@ impl<'a> Parser<'a> {
                 .label(self.place(span), "in this text"),
             );
         }
-        parts.args.push(Arg {
-            span,
-            value: Value::Shell(joined),
-        });
+        parts.args.push(Arg::new(span, Value::Shell(joined)));
     }
 
     pub(super) fn assignment(
@@ -349,10 +337,7 @@ impl<'a> Parser<'a> {
         let words = word::scan(trimmed);
         let source = self.id;
         let empty = trimmed.trim().is_empty();
-        let fillable = Fillable {
-            rows: self.known_holes(),
-            services: self.is_served(statement),
-        };
+        let fillable = self.fillable(self.is_served(statement));
         let known = &fillable.rows;
         let of_files = words.remarks.iter().find_map(|remark| match remark {
             word::Remark::Hole(span) => Some(*span),
@@ -368,7 +353,7 @@ impl<'a> Parser<'a> {
         // Outside of an `each` nothing is filled in.
         let is_unknown = |name: &str| {
             let is_of_service = service_hole(name).is_some();
-            !fillable.has(name) && (!known.is_empty() || is_of_service)
+            fillable.lacks(name) && (!known.is_empty() || is_of_service)
         };
         let unknown = found.find(|(_, hole)| is_unknown(&hole.name));
         let unknown = unknown.map(|(span, hole)| (span, format!("{{{}}}", hole.name)));

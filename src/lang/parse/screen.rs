@@ -1,10 +1,10 @@
 //! Rejects characters and lines that may not be in a file at all, before anything is built.
 
-use super::Parser;
-use crate::base::diagnostic::Diagnostic;
-use crate::base::span::Span;
-use crate::base::word::is_bidi_control;
-use crate::lang::error;
+use super::parser::Parser;
+use crate::error;
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::span::Span;
+use vplan_base::word::is_bidi_control;
 
 impl Parser<'_> {
     /// Returns lines over the cap, lines with a CR that no LF follows, and lines with a NUL.

@@ -1,19 +1,19 @@
 //! Parses when a service is ready: the production `ready` of src/lang/grammar.md, "Grammar".
 
-use super::argument::Parts;
-use super::{Parser, token};
-use crate::base::diagnostic::Diagnostic;
-use crate::base::hole::{Given, service_hole};
-use crate::base::span::Span;
-use crate::lang::ast::{Arg, Value};
-use crate::lang::error::{self, shown};
-use crate::lang::statement::{Context, Item, Keyword, Statement};
+use super::parser::{Parser, Parts};
+use super::token;
+use crate::ast::{Arg, Value};
+use crate::error::{self, shown};
+use crate::statement::{Context, Item, Keyword, Statement};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{char, digit1};
 use nom::combinator::{all_consuming, eof, peek, recognize, verify};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Offset as _, Parser as _};
+use vplan_base::diagnostic::Diagnostic;
+use vplan_base::hole::{Given, service_hole};
+use vplan_base::span::Span;
 
 type Parsed<'a> = IResult<&'a str, &'a str, ()>;
 
@@ -118,18 +118,12 @@ impl<'a> Parser<'a> {
             return self.bad_ready(keyword, rest, offset, parts);
         };
         let span = |text: &str| token::span_of(text, (rest, offset));
-        parts.args.push(Arg {
-            span: span(word),
-            value: Value::Word(word),
-        });
+        parts.args.push(Arg::new(span(word), Value::Word(word)));
         let start = offset + rest.offset(behind);
         match word {
             "run" => self.command(("ready run", statement), behind, start, parts),
             "tcp" => match port(behind) {
-                Ok((_, port)) => parts.args.push(Arg {
-                    span: span(port),
-                    value: Value::Word(port),
-                }),
+                Ok((_, port)) => parts.args.push(Arg::new(span(port), Value::Word(port))),
                 Err(_) => self.bad_ready(keyword, rest, offset, parts),
             },
             _ => {

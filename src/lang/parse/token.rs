@@ -1,8 +1,6 @@
 //! Splits a statement into words, strings and marks: the productions of src/lang/grammar.md,
 //! "Grammar".
 
-use crate::base::hole::{has_hole, is_hole_name};
-use crate::base::span::Span;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while_m_n, take_while1};
 use nom::character::complete::anychar;
@@ -11,6 +9,8 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Offset as _, Parser};
 use std::borrow::Cow;
+use vplan_base::hole::{has_hole, is_hole_name, package_hole};
+use vplan_base::span::Span;
 
 /// A token of a statement, with its span in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,7 +241,9 @@ pub(super) fn word(input: &str) -> Parsed<'_, &str> {
     let hole = || {
         recognize((
             tag("{"),
-            verify(take_while1(is_plain), is_hole_name),
+            verify(take_while1(is_plain), |name| {
+                is_hole_name(name) || package_hole(name).is_some()
+            }),
             tag("}"),
         ))
     };

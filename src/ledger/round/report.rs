@@ -1,9 +1,9 @@
 //! Interprets what a round reports about its subject's work.
 
-use super::{Round, RoundResult, Scope, is_moved};
-use crate::base::canon::Digest;
-use crate::ledger::{Status, SubjectEntry};
-use crate::run::verdict::Verdict;
+use super::input::{Round, RoundResult, Scope, is_moved};
+use crate::entry::{Status, SubjectEntry};
+use vplan_base::canon::Digest;
+use vplan_run::verdict::Verdict;
 
 /// A round's report, in the terms of the table of src/ledger/rounds.md, "Confirmations".
 pub(super) struct RoundReport {
@@ -26,6 +26,12 @@ pub(super) struct RoundReport {
 }
 
 impl RoundReport {
+    /// Whether checks failed, and not only the evidence.
+    pub(super) fn refuted(&self) -> bool {
+        let verdict = self.verdict.filter(|_| self.failed);
+        verdict.is_some_and(|v| !v.is_pass() && v != Verdict::Incomplete)
+    }
+
     /// Whether it leaves its subject unchanged.
     pub(super) fn changes_nothing(&self, before: &SubjectEntry, changed: bool) -> bool {
         self.nothing && before.worked() || self.claimed && !changed

@@ -1,6 +1,9 @@
 //! Tests of the effect of a round on a ledger, case by case.
 
 use super::*;
+use crate::Contents;
+use crate::undone::Trace;
+use vplan_run::verdict::Verdict;
 
 fn contents(what: &str) -> Contents {
     Contents {
@@ -528,7 +531,7 @@ fn what_was_allowed_is_written_down() {
     ] {
         assert_eq!(
             serde_json::to_string(&because).unwrap(),
-            format!("\"{}\"", because.word())
+            format!("\"{}\"", because.name())
         );
     }
 }
@@ -754,7 +757,7 @@ fn another_base_meanwhile() {
 #[test]
 fn what_is_left_behind_leaves_no_trace() {
     let terms = terms(1, 9, Exhausted::Fail);
-    let path = |name: &str| crate::base::path::RepoPath::from_exact(name.as_bytes()).unwrap();
+    let path = |name: &str| vplan_base::path::RepoPath::from_exact(name.as_bytes()).unwrap();
     let traced = |head: &str, name: &str, left_behind| About {
         left_behind,
         trace: Some(Trace::new(head.into(), [(path(name), String::new())])),

@@ -1,11 +1,11 @@
 //! What a contract would have to say so that a finding is none.
 
-use crate::base::glob::Selection;
-use crate::base::setting::{Row, Value};
-use crate::base::word::quote_literal;
-use crate::contract::{Check, CheckIndex, ConditionIndex, Contract, Sought, Test};
-use crate::plan::MAY_CHANGE;
-use crate::plan::select::{item_text, narrowing};
+use crate::MAY_CHANGE;
+use crate::select::{item_text, narrowing};
+use vplan_base::glob::Selection;
+use vplan_base::setting::{Row, Value};
+use vplan_base::word::quote_literal;
+use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Sought, Test};
 
 /// A change of a contract that makes it ask for more.
 #[derive(Clone, Debug, PartialEq)]

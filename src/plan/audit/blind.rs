@@ -1,23 +1,23 @@
 //! Which tracked files a check reads, although a change of them alone does not plan it.
 
 use super::amendment::Amendment;
+use super::context::{Context, Deeds, Finding, FindingKind, add_unknown, planned, request_for};
 use super::covering::cover;
 use super::observed::ObservedCheck;
-use super::{Context, Deeds, Finding, FindingKind, add_unknown, planned, request_for};
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
-use crate::base::matching::group_files;
-use crate::base::path::RepoPath;
-use crate::contract::condition::holds;
-use crate::contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test};
-use crate::plan::compile::has_changed;
-use crate::plan::diff::lets_through;
-use crate::plan::facts::{FactAnswer, Facts, Question};
-use crate::plan::prepared::Prepared;
-use crate::plan::request::Request;
-use crate::plan::select::selections;
-use crate::plan::step::identity_of_check;
+use crate::compile::has_changed;
+use crate::diff::lets_through;
+use crate::facts::{FactAnswer, Facts, Question};
+use crate::prepared::Prepared;
+use crate::request::Request;
+use crate::select::selections;
+use crate::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::matching::group_files;
+use vplan_base::path::RepoPath;
+use vplan_contract::condition::holds;
+use vplan_contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test};
 
 /// Finds the blind spots of all checks.
 pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Finding> {

@@ -1,10 +1,10 @@
 //! The fewest globs that select some files, and hardly any that was not read.
 
-use crate::base::glob::automaton::{Limits, Region, atoms};
-use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
-use crate::base::path::RepoPath;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::path::RepoPath;
 
 /// The files that git tracks, by what globs ask of them.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! What the audit of an observed run says in the run's report: a note for each finding, and caveats
 //! where kinds of findings are denied.
 
-use super::{Audited, Finding, FindingKind};
-use crate::base::word::{count, first_of, visible};
-use crate::plan::Note;
-use crate::plan::caveat::{Caveat, Code, Effect};
+use super::context::{Audited, Finding, FindingKind};
+use crate::Note;
+use crate::caveat::{Caveat, Code, Effect};
 use std::collections::BTreeSet;
+use vplan_base::word::{count, first_of, visible};
 
 /// The kind of notes on what was not seen.
 const INCOMPLETE: &str = "observation_incomplete";
@@ -33,7 +33,7 @@ impl ObservedFindings {
             .map(|gap| format!("{}: {}", visible(gap.check.as_bytes()), gap.reason))
             .collect();
         let notes = audited.findings.iter();
-        let notes = notes.map(|found| note(found.kind.word(), found.sentence()));
+        let notes = notes.map(|found| note(found.kind.name(), found.sentence()));
         let notes = notes.chain(gaps.iter().map(|gap| note(INCOMPLETE, gap.clone())));
         let findings = audited.findings.iter();
         let findings: Vec<&Finding> = findings
@@ -71,7 +71,7 @@ fn refused(findings: &[&Finding]) -> Option<Caveat> {
     let first = findings.first()?;
     let said = |finding: &&Finding| {
         let check = visible(finding.check.as_bytes());
-        format!("{} of `{check}` ({})", finding.kind.word(), finding.what())
+        format!("{} of `{check}` ({})", finding.kind.name(), finding.what())
     };
     let all = first_of(findings.iter().map(said), SHOWN);
     let message = match findings {

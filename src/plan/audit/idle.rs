@@ -1,13 +1,13 @@
 //! Which globs of conditions are of no use: the checks below them were never seen to read their
 //! files.
 
+use super::context::{Context, Deeds, Finding, FindingKind};
 use super::observed::ObservedCheck;
-use super::{Context, Deeds, Finding, FindingKind};
-use crate::base::glob::{Glob, ItemContent, Selection};
-use crate::base::path::RepoPath;
-use crate::contract::{CheckIndex, Condition, ConditionIndex, Test};
-use crate::plan::StepSource;
+use crate::StepSource;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::{Glob, ItemContent, Selection};
+use vplan_base::path::RepoPath;
+use vplan_contract::{CheckIndex, Condition, ConditionIndex, Test};
 
 /// The fewest trees on which a check was observed before its silence says something.
 const FEWEST_TREES: usize = 3;

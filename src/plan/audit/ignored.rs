@@ -1,10 +1,10 @@
 //! What a check read although git ignores it: it decides, and no change of it is seen.
 
+use super::context::{Context, Deeds, Finding, FindingKind};
 use super::observed::ObservedCheck;
-use super::{Context, Deeds, Finding, FindingKind};
-use crate::base::glob::escape;
-use crate::base::path::RepoPath;
 use std::collections::BTreeSet;
+use vplan_base::glob::escape;
+use vplan_base::path::RepoPath;
 
 /// Finds the ignored files that a check read, and that no setting of it names.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {

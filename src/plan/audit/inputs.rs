@@ -2,13 +2,13 @@
 //! listed.
 
 use super::amendment::Amendment;
+use super::context::{Context, Deeds, Finding, FindingKind, Severity};
 use super::covering::{cover, ending, fewest, in_folder, is_narrow};
 use super::observed::{ObservedCheck, Used};
-use super::{Context, Deeds, Finding, FindingKind, Severity};
-use crate::base::glob::{Glob, Selection, escape};
-use crate::base::path::RepoPath;
-use crate::check::confine::SandboxLevel;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::{Glob, Selection, escape};
+use vplan_base::path::RepoPath;
+use vplan_check::confine::SandboxLevel;
 
 /// A folder that was listed, and a glob for the files that may come into it.
 type Listing<'a> = (&'a RepoPath, String);

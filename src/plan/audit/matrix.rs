@@ -1,13 +1,13 @@
 //! Lays out by folder what checks read, what the contract selects of it, and where it does not.
 
 use super::amendment::inputs;
+use super::context::{Audited, FindingKind, Subject};
 use super::observed::{ObservedCheck, gather};
-use super::{Audited, FindingKind, Subject};
-use crate::base::glob::{Item, Selection};
-use crate::base::path::RepoPath;
-use crate::contract::{Check, Contract};
-use crate::plan::select::{item_text, narrowing};
+use crate::select::{item_text, narrowing};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::{Item, Selection};
+use vplan_base::path::RepoPath;
+use vplan_contract::{Check, Contract};
 
 /// The most folders that are told apart; deeper ones count as the one around them.
 const MOST_FOLDERS: usize = 20;

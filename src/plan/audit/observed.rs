@@ -1,14 +1,15 @@
 //! What all observed runs together saw of each check.
 
-use super::{Context, Deeds, Incomplete, Subject, declared, outside};
-use crate::base::path::RepoPath;
-use crate::base::word::{Word, visible};
-use crate::check::confine::SandboxLevel;
-use crate::check::observed::{Gap, Observed, Peer, Place, Uses};
-use crate::contract::{Check, CheckIndex, Contract};
-use crate::plan::Step;
-use crate::plan::compile::has_changed;
+use super::context::{Context, Deeds, Incomplete, Subject, declared};
+use super::home;
+use crate::Step;
+use crate::compile::has_changed;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, visible};
+use vplan_check::confine::SandboxLevel;
+use vplan_check::observed::{Gap, Observed, Peer, Place, Uses};
+use vplan_contract::{Check, CheckIndex, Contract};
 
 /// What was seen of a check.
 pub(super) struct ObservedCheck<'a> {
@@ -147,7 +148,7 @@ impl<'a> ObservedCheck<'a> {
         // To such a check names are refused too: Python finds no module in a folder that it cannot list.
         let is_held = self.step.sandbox >= SandboxLevel::Files;
         let is_wanted = |path: &Word, uses: &Uses| {
-            uses.read || is_held && uses.listed && outside::is_narrow(home, path)
+            uses.read || is_held && uses.listed && home::is_narrow(home, path)
         };
         for (place, uses) in &observed.files {
             match place {
@@ -188,7 +189,7 @@ impl<'a> ObservedCheck<'a> {
     }
 
     /// Returns what it did with some of its files.
-    pub fn deeds<'s>(&'s self, files: &[&RepoPath]) -> Deeds<'s>
+    pub(crate) fn deeds<'s>(&'s self, files: &[&RepoPath]) -> Deeds<'s>
     where
         'a: 's,
     {
@@ -211,7 +212,10 @@ impl<'a> ObservedCheck<'a> {
     pub fn is_declared(&self, path: &RepoPath) -> bool {
         let step = &self.step;
         let mut selections = step.inputs.iter().chain(&step.unchanged);
+        let mut tools = step.tool_path.iter();
         selections.any(|selection| selection.selects(path))
+            || (step.sandbox >= SandboxLevel::Files
+                && tools.any(|dir| !dir.is_root() && path.below(dir).is_some()))
             || step.requires.iter().any(|glob| glob.matches(path))
             || self.may_write(path)
     }
@@ -249,7 +253,7 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
 }
 
 /// Says for people why not all was seen.
-pub(in crate::plan) fn reason(gap: &Gap) -> String {
+pub(crate) fn reason(gap: &Gap) -> String {
     let by = |program: &Word| visible(program.as_bytes());
     match gap {
         Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why.as_bytes())),

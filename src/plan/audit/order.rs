@@ -2,16 +2,16 @@
 //! both write it.
 
 use super::amendment::Amendment;
+use super::context::{Context, Deeds, Finding, FindingKind, ObservedRun, planned, request_for};
 use super::observed::is_reserved;
-use super::{Context, Deeds, Finding, FindingKind, ObservedRun, planned, request_for};
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::check::observed::Place;
-use crate::contract::CheckIndex;
-use crate::plan::Plan;
-use crate::plan::contains::predecessors;
-use crate::plan::request::{Request, Selector};
+use crate::Plan;
+use crate::contains::predecessors;
+use crate::request::{Request, Selector};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_check::observed::Place;
+use vplan_contract::CheckIndex;
 
 /// Who did what with a file in one run.
 #[derive(Default)]
@@ -41,7 +41,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             .into_iter()
             .map(|(path, by)| (path.to_string(), by))
             .collect();
-        let globs = did.keys().take(super::FILES_SHOWN).cloned().collect();
+        let globs = did
+            .keys()
+            .take(super::context::FILES_SHOWN)
+            .cloned()
+            .collect();
         let did: Deeds<'_> = did.iter().map(|(path, by)| (path.clone(), by)).collect();
         let (before, after) = (context.check(first), context.check(second));
         // What an `each` writes for all its rows would need itself.

@@ -1,12 +1,13 @@
 //! What a check used outside of the repository and of the toolchain: files, sockets, the network.
 
 use super::amendment::Amendment;
+use super::context::{Context, Finding, FindingKind};
+use super::home::{SHOWN_DEPTH, below, from_home};
 use super::observed::ObservedCheck;
-use super::{Context, Finding, FindingKind};
-use crate::base::word::{Word, visible};
-use crate::check::confine::{SandboxLevel, toolchains};
-use crate::check::observed::Peer;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::word::{Word, visible};
+use vplan_check::confine::{SandboxLevel, toolchains};
+use vplan_check::observed::Peer;
 
 /// The sockets of services of the system that answer everybody alike.
 const HARMLESS: [&str; 4] = [
@@ -18,9 +19,6 @@ const HARMLESS: [&str; 4] = [
 
 /// Where secrets are: never proposed as something to read.
 const SECRETS: [&str; 4] = ["~/.ssh", "~/.aws", "~/.npmrc", "~/.gnupg"];
-
-/// The folders of a path that are named, below the user's folder and elsewhere.
-const SHOWN_DEPTH: usize = 2;
 
 /// Finds what a check used outside: a finding for each folder, socket and address.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Finding> {
@@ -100,36 +98,10 @@ fn named(peer: &Peer) -> Option<String> {
     }
 }
 
-/// Whether a folder is deep enough to be that of one program.
-pub(super) fn is_narrow(home: Option<&Word>, path: &Word) -> bool {
-    let (_, rest) = from_home(home, path);
-    rest.split(|byte| *byte == b'/').count() >= SHOWN_DEPTH
-}
-
 fn is_toolchain(context: &Context<'_>, path: &Word) -> bool {
     let is_in = |root: &[u8]| below(path.as_bytes(), root).is_some();
     let mut own = context.subject.toolchain.iter();
     toolchains().any(|usual| is_in(usual.as_bytes())) || own.any(|own| is_in(own.as_bytes()))
-}
-
-/// Returns the part of an absolute path below a folder, without the slash between them; the empty one
-/// of the folder itself.
-fn below<'p>(path: &'p [u8], root: &[u8]) -> Option<&'p [u8]> {
-    let rest = path.strip_prefix(root)?;
-    match rest {
-        [] => Some(rest),
-        [b'/', rest @ ..] => Some(rest),
-        _ => None,
-    }
-}
-
-/// Returns how a path begins, and its rest: below the user's folder, or the root.
-fn from_home<'p>(home: Option<&Word>, path: &'p Word) -> (&'static str, &'p [u8]) {
-    let path = path.as_bytes();
-    match home.and_then(|home| below(path, home.as_bytes())) {
-        Some(rest) => ("~", rest),
-        None => ("", path.strip_prefix(b"/").unwrap_or(path)),
-    }
 }
 
 /// Returns the first folders of a path, as a glob; the path itself where it has no more.

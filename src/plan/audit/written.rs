@@ -2,12 +2,12 @@
 //! is confined also what it was refused.
 
 use super::amendment::Amendment;
+use super::context::{Context, Deeds, Finding, FindingKind, Severity};
 use super::covering::{cover, in_folder};
 use super::observed::{ObservedCheck, Used};
-use super::{Context, Deeds, Finding, FindingKind, Severity};
-use crate::base::path::RepoPath;
-use crate::check::confine::SandboxLevel;
 use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_check::confine::SandboxLevel;
 
 /// Finds the files that a check may not write.
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {

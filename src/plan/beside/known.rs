@@ -1,13 +1,13 @@
 //! What earlier runs of a plan's commands were seen to do.
 
-use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
-use crate::base::service::Service;
-use crate::check::Kind;
-use crate::check::observed::{Gap, Observed, Place, Uses};
-use crate::plan::{Plan, Step};
+use crate::{Plan, Step};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_base::service::Service;
+use vplan_check::Kind;
+use vplan_check::observed::{Gap, Observed, Place, Uses};
 
 /// The most observations of a command that count, the newest ones.
 const OBSERVATIONS: usize = 8;

@@ -1,13 +1,13 @@
 //! Says where two steps meet.
 
-use super::Effects;
 use super::declared::{first_glob, may_write_in, overlap};
+use super::effects::Effects;
 use super::known::Knowledge;
 use super::paths::TreePath;
-use crate::base::glob::Selection;
-use crate::base::word::{and_more, visible};
-use crate::check::observed::{Observed, Place, Uses};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::Selection;
+use vplan_base::word::{and_more, visible};
+use vplan_check::observed::{Observed, Place, Uses};
 
 /// How two steps meet, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,16 +1,17 @@
 //! Says beside which others each step of a plan may run, and why not beside the rest.
 
+use super::effects::Effects;
 use super::known::{Knowledge, KnownEffects, Unknown};
 use super::meeting::meeting;
-use super::{Apart, Beside, Effects, kept_apart};
-use crate::base::index::Dense;
-use crate::base::word::visible;
-use crate::plan::audit::reason;
-use crate::plan::contains::predecessors;
-use crate::plan::{Plan, Step, StepIndex};
+use super::pairs::{Apart, Beside, kept_apart};
+use crate::audit::reason;
+use crate::contains::predecessors;
+use crate::{Plan, Step, StepIndex};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::index::Dense;
+use vplan_base::word::visible;
 
 /// The most steps of which is said why another one does not run beside them.
 const EXPLAINED: usize = 16;

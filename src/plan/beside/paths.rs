@@ -1,15 +1,15 @@
 //! Finds the steps that meet in the files that they were seen to use: one walk over all paths of all
 //! steps, in the order of a tree.
 
-use super::Effects;
+use super::effects::Effects;
 use super::known::Knowledge;
-use crate::base::bits::Bits;
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
-use crate::check::observed::{Place, Uses};
-use crate::plan::StepIndex;
+use crate::StepIndex;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use vplan_base::bits::Bits;
+use vplan_base::index::Dense;
+use vplan_base::path::RepoPath;
+use vplan_check::observed::{Place, Uses};
 
 /// For each step those that it meets.
 pub(super) type Meets = Dense<StepIndex, Bits<StepIndex>>;
@@ -54,7 +54,7 @@ impl<'a> TreePath<'a> {
     }
 
     /// Whether it is a folder above another path.
-    pub fn is_above(self, other: Self) -> bool {
+    pub(crate) fn is_above(self, other: Self) -> bool {
         let rest = other.bytes.strip_prefix(self.bytes);
         let is_below = |rest: &[u8]| rest.starts_with(b"/") || self.bytes.is_empty();
         self.is_outside == other.is_outside
@@ -73,7 +73,7 @@ impl<'a> TreePath<'a> {
 
     /// Returns the bytes of the innermost folder that it and another path are in, or that is one of
     /// them; none where that is a root.
-    pub fn common_folder(self, other: Self) -> Option<&'a [u8]> {
+    pub(crate) fn common_folder(self, other: Self) -> Option<&'a [u8]> {
         let mut folder = Some(self);
         while let Some(own) = folder.filter(|own| !own.bytes.is_empty()) {
             if own == other || own.is_above(other) {
@@ -94,7 +94,7 @@ impl<'a> TreePath<'a> {
     }
 
     /// Whether it is the folder that another path is in.
-    pub fn is_folder_of(self, other: Self) -> bool {
+    pub(crate) fn is_folder_of(self, other: Self) -> bool {
         other.folder() == Some(self)
     }
 }

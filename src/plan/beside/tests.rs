@@ -2,14 +2,19 @@
 
 use super::known::KnownEffects;
 use super::*;
-use crate::arbitrary::run::{plan, step};
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::word::Word;
-use crate::check::observed::{Gap, Observed, Place, Uses};
-use crate::check::{Kind, Severity};
+use crate::Plan;
+use crate::Step;
+use crate::StepIndex;
+use crate::arbitrary::made::{plan, step};
+use crate::beside::effects::Effects;
 use proptest::prelude::*;
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::service::Service;
+use vplan_base::word::Word;
+use vplan_check::observed::{Gap, Observed, Place, Uses};
+use vplan_check::{Kind, Severity};
 
 /// Reads words such as `w:src/a`, `r:/tmp/x`, `l:.`: what was done with a path.
 fn observed(words: &str) -> Observed {
@@ -312,7 +317,7 @@ fn globs() -> impl Strategy<Value = Option<Selection>> {
 }
 
 proptest! {
-    #![proptest_config(crate::arbitrary::config(512))]
+    #![proptest_config(vplan_arbitrary::config(512))]
 
     /// What is decided for all pairs at once is what is said of each pair.
     #[test]

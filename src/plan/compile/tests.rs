@@ -1,13 +1,15 @@
 //! Tests of compiling.
 
 use super::*;
-use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
-use crate::plan::facts::FactAnswer;
-use crate::plan::request::{Selector, Skip};
+use crate::arbitrary::{command, plain_check, plain_contract, unsupported};
+use crate::facts::{Certainty, FactAnswer};
+use crate::request::{Selector, Skip};
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::command::{Command, Piece};
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::{Row, Value};
+use vplan_base::word::Word;
 
 fn changed(paths: &[&str]) -> ChangeSet {
     let file = |p: &&str| ChangedFile {
@@ -177,7 +179,7 @@ fn commands_merge_or_stand_alone() {
     contract.checks[CheckIndex::new(1)].tier = 1;
     contract.limits.max_checks = Some(2);
     let explicit = ["echo lint", "x", "echo unit", "x", "y"]
-        .map(command)
+        .map(|text| command(text).into())
         .to_vec();
     let plan = planned(
         &contract,
@@ -320,10 +322,277 @@ fn what_weakens_a_plan_is_said() {
     );
 }
 
+/// Every spelling of a command shows the changed file that decides what it does.
+#[test]
+fn what_defines_a_step_in_every_spelling() {
+    let mut wrong = Vec::new();
+    for (command, file, part) in [
+        ("./check.sh", "check.sh", "what it runs"),
+        ("timeout -k 5 60 ./check.sh", "check.sh", "what it runs"),
+        ("env -u X A=1 ./check.sh", "check.sh", "what it runs"),
+        ("nice -n 5 ./check.sh", "check.sh", "what it runs"),
+        ("nohup setsid ./check.sh", "check.sh", "what it runs"),
+        ("flock lock ./check.sh", "check.sh", "what it runs"),
+        ("flock lock -c ./check.sh", "check.sh", "what it runs"),
+        ("xargs -0 ./check.sh", "check.sh", "what it runs"),
+        ("time -p sh check.sh", "check.sh", "what it runs"),
+        ("stdbuf -oL bash -e check.sh", "check.sh", "what it runs"),
+        ("bash -o pipefail check.sh", "check.sh", "what it runs"),
+        ("sh -c ./check.sh", "check.sh", "what it runs"),
+        (
+            "sh -c 'cd a && ./check.sh; true'",
+            "a/check.sh",
+            "what it runs",
+        ),
+        ("sh -c '. ./check.sh'", "check.sh", "what it runs"),
+        (
+            "timeout 5 bash -ec 'source check.sh'",
+            "check.sh",
+            "what it runs",
+        ),
+        ("env -C a ./b.sh", "a/b.sh", "what it runs"),
+        (
+            "python3 -m pkg.mod",
+            "pkg/mod.py",
+            "the module that it runs",
+        ),
+        (
+            "uv run python -m pkg",
+            "pkg/__main__.py",
+            "the module that it runs",
+        ),
+        (
+            "coverage run -m pkg",
+            "pkg/__init__.py",
+            "the module that it runs",
+        ),
+        ("uv run check.py", "check.py", "what it runs"),
+        ("python3 -W error check.py", "check.py", "what it runs"),
+        ("mise exec -- make verify", "Makefile", "its rules"),
+        (
+            "nix develop -c make -C lib verify",
+            "lib/Makefile",
+            "its rules",
+        ),
+        ("timeout 60 npm test", "package.json", "its scripts"),
+        ("npm test", ".npmrc", "configuration of npm"),
+        ("pytest a", "pytest.ini", "configuration of pytest"),
+        ("pytest a", "a/b/conftest.py", "configuration of pytest"),
+        (
+            "poetry run pytest",
+            "pyproject.toml",
+            "pytest, by `tool.pytest`",
+        ),
+        ("tox -e py", "tox.ini", "configuration of tox"),
+        (
+            "npx eslint .",
+            "eslint.config.mjs",
+            "configuration of eslint",
+        ),
+        ("eslint .", "web/.eslintrc.json", "configuration of eslint"),
+        ("tsc -b", "web/tsconfig.build.json", "configuration of tsc"),
+        ("pnpm exec jest", "jest.config.ts", "configuration of jest"),
+        ("vitest run", "vitest.config.ts", "configuration of vitest"),
+        ("cargo test", ".cargo/config.toml", "configuration of cargo"),
+        (
+            "cargo +nightly clippy",
+            "clippy.toml",
+            "configuration of cargo",
+        ),
+        (
+            "golangci-lint run",
+            ".golangci.yml",
+            "configuration of golangci-lint",
+        ),
+        ("ruff check", "ruff.toml", "configuration of ruff"),
+        ("mypy .", "mypy.ini", "configuration of mypy"),
+        ("just test", "justfile", "configuration of just"),
+    ] {
+        let mut contract = plain_contract(vec![check("a", command, &[])]);
+        // The last word of a shell's text is quoted.
+        if let Some((before, text)) = command.split_once('\'') {
+            let words = before
+                .split_whitespace()
+                .chain([text.trim_end_matches('\'')]);
+            contract.checks[CheckIndex::new(0)].body = Body::Command(Command::Argv {
+                env: Default::default(),
+                pieces: words.map(|word| Piece::Word(Word::from(word))).collect(),
+            });
+        }
+        let request = Request {
+            changed: changed(&[file, "other/file"]),
+            ..Request::default()
+        };
+        let plan = planned(&contract, &request).unwrap();
+        let mut found = super::super::definition::changed_definitions(&plan);
+        let reason = found.next().map(|(_, reason)| reason);
+        let got = reason.map(|r| (r.matched.clone(), r.names.clone()));
+        let path = RepoPath::parse(file.as_bytes()).unwrap();
+        if got != Some((vec![path], vec![part.to_owned()])) {
+            wrong.push(format!("{command}: {file}: {got:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Of another tool, of another folder, and code that only looks like a file.
+    for (command, file) in [
+        ("pytest a", "jest.config.ts"),
+        ("pytest a", "a/pytest.ini"),
+        ("node -e check.js", "check.js"),
+        ("make -C lib verify", "other/Makefile"),
+        ("sh -c check.sh", "other/check.sh"),
+    ] {
+        let contract = plain_contract(vec![check("a", command, &[])]);
+        let request = Request {
+            changed: changed(&[file]),
+            ..Request::default()
+        };
+        let plan = planned(&contract, &request).unwrap();
+        let mut found = super::super::definition::changed_definitions(&plan);
+        assert!(found.next().is_none(), "{command}: {file}");
+    }
+}
+
+/// What a script sources, a makefile includes and a script of a package calls defines a step, too; a table
+/// of a file that is as it was does not.
+#[test]
+fn what_defines_a_step_by_the_content_of_files() {
+    let calls: &[(&str, &[&str])] = &[
+        (
+            "package.json",
+            &[
+                "lint: eslint .",
+                "pretest: ./prepare.sh",
+                "test: npm run unit && cd sub; node t.js",
+                "unit: timeout 5 sh ci/unit.sh",
+            ],
+        ),
+        ("ci/unit.sh", &[". $/lib.sh", ". ./env.sh"]),
+        (
+            "Makefile",
+            &["include mk/*.mk", "include a.mk", "include Makefile"],
+        ),
+        ("a.mk", &["include $/common.mk"]),
+    ];
+    let mut facts = Facts::default();
+    for (path, lines) in calls {
+        let path = RepoPath::parse(path.as_bytes()).unwrap();
+        let lines = lines.iter().map(|line| Word::from(*line)).collect();
+        facts.add(Question::Calls(path), FactAnswer::List(lines));
+    }
+    let table = |path: &str| {
+        let path = RepoPath::parse(path.as_bytes()).unwrap();
+        Question::SameTable(path, "tool.ruff".to_owned())
+    };
+    for (path, same) in [
+        ("pyproject.toml", Certainty::Yes),
+        ("a/pyproject.toml", Certainty::No),
+    ] {
+        facts.add(table(path), FactAnswer::Word(same));
+    }
+    for (command, file, want, recorded) in [
+        (
+            "npm test",
+            "sub/t.js",
+            Some("what its script `test` runs"),
+            1,
+        ),
+        (
+            "npm test",
+            "prepare.sh",
+            Some("what its script `test` runs"),
+            1,
+        ),
+        (
+            "npm t",
+            "ci/unit.sh",
+            Some("what its script `unit` runs"),
+            1,
+        ),
+        (
+            "npm test",
+            "ci/lib.sh",
+            Some("what `ci/unit.sh` sources"),
+            2,
+        ),
+        ("npm test", "lib.sh", Some("what `ci/unit.sh` sources"), 2),
+        (
+            "npm run lint",
+            "eslint.config.js",
+            Some("configuration of eslint"),
+            1,
+        ),
+        ("npm run lint", "sub/t.js", None, 0),
+        ("npm run other", "ci/unit.sh", None, 0),
+        (
+            "bash -e ci/unit.sh",
+            "ci/env.sh",
+            Some("what `ci/unit.sh` sources"),
+            1,
+        ),
+        ("ci/unit.sh", "env.sh", Some("what `ci/unit.sh` sources"), 1),
+        ("ci/unit.sh", "other/lib.sh", None, 0),
+        (
+            "make x",
+            "mk/b.mk",
+            Some("rules that `Makefile` includes"),
+            1,
+        ),
+        ("make x", "a.mk", Some("rules that `Makefile` includes"), 1),
+        ("make x", "common.mk", Some("rules that `a.mk` includes"), 2),
+        ("make x", "b.mk", None, 0),
+        ("make -f b.mk", "a.mk", None, 0),
+        ("ruff check", "pyproject.toml", None, 1),
+        ("ruff check a", "a/pyproject.toml", None, 0),
+        (
+            "env -C a ruff check",
+            "a/pyproject.toml",
+            Some("ruff, by `tool.ruff`"),
+            0,
+        ),
+    ] {
+        let contract = plain_contract(vec![check("a", command, &[])]);
+        let request = Request {
+            changed: changed(&[file]),
+            ..Request::default()
+        };
+        let made = |facts: &Facts| match compile(Some(&contract), &request, facts).unwrap() {
+            Compiled::Plan(plan) => plan,
+            Compiled::Needs(needs) => panic!("{needs:?}"),
+        };
+        let plan = made(&facts);
+        let got = super::super::definition::changed_definitions(&plan)
+            .map(|(_, reason)| reason.names.join(" "))
+            .next();
+        assert_eq!(got.as_deref(), want, "{command}: {file}");
+        assert_eq!(
+            plan.facts.len(),
+            recorded,
+            "{command}: {file}: {:?}",
+            plan.facts
+        );
+        // What the plan records is enough to make it again.
+        let known = plan
+            .facts
+            .iter()
+            .map(|f| (f.question.clone(), f.answer.clone()));
+        assert_eq!(
+            made(&Facts(known.collect())).digest,
+            plan.digest,
+            "{command}: {file}"
+        );
+        // Without the facts they are asked for, and the plan is another one.
+        let bare = made(&Facts::default());
+        let asked = super::super::definition::questions(&bare, &request.changed, &Facts::default());
+        let is_other = super::super::definition::is_outdated(&bare, &request.changed, &facts);
+        assert_eq!(is_other, recorded > 0, "{command}: {file}");
+        assert!(!is_other || !asked.is_empty(), "{command}: {file}");
+    }
+}
+
 #[test]
 fn modes_without_a_contract() {
     let inferred = vec![("cargo-test".to_owned(), command("cargo test"))];
-    let explicit = vec![command("make"), unsupported()];
+    let explicit = vec![command("make").into(), unsupported().into()];
     for (mode, want, note) in [
         (Mode::Off, vec![], "mode-off"),
         (Mode::Contract, vec!["make", "a-b"], "no-contract"),

@@ -1,68 +1,16 @@
 //! Accepts what cannot be compared: a maintainer names the new words of one check, or of one other
 //! statement, by their digest.
 
-use super::contracts::{Unit, units};
-use super::{Class, ContractDiff, Difference};
-use crate::base::canon::Digest;
-use crate::base::command::{Command, Env};
-use crate::base::path::RepoPath;
-use crate::base::setting::Value;
-use crate::base::word::visible;
-use crate::contract::{Body, Check, Contract, Gate, Limits, RecoverPolicy, Test};
+pub use super::acceptance::{Accept, AcceptError};
+use super::difference::{Class, ContractDiff, Difference};
+use super::units::{Unit, units};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// What a maintainer accepts: the value of `--accept`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accept {
-    /// The name of a check of the newer contract, or of another statement, such as `judge-with`.
-    pub name: String,
-    /// The digest of its new words.
-    pub words: Digest,
-}
-
-impl std::str::FromStr for Accept {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected NAME=sha256:…, as `vplan diff` prints it".to_owned();
-        let (name, digest) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let words = digest
-            .parse()
-            .map_err(|_| format!("`{}` is no digest: {}", visible(digest.as_bytes()), wrong()))?;
-        let name = name.to_owned();
-        (!name.is_empty())
-            .then_some(Self { name, words })
-            .ok_or_else(wrong)
-    }
-}
-
-impl std::fmt::Display for Accept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={}", self.name, self.words)
-    }
-}
-
-/// Why something cannot be accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AcceptError {
-    /// The words are others.
-    #[error("`{}` is now {now}, accepted is {accepted}: look at it again", visible(.name.as_bytes()))]
-    Other {
-        /// The name.
-        name: String,
-        /// What was accepted.
-        accepted: Digest,
-        /// The digest of the present words.
-        now: Digest,
-    },
-    /// One name twice.
-    #[error("`{}` is accepted twice", visible(.0.as_bytes()))]
-    Twice(String),
-    /// There is nothing of this name.
-    #[error("there is no check `{}` in the newer contract, and nothing else of this name is undecided", visible(.0.as_bytes()))]
-    Unknown(String),
-}
+use vplan_base::canon::Digest;
+use vplan_base::command::{Command, Env};
+use vplan_base::path::RepoPath;
+use vplan_base::setting::Value;
+use vplan_contract::{Body, Check, Contract, Gate, Limits, RecoverPolicy, Test};
 
 impl ContractDiff {
     /// Accepts undecided differences.
@@ -165,7 +113,7 @@ impl<'a> Words<'a> {
     fn of(contract: &'a Contract, check: &'a Check) -> Self {
         let settings = check.settings.iter();
         let settings = settings.filter(|(row, _)| !row.setting().annotation);
-        let place = |p: &'a crate::contract::Placement| {
+        let place = |p: &'a vplan_contract::Placement| {
             (
                 check.tier,
                 contract.around(p).map(|c| condition(&c.test)).collect(),
@@ -218,8 +166,8 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn of(contract: &'a Contract) -> Self {
-        let id = |i: &crate::contract::CheckIndex| contract.checks[*i].id.as_str();
-        let groups = |s: &'a crate::contract::Sequence| {
+        let id = |i: &vplan_contract::CheckIndex| contract.checks[*i].id.as_str();
+        let groups = |s: &'a vplan_contract::Sequence| {
             s.groups
                 .iter()
                 .map(|g| g.iter().map(id).collect())

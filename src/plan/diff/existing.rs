@@ -1,10 +1,10 @@
 //! Finds files for what a request asks to exist and not to exist.
 
-use crate::base::glob::automaton::{Limits, Region, atoms};
-use crate::base::glob::{Glob, Item, ItemContent, Selection, escape};
-use crate::base::path::RepoPath;
-use crate::contract::Sought;
 use std::collections::BTreeMap;
+use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::path::RepoPath;
+use vplan_contract::Sought;
 
 /// The files for which all that a request asks of globs holds, and nothing else is said of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

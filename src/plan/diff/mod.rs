@@ -1,7 +1,9 @@
 //! Compares two plans or two contracts, and finds where the newer contract requires less.
 
 pub mod accept;
+mod acceptance;
 pub mod contracts;
+mod difference;
 mod existing;
 pub mod plans;
 mod reach;
@@ -10,160 +12,8 @@ mod sampled;
 mod settings;
 mod shared;
 pub mod text;
+mod units;
 mod witness;
 
-use crate::base::change::ChangedFile;
-use crate::base::path::RepoPath;
-use crate::contract::Contract;
-use accept::Accept;
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// The version of the output of `vplan diff --format json`.
-pub const VERSION: u32 = 1;
-
-/// The effect of a difference on the verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// Some request is asked for less, or a failure counts for less.
-    Weakens,
-    /// It may weaken or not, vplan cannot tell: another command, selections that are too large to
-    /// compare.
-    Undecided,
-    /// Some request is asked for more, or a failure counts for more.
-    Strengthens,
-    /// Something else: how a plan is executed or shown.
-    Changes,
-    /// It means the same.
-    Cosmetic,
-}
-
-impl Class {
-    /// All classes, the gravest first.
-    pub const ALL: [Class; 5] = [
-        Class::Weakens,
-        Class::Undecided,
-        Class::Strengthens,
-        Class::Changes,
-        Class::Cosmetic,
-    ];
-
-    /// Returns its name.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Class::Weakens => "weakens",
-            Class::Undecided => "undecided",
-            Class::Strengthens => "strengthens",
-            Class::Changes => "changes",
-            Class::Cosmetic => "cosmetic",
-        }
-    }
-}
-
-/// A line of a contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct At {
-    /// The file, as a repository path.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-}
-
-/// One difference between two contracts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Difference {
-    /// What accepts it, if it is undecided: the value of `--accept`.
-    #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub accept: Option<Accept>,
-    /// Whether it was accepted.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub accepted: bool,
-    /// Its effect.
-    pub class: Class,
-    /// The request that shows it: an index into `requests`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<usize>,
-    /// Its place in the newer contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub new: Option<At>,
-    /// Its place in the older contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub old: Option<At>,
-    /// The part that differs: `check unit`, `risk auth`, `limits`.
-    pub subject: String,
-    /// The difference, in one line.
-    pub what: String,
-    /// The reason for its class, when that is not plain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-/// A request on which the contracts differ, found by search and confirmed by compiling both.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Asked")]
-pub struct DifferingRequest {
-    /// The changed files.
-    pub changed: Vec<ChangedFile>,
-    /// Paths that exist, of those that conditions ask for.
-    pub exists: Vec<RepoPath>,
-    /// It as an `expect` of the language, which the contract that asks for more passes and the
-    /// other one fails. Where only `{changed}` hands over fewer files, both pass. None when no
-    /// test can name a changed path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect: Option<String>,
-    /// Checks that only the newer contract asks for then: the first of them.
-    pub gained: Vec<String>,
-    /// Whether the risk is high.
-    pub high_risk: bool,
-    /// Checks that only the older contract asks for then: the first of them.
-    pub lost: Vec<String>,
-    /// The role of the change's author.
-    pub role: String,
-    /// Whether it is the run's end.
-    pub run_end: bool,
-}
-
-/// The differences between two contracts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ContractDiff {
-    /// The differences, the gravest first, then in the order of the files.
-    pub differences: Vec<Difference>,
-    /// `contracts`.
-    pub kind: &'static str,
-    /// The requests that differences refer to.
-    pub requests: Vec<DifferingRequest>,
-    /// The version of this shape: 1.
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
-}
-
-impl ContractDiff {
-    /// Counts the differences of a class.
-    #[must_use]
-    pub fn count(&self, class: Class) -> usize {
-        self.differences.iter().filter(|d| d.class == class).count()
-    }
-}
-
-fn as_text<S: serde::Serializer>(accept: &Option<Accept>, to: S) -> Result<S::Ok, S::Error> {
-    match accept {
-        Some(accept) => to.collect_str(accept),
-        None => to.serialize_none(),
-    }
-}
-
-/// Whether a role's restriction lets a check with these tags through.
-pub(super) fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
-    let only = contract
-        .roles
-        .get(role)
-        .map(|r| r.only.as_slice())
-        .unwrap_or_default();
-    only.is_empty() || tags.iter().any(|tag| only.contains(tag))
-}
+pub(crate) use difference::lets_through;
+pub use difference::{At, Class, ContractDiff, Difference, DifferingRequest, VERSION};

@@ -1,14 +1,14 @@
 //! Compares two plans, field by field.
 
-use super::VERSION;
-use crate::base::canon::Digest;
-use crate::base::index::{Dense, Index as _, at, numbered};
-use crate::plan::Plan;
-use crate::plan::canonical::value;
+use super::difference::VERSION;
+use crate::Plan;
+use crate::canonical::value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::index::{Dense, Index as _, at, numbered};
 
 /// A field that differs; one side is absent when only the other has it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -122,8 +122,8 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
         equal: false,
         facts: of("facts", "question"),
         kind: "plans",
-        new: Some(crate::plan::digest::digest(new)),
-        old: Some(crate::plan::digest::digest(old)),
+        new: Some(crate::digest::digest(new)),
+        old: Some(crate::digest::digest(old)),
         omitted: of("omitted", "id"),
         other,
         reasons,
@@ -230,7 +230,7 @@ fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
     }
 }
 
-crate::index!(Row, "row", "Position in a list.");
+vplan_base::index!(Row, "row", "Position in a list.");
 
 /// Returns the positions of a longest ascending part of a list of different values.
 pub(super) fn longest_ascending<T: Ord>(list: &[T]) -> Vec<usize> {
@@ -255,11 +255,11 @@ pub(super) fn longest_ascending<T: Ord>(list: &[T]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::plan::{plain_check, plain_contract};
-    use crate::base::jobs::Jobs;
-    use crate::plan::compile::{Compiled, compile};
-    use crate::plan::facts::Facts;
-    use crate::plan::request::Request;
+    use crate::arbitrary::{plain_check, plain_contract};
+    use crate::compile::{Compiled, compile};
+    use crate::facts::Facts;
+    use crate::request::Request;
+    use vplan_base::jobs::Jobs;
 
     fn plan(names: &[&str]) -> Plan {
         let contract = plain_contract(names.iter().map(|n| plain_check(n)).collect());

@@ -11,16 +11,16 @@
 
 use super::existing::{Existing, existing};
 use super::sampled;
-use crate::base::bits;
-use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
-use crate::base::glob::{Glob, Item, Selection};
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
-use crate::contract::{ConditionIndex, Contract, Risk, Sought, Test};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::bits;
+use vplan_base::glob::automaton::{Atom, Limits, Region, atoms};
+use vplan_base::glob::{Glob, Item, Selection};
+use vplan_base::index::Dense;
+use vplan_base::path::RepoPath;
+use vplan_contract::{ConditionIndex, Contract, Risk, Sought, Test};
 
-crate::index!(AtomIndex, "atom", "Position of an atom in its space.");
-crate::index!(RegionIndex, "region", "Position of a region in its space.");
+vplan_base::index!(AtomIndex, "atom", "Position of an atom in its space.");
+vplan_base::index!(RegionIndex, "region", "Position of a region in its space.");
 
 /// A set of atoms.
 type Bits = bits::Bits<AtomIndex>;
@@ -264,7 +264,7 @@ impl<'a> Question<'a> {
 
 /// Whether the role's restriction lets a check through.
 fn is_open(obligation: &Obligation, role: &str) -> bool {
-    super::lets_through(obligation.contract, role, obligation.tags)
+    super::difference::lets_through(obligation.contract, role, obligation.tags)
 }
 
 fn tests<'a>(

@@ -4,21 +4,22 @@
 //! A comparison of whole contracts looks for a request that shows a difference; here the request is
 //! given, and a difference that does not affect it does not count.
 
-use super::contracts::{Pairs, Side, UnitIndex, at, work};
+use super::contracts::{Side, at};
+use super::difference::{At, Class};
 use super::settings::{About, Finding, compare, finding, shown};
 use super::shared::budget;
-use super::{At, Class};
-use crate::base::change::Status;
-use crate::base::name::is_pattern;
-use crate::base::path::RepoPath;
-use crate::base::word::{Word, visible};
-use crate::check::Kind;
-use crate::contract::{Body, Check, CheckIndex};
-use crate::plan::about::is_about;
-use crate::plan::request::{Request, Selector};
-use crate::plan::scope::OUTSIDE;
-use crate::plan::{Origin, Plan, Step, StepIndex};
+use super::units::{Pairs, UnitIndex, work};
+use crate::about::is_about;
+use crate::request::{Request, Selector};
+use crate::scope::OUTSIDE;
+use crate::{Origin, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
+use vplan_base::change::Status;
+use vplan_base::name::is_pattern;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, visible};
+use vplan_check::Kind;
+use vplan_contract::{Body, Check, CheckIndex};
 
 /// A contract, and its plan for the request.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Concrete paths as witnesses, for selections that cannot be told apart exactly: what they show
 //! holds, what they do not show is not known.
 
-use crate::base::glob::automaton::{Atom, Region};
-use crate::base::glob::{Glob, ItemContent, Selection};
-use crate::base::path::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::automaton::{Atom, Region};
+use vplan_base::glob::{Glob, ItemContent, Selection};
+use vplan_base::path::RepoPath;
 
 /// The most globs that paths are made of.
 const MOST_GLOBS: usize = 128;
@@ -114,7 +114,7 @@ fn made(globs: &[&Glob], below: impl Iterator<Item = String>) -> BTreeSet<RepoPa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::glob::Item;
+    use vplan_base::glob::Item;
 
     fn selection(text: &str) -> Selection {
         let item = |word: &str| {

@@ -1,24 +1,24 @@
 //! Compares the settings of a check, and decides which differences let more pass.
 
-use super::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
+use super::difference::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::differing_atoms;
 use super::sampled::only_in;
-use crate::base::command::Command;
-use crate::base::glob::automaton::{Limits, Region, atoms};
-use crate::base::glob::{ItemContent, Selection};
-use crate::base::service::Service;
-use crate::base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
-use crate::base::unit::show_duration;
-use crate::base::word::visible;
-use crate::check::confine::SandboxLevel;
-use crate::check::request::{Assertion, FileType};
-use crate::check::{Kind, file};
-use crate::contract::settings::known_by;
-use crate::contract::{Body, Check};
-use crate::plan::MAY_CHANGE;
+use crate::MAY_CHANGE;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use vplan_base::command::Command;
+use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::{ItemContent, Selection};
+use vplan_base::service::Service;
+use vplan_base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
+use vplan_base::unit::show_duration;
+use vplan_base::word::visible;
+use vplan_check::confine::SandboxLevel;
+use vplan_check::request::{Assertion, FileType};
+use vplan_check::{Kind, file};
+use vplan_contract::settings::known_by;
+use vplan_contract::{Body, Check};
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -620,9 +620,9 @@ fn surroundings(row: Row, old: &Check, new: &Check) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::plan::plain_check;
-    use crate::base::command::{Env, Piece};
-    use crate::base::glob::Glob;
+    use crate::arbitrary::plain_check;
+    use vplan_base::command::{Env, Piece};
+    use vplan_base::glob::Glob;
 
     fn classes(edit: impl Fn(&mut Check)) -> (Vec<Class>, Vec<Class>) {
         let old = Check {
@@ -636,7 +636,7 @@ mod tests {
     }
 
     fn of(glob: &str) -> Selection {
-        let item = |text| crate::base::glob::Item {
+        let item = |text| vplan_base::glob::Item {
             not: false,
             what: ItemContent::Glob(Glob::parse(text).unwrap()),
         };
@@ -687,7 +687,7 @@ mod tests {
             (|c| c.kind = Kind::Run, Weakens, Strengthens),
             (|c| c.kind = Kind::Compile, Undecided, Undecided),
             (
-                |c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(),
+                |c| c.dir = vplan_base::path::RepoPath::parse(b"x").unwrap(),
                 Undecided,
                 Undecided,
             ),

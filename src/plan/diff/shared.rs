@@ -1,24 +1,32 @@
 //! Compares the statements that apply to a whole contract: triggers, roles, limits, scope,
 //! recovery, gate, order.
 
-use super::contracts::{Comparison, Less, MIXED, Side, Unit, UnitIndex, difference, open_to};
+use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
+use super::difference::At;
+use super::difference::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
 use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::sampled::only_in;
 use super::settings::{Finding, ceiling, finding, items, shown};
-use super::{At, Class};
-use crate::base::command::to_text;
-use crate::base::glob::Selection;
-use crate::base::path::RepoPath;
-use crate::base::unit::show_duration;
-use crate::base::vocabulary::RewriteRule;
-use crate::contract::draft::Allowance;
-use crate::contract::{CheckIndex, Condition, Contract, Risk, Test};
-use crate::plan::Policy;
+use super::units::{Unit, UnitIndex};
+use crate::Policy;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::to_text;
+use vplan_base::glob::Selection;
+use vplan_base::path::RepoPath;
+use vplan_base::unit::show_duration;
+use vplan_base::vocabulary::RewriteRule;
+use vplan_contract::draft::Allowance;
+use vplan_contract::{CheckIndex, Condition, Contract, Risk, Test};
 
 /// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
 /// roles changed.
 const MOST_ASKED: usize = 64;
+
+/// The lines of a statement in the older and in the newer contract.
+type Lines = (Option<usize>, Option<usize>);
+
+/// What has no line of its own.
+const WHOLE: Lines = (None, None);
 
 impl Comparison<'_> {
     /// Compares all of them.
@@ -44,13 +52,8 @@ impl Comparison<'_> {
     fn handed(&mut self) {
         let old = self.old.contract;
         for unit in self.pairs.old.all.iter().filter(|u| !u.is_uniform(old)) {
-            let said = finding(Class::Undecided, "triggers or roles differ", MIXED);
-            self.found.push(difference(
-                said,
-                format!("check {}", shown(&unit.check.id)),
-                None,
-                None,
-            ));
+            let said = finding(Undecided, "triggers or roles differ", MIXED);
+            self.say(&format!("check {}", shown(&unit.check.id)), said, WHOLE);
         }
         for unit in self
             .pairs
@@ -63,24 +66,19 @@ impl Comparison<'_> {
                 let what = "triggers or roles differ";
                 let why = "others need it, and which changed files it then sees cannot be compared";
                 let subject = format!("check {}", shown(&unit.check.id));
-                self.found.push(difference(
-                    finding(Class::Undecided, what, why),
-                    subject,
-                    None,
-                    None,
-                ));
+                self.say(&subject, finding(Undecided, what, why), WHOLE);
             }
         }
     }
 
-    fn say(&mut self, subject: &str, finding: Finding, old: Option<usize>, new: Option<usize>) {
+    fn say(&mut self, subject: &str, finding: Finding, lines: Lines) {
         let at = |side: &Side, line: Option<usize>| {
             line.map(|line| At {
                 file: side.contract.path.clone(),
                 line,
             })
         };
-        let (old, new) = (at(&self.old, old), at(&self.new, new));
+        let (old, new) = (at(&self.old, lines.0), at(&self.new, lines.1));
         self.push(difference(finding, subject.to_owned(), old, new));
     }
 
@@ -93,13 +91,7 @@ impl Comparison<'_> {
                 serde_json::to_string(&risk.selection).unwrap_or_default(),
             )
         };
-        let known = |contract: &Contract| {
-            contract
-                .risks
-                .iter()
-                .map(key)
-                .collect::<std::collections::BTreeSet<_>>()
-        };
+        let known = |contract: &Contract| contract.risks.iter().map(key).collect::<BTreeSet<_>>();
         if known(old) == known(new) {
             return;
         }
@@ -146,14 +138,10 @@ impl Comparison<'_> {
         {
             let gained = differing_atoms(&before, &[&risk.selection]).map(|(_, gained)| gained);
             let finding = match gained {
-                None => finding(Class::Changes, "added", TOO_LARGE),
-                Some(None) => finding(
-                    Class::Cosmetic,
-                    "added",
-                    "other triggers select the same files",
-                ),
+                None => finding(Changes, "added", TOO_LARGE),
+                Some(None) => finding(Cosmetic, "added", "other triggers select the same files"),
                 Some(Some(path)) => finding(
-                    Class::Strengthens,
+                    Strengthens,
                     "added",
                     format!("a change of {} now reaches tier 1", shown(path)),
                 ),
@@ -161,8 +149,7 @@ impl Comparison<'_> {
             self.say(
                 &format!("risk {}", shown(name)),
                 finding,
-                None,
-                Some(risk.line),
+                (None, Some(risk.line)),
             );
         }
     }
@@ -171,12 +158,11 @@ impl Comparison<'_> {
     fn lowered(&mut self, name: &str, old: &Risk, new: Option<&Risk>) {
         if let Some(new) = new.filter(|new| new.tier != old.tier) {
             let what = format!("tier {} -> {}", old.tier, new.tier);
-            let said = finding(Class::Cosmetic, what, "a trigger reaches tier 1 at most");
+            let said = finding(Cosmetic, what, "a trigger reaches tier 1 at most");
             self.say(
                 &format!("risk {}", shown(name)),
                 said,
-                Some(old.line),
-                Some(new.line),
+                (Some(old.line), Some(new.line)),
             );
         }
     }
@@ -198,42 +184,29 @@ impl Comparison<'_> {
         match lost {
             None => self.say(
                 &subject,
-                finding(Class::Undecided, what.clone(), TOO_LARGE),
-                places.0,
-                places.1,
+                finding(Undecided, what.clone(), TOO_LARGE),
+                places,
             ),
             Some((Some(path), _)) => {
                 let (class, request, why) = self.tier_one();
                 let reached = format!("a change of {} no longer reaches tier 1{why}", shown(path));
-                self.say(
-                    &subject,
-                    finding(class, what.clone(), reached),
-                    places.0,
-                    places.1,
-                );
+                let said = finding(class, what.clone(), reached);
+                self.say(&subject, said, places);
                 if let Some(last) = self.found.last_mut() {
                     last.request = request;
                 }
             }
             Some((None, _)) if gained.is_none() => {
                 let why = "the same changes reach tier 1";
-                self.say(
-                    &subject,
-                    finding(Class::Cosmetic, what.clone(), why),
-                    places.0,
-                    places.1,
-                );
+                let said = finding(Cosmetic, what.clone(), why);
+                self.say(&subject, said, places);
             }
             Some((None, _)) => {}
         }
         if let Some(path) = gained {
             let why = format!("a change of {} now reaches tier 1", shown(path));
-            self.say(
-                &subject,
-                finding(Class::Strengthens, what, why),
-                places.0,
-                places.1,
-            );
+            let said = finding(Strengthens, what, why);
+            self.say(&subject, said, places);
         }
     }
 
@@ -250,23 +223,15 @@ impl Comparison<'_> {
                 continue;
             }
             match self.less(*index, false, None) {
-                Less::Yes(request) => return (Class::Weakens, request, String::new()),
+                Less::Yes(request) => return (Weakens, request, String::new()),
                 Less::Undecided(why) => unknown = Some(why),
                 Less::No => {}
             }
         }
         match unknown {
-            Some(why) => (
-                Class::Undecided,
-                None,
-                format!("; whether a check is lost: {why}"),
-            ),
-            None if of_tier.len() > MOST_ASKED => (Class::Weakens, None, String::new()),
-            None => (
-                Class::Changes,
-                None,
-                ", but no check depends on that".to_owned(),
-            ),
+            Some(why) => (Undecided, None, format!("; whether a check is lost: {why}")),
+            None if of_tier.len() > MOST_ASKED => (Weakens, None, String::new()),
+            None => (Changes, None, ", but no check depends on that".to_owned()),
         }
     }
 
@@ -276,8 +241,8 @@ impl Comparison<'_> {
         for (name, before) in &old.roles {
             let subject = format!("role {}", shown(name));
             let Some(after) = new.roles.get(name) else {
-                let said = finding(Class::Changes, "removed", "a request for it is refused");
-                self.say(&subject, said, before.line, None);
+                let said = finding(Changes, "removed", "a request for it is refused");
+                self.say(&subject, said, (before.line, None));
                 continue;
             };
             let (a, b) = (sorted(&before.only), sorted(&after.only));
@@ -297,14 +262,15 @@ impl Comparison<'_> {
                 };
                 let lost: Vec<UnitIndex> = pairs.old.all.indices().filter(is_lost).collect();
                 let (class, request, why) = self.shut_out(name, &lost);
-                self.say(&subject, finding(class, what, why), before.line, after.line);
+                let said = finding(class, what, why);
+                self.say(&subject, said, (before.line, after.line));
                 if let Some(last) = self.found.last_mut() {
                     last.request = request;
                 }
             }
             if before.max_checks != after.max_checks {
                 let said = most_checks(before.max_checks, after.max_checks);
-                self.say(&subject, said, before.line, after.line);
+                self.say(&subject, said, (before.line, after.line));
             }
         }
         for (name, role) in new
@@ -318,12 +284,12 @@ impl Comparison<'_> {
             let (class, why) = if is_less {
                 let why =
                     "a request for it was refused before, and it is asked for less than others";
-                (Class::Undecided, why)
+                (Undecided, why)
             } else {
-                (Class::Changes, "a request for it was refused before")
+                (Changes, "a request for it was refused before")
             };
             let said = finding(class, "added", why);
-            self.say(&format!("role {}", shown(name)), said, None, role.line);
+            self.say(&format!("role {}", shown(name)), said, (None, role.line));
         }
     }
 
@@ -344,7 +310,7 @@ impl Comparison<'_> {
                         String::new()
                     };
                     return (
-                        Class::Weakens,
+                        Weakens,
                         request,
                         format!("it is no longer asked for {}{more}", shown(&unit.check.id)),
                     );
@@ -354,38 +320,27 @@ impl Comparison<'_> {
             }
         }
         match unknown {
-            Some(why) => (Class::Undecided, None, why.to_owned()),
-            None if lost.len() > MOST_ASKED => (
-                Class::Weakens,
-                None,
-                format!("it shuts out {} checks", lost.len()),
-            ),
-            None => (Class::Changes, None, "no check is lost by that".to_owned()),
+            Some(why) => (Undecided, None, why.to_owned()),
+            None if lost.len() > MOST_ASKED => {
+                (Weakens, None, format!("it shuts out {} checks", lost.len()))
+            }
+            None => (Changes, None, "no check is lost by that".to_owned()),
         }
     }
 
     fn limits(&mut self) {
         let (old, new) = (&self.old.contract.limits, &self.new.contract.limits);
         if let Some(said) = budget(old.budget_ms, new.budget_ms) {
-            self.say("limits", said, None, None);
+            self.say("limits", said, WHOLE);
         }
         if old.max_checks != new.max_checks {
-            self.say(
-                "limits",
-                most_checks(old.max_checks, new.max_checks),
-                None,
-                None,
-            );
+            self.say("limits", most_checks(old.max_checks, new.max_checks), WHOLE);
         }
         if old.jobs != new.jobs {
             let [before, now] = [old, new].map(|limits| limits.jobs.unwrap_or(Policy::JOBS));
             let what = format!("jobs {before} -> {now}");
-            self.say(
-                "limits",
-                finding(Class::Changes, what, "steps side by side"),
-                None,
-                None,
-            );
+            let said = finding(Changes, what, "steps side by side");
+            self.say("limits", said, WHOLE);
         }
     }
 
@@ -424,8 +379,8 @@ impl Comparison<'_> {
                     match self.only_in(some, none) {
                         Some(path) => (Some(path), None),
                         None => {
-                            let said = finding(Class::Undecided, what, TOO_LARGE);
-                            self.say("scope", said, lines.0, lines.1);
+                            let said = finding(Undecided, what, TOO_LARGE);
+                            self.say("scope", said, lines);
                             continue;
                         }
                     }
@@ -434,30 +389,18 @@ impl Comparison<'_> {
                 (Some((gone, come)), _) => (gone, come),
             };
             if looser.is_none() && tighter.is_none() {
-                self.say(
-                    "scope",
-                    finding(Class::Cosmetic, what.clone(), "it covers the same"),
-                    lines.0,
-                    lines.1,
-                );
+                let said = finding(Cosmetic, what.clone(), "it covers the same");
+                self.say("scope", said, lines);
             }
             if let Some(path) = looser {
                 let why = format!("a change of {} is no longer a violation by it", shown(path));
-                self.say(
-                    "scope",
-                    finding(Class::Weakens, what.clone(), why),
-                    lines.0,
-                    lines.1,
-                );
+                let said = finding(Weakens, what.clone(), why);
+                self.say("scope", said, lines);
             }
             if let Some(path) = tighter {
                 let why = format!("a change of {} is a violation", shown(path));
-                self.say(
-                    "scope",
-                    finding(Class::Strengthens, what, why),
-                    lines.0,
-                    lines.1,
-                );
+                let said = finding(Strengthens, what, why);
+                self.say("scope", said, lines);
             }
         }
     }
@@ -478,22 +421,20 @@ impl Comparison<'_> {
         let said = |word: &Allowance| format!("allow {}", word.word());
         for ((import, _, word), line) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
             let why = "a file of another repository may widen what its checks may do";
-            let found = finding(Class::Weakens, format!("{} added", said(word)), why);
+            let found = finding(Weakens, format!("{} added", said(word)), why);
             self.say(
                 &format!("import {}", shown(import)),
                 found,
-                None,
-                Some(*line),
+                (None, Some(*line)),
             );
         }
         for ((import, _, word), line) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
             let why = "a file of another repository may no longer widen what its checks may do";
-            let found = finding(Class::Strengthens, format!("{} removed", said(word)), why);
+            let found = finding(Strengthens, format!("{} removed", said(word)), why);
             self.say(
                 &format!("import {}", shown(import)),
                 found,
-                Some(*line),
-                None,
+                (Some(*line), None),
             );
         }
     }
@@ -513,129 +454,70 @@ impl Comparison<'_> {
         let (more, fewer) = (less(&new.rules, &old.rules), less(&old.rules, &new.rules));
         if !more.is_empty() {
             let what = format!("allows {}", more.join(", "));
-            self.say(
-                "recover",
-                finding(Class::Weakens, what, "recovery may rewrite more plans"),
-                None,
-                None,
-            );
+            let said = finding(Weakens, what, "recovery may rewrite more plans");
+            self.say("recover", said, WHOLE);
         }
         if !fewer.is_empty() {
-            self.say(
-                "recover",
-                finding(
-                    Class::Strengthens,
-                    format!("no longer allows {}", fewer.join(", ")),
-                    "",
-                ),
-                None,
-                None,
+            let said = finding(
+                Strengthens,
+                format!("no longer allows {}", fewer.join(", ")),
+                "",
             );
+            self.say("recover", said, WHOLE);
         }
         match (old.contract, new.contract) {
             (false, true) => {
                 let why = "recovery may drop the contract's own checks";
-                self.say(
-                    "recover",
-                    finding(Class::Weakens, "is now `contract`", why),
-                    None,
-                    None,
-                );
+                self.say("recover", finding(Weakens, "is now `contract`", why), WHOLE);
             }
             (true, false) => {
-                self.say(
-                    "recover",
-                    finding(Class::Strengthens, "is no longer `contract`", ""),
-                    None,
-                    None,
-                );
+                let said = finding(Strengthens, "is no longer `contract`", "");
+                self.say("recover", said, WHOLE);
             }
             _ => {}
         }
     }
 
     fn gate(&mut self) {
-        const CONFIRMATIONS: u32 = 1;
-        const RETRIES: u32 = 3;
-        const SAME_FAILURE: u32 = 3;
-        let (old, new) = (&self.old.contract.gate, &self.new.contract.gate);
-        let (a, b) = (
-            old.confirmations.unwrap_or(CONFIRMATIONS),
-            new.confirmations.unwrap_or(CONFIRMATIONS),
-        );
-        if a != b {
-            let class = ceiling(&b, &a);
-            self.say(
-                "gate",
-                finding(class, format!("confirmations {a} -> {b}"), ""),
-                None,
-                None,
-            );
-        }
-        let (a, b) = (
-            old.retries.unwrap_or(RETRIES),
-            new.retries.unwrap_or(RETRIES),
-        );
-        if a != b {
-            self.say(
-                "gate",
-                finding(
-                    ceiling(&a, &b),
-                    format!("retries {a} -> {b}"),
+        let (old, new) = (self.old.contract, self.new.contract);
+        let rank = |order: [&str; 3], word: &str| {
+            let at = order.iter().position(|known| *known == word);
+            at.map_or(-1, |at| at as i64)
+        };
+        // Each setting with its word, its rank (more is weaker) and what it counts.
+        let settings = |contract: &Contract| {
+            let gate = &contract.gate;
+            let confirmations = gate.confirmations.unwrap_or(1);
+            let retries = gate.retries.unwrap_or(3);
+            let same = gate.same_failure.unwrap_or(3);
+            let exhausted = gate.on_exhausted.as_deref().unwrap_or("fail");
+            let exhausted_rank = rank(["fail", "escalate", "allow"], exhausted);
+            let propagate = gate.propagate.as_deref().unwrap_or("downgrade");
+            let propagate_rank = rank(["reset", "downgrade", "off"], propagate);
+            [
+                (
+                    "confirmations",
+                    confirmations.to_string(),
+                    -i64::from(confirmations),
+                    "",
+                ),
+                (
+                    "retries",
+                    retries.to_string(),
+                    i64::from(retries),
                     "rounds of repair",
                 ),
-                None,
-                None,
-            );
-        }
-        let (a, b) = (
-            old.same_failure.unwrap_or(SAME_FAILURE),
-            new.same_failure.unwrap_or(SAME_FAILURE),
-        );
-        if a != b {
-            self.say(
-                "gate",
-                finding(ceiling(&a, &b), format!("same-failure {a} -> {b}"), ""),
-                None,
-                None,
-            );
-        }
-        for (name, a, b, order) in [
-            (
-                "on-exhausted",
-                &old.on_exhausted,
-                &new.on_exhausted,
-                ["fail", "escalate", "allow"],
-            ),
-            (
-                "propagate",
-                &old.propagate,
-                &new.propagate,
-                ["reset", "downgrade", "off"],
-            ),
-        ] {
-            // The defaults: `fail`, and `downgrade`.
-            let default = if name == "propagate" {
-                "downgrade"
-            } else {
-                "fail"
-            };
-            let (a, b) = (
-                a.as_deref().unwrap_or(default),
-                b.as_deref().unwrap_or(default),
-            );
-            let rank = |word: &str| order.iter().position(|o| *o == word);
+                ("same-failure", same.to_string(), i64::from(same), ""),
+                ("on-exhausted", exhausted.to_owned(), exhausted_rank, ""),
+                ("propagate", propagate.to_owned(), propagate_rank, ""),
+            ]
+        };
+        for ((name, a, before, why), (_, b, after, _)) in
+            settings(old).into_iter().zip(settings(new))
+        {
             if a != b {
-                self.say(
-                    "gate",
-                    finding(
-                        ceiling(&rank(a), &rank(b)),
-                        format!("{name} {a} -> {b}"),
-                        "",
-                    ),
-                    None,
-                    None,
-                );
+                let said = finding(ceiling(&before, &after), format!("{name} {a} -> {b}"), why);
+                self.say("gate", said, WHOLE);
             }
         }
     }
@@ -647,16 +529,8 @@ impl Comparison<'_> {
             let what = format!("{} -> {}", word(&old.base), word(&new.base));
             // Which commits a change holds is no matter of the contract: the number that is
             // examined is not compared here.
-            self.say(
-                "base",
-                finding(
-                    Class::Undecided,
-                    what,
-                    "changes are compared with another branch",
-                ),
-                None,
-                None,
-            );
+            let said = finding(Undecided, what, "changes are compared with another branch");
+            self.say("base", said, WHOLE);
         }
         if old.judge_with != new.judge_with {
             let word = |c: &Contract| {
@@ -665,12 +539,8 @@ impl Comparison<'_> {
                     .map_or("none".to_owned(), |c| shown(c.to_text()))
             };
             let what = format!("{} -> {}", word(old), word(new));
-            self.say(
-                "judge-with",
-                finding(Class::Undecided, what, "another judge"),
-                None,
-                None,
-            );
+            let said = finding(Undecided, what, "another judge");
+            self.say("judge-with", said, WHOLE);
         }
         if old.toolchains != new.toolchains {
             let words = |c: &Contract| {
@@ -687,12 +557,8 @@ impl Comparison<'_> {
             };
             let what = format!("{} -> {}", words(old), words(new));
             let why = "a shared pass of other toolchains may stand for a check";
-            self.say(
-                "toolchain",
-                finding(Class::Undecided, what, why),
-                None,
-                None,
-            );
+            let said = finding(Undecided, what, why);
+            self.say("toolchain", said, WHOLE);
         }
         let more: Vec<String> = (new.linked.iter())
             .filter(|path| !old.linked.contains(path))
@@ -700,12 +566,12 @@ impl Comparison<'_> {
             .collect();
         if !more.is_empty() {
             let why = "with `--staged`, checks may find there what is not staged";
-            let said = finding(Class::Undecided, more.join(" "), why);
-            self.say("linked", said, None, None);
+            let said = finding(Undecided, more.join(" "), why);
+            self.say("linked", said, WHOLE);
         }
         let names = |contract: &Contract| {
             let id = |i: &CheckIndex| contract.checks[*i].id.as_str();
-            let sequence = |s: &crate::contract::Sequence| -> (String, usize) {
+            let sequence = |s: &vplan_contract::Sequence| -> (String, usize) {
                 let groups = s
                     .groups
                     .iter()
@@ -723,33 +589,21 @@ impl Comparison<'_> {
         for (text, line) in before.iter().filter(|(text, _)| !after.contains_key(*text)) {
             let what = format!("no longer {}", cut(text));
             let said = if kept {
-                finding(Class::Changes, what, "other sequences order the same")
+                finding(Changes, what, "other sequences order the same")
             } else {
                 let why = "what one check makes may be there, or not, when another one runs";
-                finding(Class::Undecided, what, why)
+                finding(Undecided, what, why)
             };
-            self.say("sequence", said, Some(*line), None);
+            self.say("sequence", said, (Some(*line), None));
         }
         for (text, line) in after.iter().filter(|(text, _)| !before.contains_key(*text)) {
-            self.say(
-                "sequence",
-                finding(Class::Changes, cut(text), "it only orders steps"),
-                None,
-                Some(*line),
-            );
+            let said = finding(Changes, cut(text), "it only orders steps");
+            self.say("sequence", said, (None, Some(*line)));
         }
         if old.name != new.name {
             let word = |c: &Contract| c.name.as_ref().map_or("none".to_owned(), shown);
-            self.say(
-                "contract",
-                finding(
-                    Class::Cosmetic,
-                    format!("{} -> {}", word(old), word(new)),
-                    "",
-                ),
-                None,
-                None,
-            );
+            let said = finding(Cosmetic, format!("{} -> {}", word(old), word(new)), "");
+            self.say("contract", said, WHOLE);
         }
     }
 }
@@ -832,11 +686,11 @@ fn most_checks(old: Option<u64>, new: Option<u64>) -> Finding {
 }
 
 fn every_path() -> Option<Selection> {
-    let glob = crate::base::glob::Glob::parse("**").ok()?;
+    let glob = vplan_base::glob::Glob::parse("**").ok()?;
     Some(Selection {
-        items: vec![crate::base::glob::Item {
+        items: vec![vplan_base::glob::Item {
             not: false,
-            what: crate::base::glob::ItemContent::Glob(glob),
+            what: vplan_base::glob::ItemContent::Glob(glob),
         }],
     })
 }

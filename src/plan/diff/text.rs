@@ -1,13 +1,13 @@
 //! Writes a comparison as text for people.
 
+use super::difference::{At, Class, ContractDiff, Difference, DifferingRequest};
 use super::plans::{Changed, Field, Members, PlanDiff};
-use super::{At, Class, ContractDiff, Difference, DifferingRequest};
-use crate::base::command::quote;
-use crate::base::word::visible;
-use crate::plan::explain::{Mark, Style};
+use crate::explain::{Mark, Style};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use vplan_base::command::quote;
+use vplan_base::word::visible;
 
 /// The longest value that a line shows, in characters.
 const LONGEST: usize = 100;
@@ -65,7 +65,7 @@ fn test(asked: &DifferingRequest) -> String {
         let files = asked
             .changed
             .iter()
-            .map(|f| format!("# changed {}\n", visible(&f.to_named())));
+            .map(|f| format!("# changed {}\n", visible(f.to_named())));
         format!(
             "# no test can name this path: it is not UTF-8\n{}",
             files.collect::<String>()

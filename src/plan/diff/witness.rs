@@ -1,20 +1,20 @@
 //! Confirms that two contracts require different checks: compiles both for a request that was
 //! found.
 
-use super::DifferingRequest;
-use super::contracts::{Pairs, UnitIndex};
+use super::difference::DifferingRequest;
 use super::reach::{Sample, Witness};
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::path::RepoPath;
-use crate::base::word::{Word, and_more};
-use crate::contract::Contract;
-use crate::contract::expect::AssertionKind;
-use crate::plan::compile::{Assembled, assemble};
-use crate::plan::expectation::writing::write_expect;
-use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
-use crate::plan::prepared::Prepared;
-use crate::plan::request::{Boundary, Request, Risk};
+use super::units::{Pairs, UnitIndex};
+use crate::compile::{Assembled, assemble};
+use crate::expectation::writing::write_expect;
+use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::prepared::Prepared;
+use crate::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, and_more};
+use vplan_contract::Contract;
+use vplan_contract::expect::AssertionKind;
 
 /// The most work in compilations, counted in checks.
 const WORK: usize = 400_000;
@@ -331,11 +331,11 @@ fn planned(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::config;
-    use crate::arbitrary::plan::{contract, path_of, request as any_request};
-    use crate::plan::compile::{Compiled, compile};
-    use crate::plan::diff::contracts::units;
+    use crate::arbitrary::{contract, path_of, request as any_request};
+    use crate::compile::{Compiled, compile};
+    use crate::diff::units::units;
     use proptest::prelude::*;
+    use vplan_arbitrary::config;
 
     /// Compiles the whole plan, with reasons and digest.
     fn obvious(

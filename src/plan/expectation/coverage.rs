@@ -8,16 +8,16 @@
 //! Covered means touched, not asserted: a test that only says `skips a` covers whatever else its
 //! plan holds.
 
-use crate::base::bits::Bits;
-use crate::base::glob::{Item as SelItem, ItemContent, Selection};
-use crate::base::index::{Dense, at, numbered};
-use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::visible;
-use crate::contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
-use crate::plan::select::ConditionResults;
+use crate::select::ConditionResults;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::bits::Bits;
+use vplan_base::glob::{Item as SelItem, ItemContent, Selection};
+use vplan_base::index::{Dense, at, numbered};
+use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::word::visible;
+use vplan_contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
 
 /// The parts of a contract that one test touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,29 +158,21 @@ impl Touched {
     }
 }
 
-/// A kind of item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ItemKind {
-    /// A check.
-    Check,
-    /// A conditional block that held, or one that did not.
-    Condition,
-    /// A `risk` trigger.
-    Trigger,
-    /// A role.
-    Role,
+vplan_base::vocabulary! {
+    /// A kind of item.
+    ItemKind {
+        /// A check.
+        Check = "check",
+        /// A conditional block that held, or one that did not.
+        Condition = "condition",
+        /// A `risk` trigger.
+        Trigger = "trigger",
+        /// A role.
+        Role = "role",
+    }
 }
 
 impl ItemKind {
-    /// All kinds, in the order in which they are printed.
-    pub const ALL: [ItemKind; 4] = [
-        ItemKind::Check,
-        ItemKind::Condition,
-        ItemKind::Trigger,
-        ItemKind::Role,
-    ];
-
     /// Returns the name of several of them.
     #[must_use]
     pub fn plural(self) -> &'static str {
@@ -397,7 +389,11 @@ impl<'c> Definitions<'c> {
         let name = match row {
             Some(values) => {
                 self.known.insert(key, self.all.len());
-                values.with_holes(&name)
+                let written = values.with_holes(&name);
+                match written == name {
+                    true => values.in_names().with_holes(&name),
+                    false => written,
+                }
             }
             None => name,
         };

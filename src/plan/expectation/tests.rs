@@ -1,14 +1,14 @@
 //! Tests of the examiner: it finds what looking at every check and every condition would find.
 
 use super::*;
-use crate::arbitrary::config;
-use crate::arbitrary::plan::{contract, expect_of, path_of, request as any_request};
-use crate::base::bits::Bits;
-use crate::base::index::{Dense, Index as _};
-use crate::base::span::{SourceId, Span};
-use crate::contract::draft::At;
-use crate::contract::{ConditionIndex, Placement, RiskIndex};
+use crate::arbitrary::{contract, expect_of, path_of, request as any_request};
 use proptest::prelude::*;
+use vplan_arbitrary::config;
+use vplan_base::bits::Bits;
+use vplan_base::index::{Dense, Index as _};
+use vplan_base::span::{SourceId, Span};
+use vplan_contract::draft::At;
+use vplan_contract::{ConditionIndex, Placement, RiskIndex};
 
 /// A test that is made of a request. `dice`: which paths exist.
 fn case(contract: &Contract, request: &Request, dice: u64, assertions: Vec<Assertion>) -> Expect {

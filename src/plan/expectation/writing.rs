@@ -1,10 +1,10 @@
 //! Writes a request as a test, with assertions on its plan.
 
-use crate::base::path::RepoPath;
-use crate::base::word::quote_string;
-use crate::contract::expect::AssertionKind;
-use crate::plan::request::{Boundary, Request, Risk};
+use crate::request::{Boundary, Request, Risk};
 use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::word::quote_string;
+use vplan_contract::expect::AssertionKind;
 
 /// The width of a line of names before it is continued, in columns.
 const WIDTH: usize = 100;

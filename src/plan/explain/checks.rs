@@ -2,14 +2,14 @@
 //! rows of the `each` blocks around it, and what the blocks of imports change.
 
 use super::{Mark, Options, place, wrap};
-use crate::base::glob::Selection;
-use crate::base::hole::Alike;
-use crate::base::word::{count, visible};
-use crate::contract::{ChangedPart, Check, Contract, Placement, Test};
-use crate::plan::select::item_text;
+use crate::select::item_text;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use vplan_base::glob::Selection;
+use vplan_base::hole::Alike;
+use vplan_base::word::{count, visible};
+use vplan_contract::{ChangedPart, Check, Contract, Placement, Test};
 
 /// The definitions of a contract.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -106,7 +106,7 @@ pub fn definitions(contract: &Contract) -> Definitions {
         let same = known.entry((file, check.line, check.column)).or_default();
         let takes = |at: &usize| {
             let definition = all.get_mut(*at);
-            definition.is_some_and(|(_, name, _)| name.takes(&values, &check.id))
+            definition.is_some_and(|(_, name, _)| name.takes(&values.in_names(), &check.id))
         };
         let found = same.clone().into_iter().find(takes);
         if let Some((definition, _, when)) = found.and_then(|at| all.get_mut(at)) {
@@ -129,7 +129,7 @@ pub fn definitions(contract: &Contract) -> Definitions {
         };
         all.push((
             definition,
-            alike(&check.id),
+            Alike::new(values.in_names(), &check.id),
             applies.iter().map(alike).collect(),
         ));
     }
@@ -206,13 +206,13 @@ fn changes(contract: &Contract, check: &Check) -> Vec<Change> {
 
 /// Says what the blocks of imports change of a check: `timeout changed in contracts/verify.vplan:6`.
 #[must_use]
-pub fn changed_text(contract: &Contract, check: &Check) -> Option<String> {
+pub(crate) fn changed_text(contract: &Contract, check: &Check) -> Option<String> {
     changes_text(&changes(contract, check))
 }
 
 /// Returns that text for each check of which something is changed, by name.
 #[must_use]
-pub fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
+pub(crate) fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
     let changed = contract
         .checks
         .iter()
@@ -237,7 +237,7 @@ fn changes_text(changes: &[Change]) -> Option<String> {
 
 /// Says which checks are taken out, and where.
 #[must_use]
-pub fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
+pub(crate) fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
     let text = |taken: &TakenOut| {
         let at = place(Some(&taken.file), taken.line);
         format!("{} ({at})", visible(taken.name.as_bytes()))

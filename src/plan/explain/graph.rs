@@ -1,10 +1,11 @@
 //! Draws a plan as a graph: text for Graphviz and for Mermaid.
 
 use super::text::command_line;
-use crate::base::index::Index as _;
-use crate::base::word::visible;
-use crate::plan::order::{Why, why};
-use crate::plan::{Plan, Step, StepIndex, earlier};
+use crate::order::{Why, why};
+use crate::{Plan, Step, StepIndex, earlier};
+use vplan_base::index::Index as _;
+use vplan_base::inert::dot_without_commands;
+use vplan_base::word::visible;
 
 /// The length at which commands are cut: a picture shows the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
@@ -44,7 +45,7 @@ pub fn dot(plan: &Plan) -> String {
         ));
     }
     out.push_str("}\n");
-    out
+    dot_without_commands(&out)
 }
 
 /// Returns the graph for Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`,

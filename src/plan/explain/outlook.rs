@@ -1,10 +1,10 @@
 //! Describes what earlier runs say of a plan that is about to be run: no part of the plan, other on
 //! each machine, nothing where nothing ran before.
 
-use crate::check::difference::Difference;
-use crate::plan::beside::StepBeside;
+use crate::beside::StepBeside;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_check::difference::Difference;
 
 /// What earlier runs say of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,25 +21,21 @@ pub struct Outlook {
 }
 
 /// What earlier runs say of a step.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepOutlook {
     /// Beside which other steps it may run; only with `jobs auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<StepBeside>,
     /// The first thing in which it differs from its last kept pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<Difference>,
     /// Half of its latest passes took no longer, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_ms: Option<u64>,
     /// Its id.
     pub id: String,
     /// Why its last kept pass would not replace it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_reused: Option<String>,
     /// The run whose pass would replace it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<String>,
 }
 

@@ -2,12 +2,13 @@
 //! recovery.
 
 use super::text::confined;
-use crate::base::command::is_env_name;
-use crate::base::unit::show_duration;
-use crate::base::word::{Word, is_unsafe_to_show, visible};
-use crate::check::request::{Assertion, FileType};
-use crate::check::{Kind, Severity};
-use crate::plan::{Plan, Step};
+use crate::{Plan, Step};
+use vplan_base::command::is_env_name;
+use vplan_base::inert::{quoted_without_commands, without_commands};
+use vplan_base::unit::show_duration;
+use vplan_base::word::{Word, is_unsafe_to_show, visible};
+use vplan_check::request::{Assertion, FileType};
+use vplan_check::{Kind, Severity};
 
 /// Returns the script. A step that a shell cannot express becomes a comment and a failing command.
 #[must_use]
@@ -28,15 +29,12 @@ pub fn shell(plan: &Plan) -> String {
         out.push_str(&format!(
             "\n# {} {} (up to {limit}{without})\n",
             at + 1,
-            visible(step.id.as_bytes())
+            comment(&step.id)
         ));
         match body(step) {
             Some(body) => out.push_str(&guarded(step, &body)),
             None => {
-                out.push_str(&format!(
-                    "# not for a shell: {}\n",
-                    visible(step.command.as_bytes())
-                ));
+                out.push_str(&format!("# not for a shell: {}\n", comment(&step.command)));
                 let told = sh_quote(&format!(
                     "vplan: step {} cannot run in this script",
                     visible(step.id.as_bytes())
@@ -227,12 +225,20 @@ impl Words {
     }
 }
 
+/// Returns a text as it is in a comment: on one line, and no workflow command.
+fn comment(text: &str) -> String {
+    without_commands(&visible(text.as_bytes()))
+}
+
 fn sh_quote(text: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !text.is_empty() && text.chars().all(harmless) {
         return text.to_owned();
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
+    format!(
+        "'{}'",
+        quoted_without_commands(&text.replace('\'', "'\\''"))
+    )
 }
 
 #[cfg(test)]
@@ -241,7 +247,7 @@ mod tests {
 
     #[test]
     fn words_survive_a_shell() {
-        let cases: [&[u8]; 9] = [
+        let cases: [&[u8]; 12] = [
             b"a",
             b"",
             b"a b",
@@ -251,12 +257,16 @@ mod tests {
             b"\xff\n\n",
             b"-n",
             "größe".as_bytes(),
+            b"it's ##[x] ##vso[y]",
+            b"a\n  ::error::x",
+            b"::stop-commands::x",
         ];
         for bytes in cases {
             let mut words = Words::default();
             let quoted = words.quote(&Word::new(bytes));
             let script = format!("{}printf %s {quoted}", words.setup);
             assert!(!script.chars().any(is_unsafe_to_show), "{script:?}");
+            assert_eq!(without_commands(&script), script, "no workflow command");
             #[expect(
                 clippy::disallowed_methods,
                 reason = "the shell is the only judge of its quoting"

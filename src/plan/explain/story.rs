@@ -4,21 +4,22 @@
 use super::checks::{asks, changed_text};
 use super::text::{command_line, confinement, omission, service_line, settings};
 use super::{Mark, Options, sentence, wrap};
-use crate::base::change::{ChangeSet, ChangedFile, Status};
-use crate::base::command::{quote, to_text};
-use crate::base::glob::{Glob, Item, ItemContent, Selection};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::setting::{Row, Value};
-use crate::base::word::{Word, visible};
-use crate::contract::{Check, Contract, Placement, Sought, Test};
-use crate::plan::compile::{Compiled, compile};
-use crate::plan::error::{PlanError, UNKNOWN_CHECK};
-use crate::plan::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
-use crate::plan::order::{Why, Witness, witness};
-use crate::plan::request::Request;
-use crate::plan::{Omitted, Plan, Step, StepIndex};
+use crate::compile::{Compiled, compile};
+use crate::error::{PlanError, UNKNOWN_CHECK};
+use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::order::{Why, Witness, witness};
+use crate::request::Request;
+use crate::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::command::{quote, to_text};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::index::Index as _;
+use vplan_base::matching::SHOWN;
+use vplan_base::path::RepoPath;
+use vplan_base::setting::{Row, Value};
+use vplan_base::word::{Word, visible};
+use vplan_contract::{Check, Contract, Placement, Sought, Test};
 
 /// Everything about one check: its definition, its conditions, and the plan's decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +96,7 @@ impl Change {
 
     /// Returns the flags of a command line.
     #[must_use]
-    pub fn to_args(&self) -> Vec<Word> {
+    pub(crate) fn to_args(&self) -> Vec<Word> {
         let mut args: Vec<Word> = Vec::new();
         if let Some(role) = &self.role {
             args.extend([Word::from("--role"), Word::from(role.as_str())]);
@@ -491,37 +492,20 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             out.push('\n');
         }
     };
-    match &story.outcome {
+    let title = match &story.outcome {
         Outcome::Planned { steps, .. } => {
-            let numbers: Vec<String> = steps
-                .iter()
-                .map(|(i, _)| (i.position() + 1).to_string())
-                .collect();
-            line(
-                0,
-                Some(Mark::Title),
-                &format!("{id} runs as step {}", shorten(&numbers)),
-            );
+            let numbers = steps.iter().map(|(i, _)| (i.position() + 1).to_string());
+            format!("runs as step {}", shorten(&numbers.collect::<Vec<_>>()))
         }
-        Outcome::LeftOut(out) => {
-            line(0, Some(Mark::Title), &format!("{id} is left out"));
-            line(2, Some(Mark::Bad), &omission(out));
-        }
+        Outcome::LeftOut(_) => "is left out".to_owned(),
         Outcome::Dropped(rule) => {
-            line(
-                0,
-                Some(Mark::Title),
-                &format!(
-                    "{id} was dropped by the repair {}",
-                    visible(rule.as_bytes())
-                ),
-            );
+            format!("was dropped by the repair {}", visible(rule.as_bytes()))
         }
-        Outcome::Merged => line(
-            0,
-            Some(Mark::Title),
-            &format!("{id} is the same work as another check of the plan"),
-        ),
+        Outcome::Merged => "is the same work as another check of the plan".to_owned(),
+    };
+    line(0, Some(Mark::Title), &format!("{id} {title}"));
+    if let Outcome::LeftOut(out) = &story.outcome {
+        line(2, Some(Mark::Bad), &omission(out));
     }
     let said = story.check.and_then(|c| c.settings.get(&Row::Describe));
     if let Some(Value::Text(text)) = said {
@@ -532,11 +516,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     {
         line(2, Some(Mark::Dim), &settings(step).join(", "));
         let sign = if step.argv.is_some() { "$" } else { "·" };
-        line(
-            2,
-            Some(Mark::Command),
-            &format!("{sign} {}", command_line(step)),
-        );
+        let command = format!("{sign} {}", command_line(step));
+        line(2, Some(Mark::Command), &command);
         if !step.dir.is_root() {
             line(2, None, &format!("in {}", step.dir));
         }
@@ -544,30 +525,20 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             line(2, None, &format!("with {}", service_line(service)));
         }
         if let Some(fix) = &step.fix {
-            let text = format!(
-                "fix {}; only `vplan fix` starts it",
-                visible(fix.as_bytes())
-            );
-            line(2, None, &text);
+            let fix = visible(fix.as_bytes());
+            line(2, None, &format!("fix {fix}; only `vplan fix` starts it"));
         }
         if let Some(text) = confinement(step) {
             line(2, None, &text);
         }
         for (name, value) in &step.env {
-            line(
-                2,
-                None,
-                &format!("env {}={}", visible(name.as_bytes()), quote(value)),
-            );
+            let name = visible(name.as_bytes());
+            line(2, None, &format!("env {name}={}", quote(value)));
         }
         line(0, None, "");
         line(0, Some(Mark::Title), "why it runs");
         for reason in &step.reasons {
-            line(
-                2,
-                Some(Mark::Good),
-                &sentence(reason, crate::base::matching::SHOWN),
-            );
+            line(2, Some(Mark::Good), &sentence(reason, SHOWN));
         }
         if !waits.is_empty() {
             line(0, None, "");
@@ -592,11 +563,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     }
     if let Some((file, at)) = &story.place {
         line(0, None, "");
-        line(
-            0,
-            Some(Mark::Title),
-            &format!("when it applies ({}:{at})", visible(file.as_bytes())),
-        );
+        let title = format!("when it applies ({}:{at})", visible(file.as_bytes()));
+        line(0, Some(Mark::Title), &title);
         for (i, placement) in story.placements.iter().enumerate() {
             let head = if i == 0 { "" } else { "or " };
             let text = if placement.is_empty() {
@@ -628,11 +596,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                         .into_iter()
                         .chain(args)
                         .collect();
-                    line(
-                        2,
-                        Some(Mark::Command),
-                        &format!("$ {}", to_text(&Default::default(), &command)),
-                    );
+                    let command = format!("$ {}", to_text(&Default::default(), &command));
+                    line(2, Some(Mark::Command), &command);
                 }
             }
         }
@@ -646,47 +611,25 @@ fn change_text(change: &Change) -> Vec<String> {
         let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
         texts.join(", ")
     }
-    let mut lines = Vec::new();
-    let mut add = |holds: bool, text: String| {
-        if holds {
-            lines.push(text);
-        }
-    };
-    add(change.without_only, "without --only".to_owned());
-    add(change.without_skip, "without --skip".to_owned());
-    add(
-        change.role.is_some(),
-        format!(
-            "role {}",
-            visible(change.role.as_deref().unwrap_or("").as_bytes())
-        ),
-    );
-    add(
-        change.min_tier.is_some(),
-        format!("tier {}", change.min_tier.unwrap_or(0)),
-    );
-    add(
-        !change.exist.is_empty(),
-        format!("{} in the repository", list(&change.exist)),
-    );
-    add(
-        !change.absent.is_empty(),
-        format!("no {} in the repository", list(&change.absent)),
-    );
-    let what = if change.instead {
-        "only a change of"
+    let some = |what: &str, all: &str| (!all.is_empty()).then(|| what.replace("{}", all));
+    let role = change.role.as_deref().map(|role| visible(role.as_bytes()));
+    let files = if change.instead {
+        "only a change of {}"
     } else {
-        "a change of"
+        "a change of {}"
     };
-    add(
-        !change.files.is_empty(),
-        format!("{what} {}", list(&change.files)),
-    );
-    add(
-        change.instead && change.files.is_empty(),
-        "no changed file".to_owned(),
-    );
-    lines
+    let nothing = change.instead && change.files.is_empty();
+    let lines = [
+        change.without_only.then(|| "without --only".to_owned()),
+        change.without_skip.then(|| "without --skip".to_owned()),
+        role.map(|role| format!("role {role}")),
+        change.min_tier.map(|tier| format!("tier {tier}")),
+        some("{} in the repository", &list(&change.exist)),
+        some("no {} in the repository", &list(&change.absent)),
+        some(files, &list(&change.files)),
+        nothing.then(|| "no changed file".to_owned()),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 fn shorten(numbers: &[String]) -> String {
@@ -699,10 +642,10 @@ fn shorten(numbers: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::plan::{plain_check, plain_contract};
-    use crate::base::glob::Glob;
-    use crate::contract::ConditionIndex;
-    use crate::contract::{Condition, Role};
+    use crate::arbitrary::{plain_check, plain_contract};
+    use vplan_base::glob::Glob;
+    use vplan_contract::ConditionIndex;
+    use vplan_contract::{Condition, Role};
 
     fn list(texts: &[&str]) -> Selection {
         let item = |t: &&str| match t.strip_prefix('!') {

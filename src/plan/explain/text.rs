@@ -3,20 +3,20 @@
 use super::checks::{changed_texts, taken_out, taken_out_text};
 use super::outlook::{Outlook, StepOutlook};
 use super::{Mark, Options, cut_list, sentence, wrap};
-use crate::base::command::{quote, to_text};
-use crate::base::hole::{Alike, Values};
-use crate::base::service::{Ready, Service};
-use crate::base::setting::{Explained, Row, Setting, Takes, Unset};
-use crate::base::unit::{show_duration, show_time};
-use crate::base::word::{count, visible};
-use crate::check::confine::{Confinement, NetworkUse};
-use crate::plan::beside::StepBeside;
-use crate::plan::caveat;
-use crate::plan::definition::DEFINITION_CHANGED;
-use crate::plan::field::FieldValue;
-use crate::plan::select::items_text;
-use crate::plan::{Coverage, Omitted, Origin, Plan, Policy, SandboxFrom, Step};
+use crate::beside::StepBeside;
+use crate::caveat;
+use crate::definition::DEFINITION_CHANGED;
+use crate::field::FieldValue;
+use crate::select::items_text;
+use crate::{Coverage, Omitted, Plan, Policy, SandboxFrom, Step};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::{quote, to_text};
+use vplan_base::hole::{Alike, Values};
+use vplan_base::service::{Ready, Service};
+use vplan_base::setting::{Explained, Row, Setting, Takes, Unset};
+use vplan_base::unit::{show_duration, show_time};
+use vplan_base::word::{count, visible};
+use vplan_check::confine::{Confinement, NetworkUse};
 
 /// The most other steps that a step names on a line.
 const STEPS_SHOWN: usize = 8;
@@ -165,7 +165,7 @@ pub fn command_line(step: &Step) -> String {
 
 /// Describes a service on a line.
 #[must_use]
-pub fn service_line(service: &Service) -> String {
+pub(crate) fn service_line(service: &Service) -> String {
     let ready = match &service.ready {
         None => "as soon as it is started".to_owned(),
         Some(Ready::Tcp(port)) => format!("when something listens on {}", visible(port.as_bytes())),
@@ -602,7 +602,8 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
                 .filter(|group| group.narrows == out.narrows);
             group.is_some_and(|group| {
                 let mut reasons = group.reason.clone();
-                let is_same = reasons.takes(&values, &reason) && group.name.takes(&values, &id);
+                let is_same =
+                    reasons.takes(&values, &reason) && group.name.takes(&values.in_names(), &id);
                 if is_same {
                     group.reason = reasons;
                 }
@@ -613,7 +614,7 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
             same.push(groups.len());
             lines.push(Err(groups.len()));
             groups.push(Group {
-                name: Alike::new(values.clone(), &id),
+                name: Alike::new(values.in_names(), &id),
                 reason: Alike::new(values, &reason),
                 narrows: out.narrows,
                 definition,
@@ -663,17 +664,6 @@ pub fn omission(omitted: &Omitted) -> String {
         many => format!(" (lines {})", many.join(", ")),
     };
     format!("{}{at}", visible(omitted.reason.as_bytes()))
-}
-
-/// Returns the origin of a step as a word.
-#[must_use]
-pub fn origin_text(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Explicit => "explicit",
-        Origin::Contract => "contract",
-        Origin::Inferred => "inferred",
-        Origin::Proposed => "proposed",
-    }
 }
 
 /// Returns the name that a plain enumeration has in JSON.

@@ -11,7 +11,7 @@ mod write;
 
 pub use read::from_kdl;
 pub use write::to_kdl;
-pub(crate) use write::{quoted, value};
+pub use write::{quoted, value};
 
 #[cfg(test)]
 mod tests;

@@ -2,16 +2,16 @@
 //! its place.
 
 use super::super::Plan;
-use super::super::document::{checked, is_known, other_version};
 use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
+use super::super::validity::{checked, is_known, other_version};
 use super::text::{Node, NodeEntry, Value, parse};
 use super::write::LIST;
-use crate::base::span::Span;
-use crate::base::word::visible;
 use serde::Deserialize as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use vplan_base::span::Span;
+use vplan_base::word::visible;
 
 /// Reads a plan and nothing else: `document` checks whether it is sound and has its digest.
 fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {

@@ -2,8 +2,8 @@
 
 use super::text::{DEEPEST, Value, parse};
 use super::*;
-use crate::arbitrary::run::{plan, step};
-use crate::plan::error;
+use crate::arbitrary::made::{plan, step};
+use crate::error;
 
 /// Checks that the crate reads a text that vplan's reader accepts as the same nodes; another is
 /// refused at the first fault.

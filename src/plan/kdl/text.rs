@@ -13,8 +13,8 @@
 //! read, 0.37 s, where the whole of `vplan lock --check` takes 0.04 s (`cargo bench --bench lock`).
 //! And it gives no document where reading a lock must continue after the marks of a merge.
 
-use crate::base::span::Span;
-use crate::base::word::is_unsafe_to_show;
+use vplan_base::span::Span;
+use vplan_base::word::is_unsafe_to_show;
 
 /// Levels of `{`, far more than a plan has.
 pub const DEEPEST: usize = 32;

@@ -1,9 +1,8 @@
 //! Writes a plan as KDL. The same plan, the same bytes.
 
 use super::super::Plan;
-use crate::base::word::is_unsafe_to_show;
-use kdl::{KdlEntry, KdlEntryFormat, KdlIdentifier, KdlNode, KdlNodeFormat, KdlValue};
 use serde_json::{Map, Value};
+use vplan_base::word::{has_word, is_unsafe_to_show};
 
 /// The comment at the head of the file.
 const HEAD: &str = "// A plan of vplan: what is verified for one change, in which order, and why.
@@ -14,45 +13,11 @@ const HEAD: &str = "// A plan of vplan: what is verified for one change, in whic
 /// Columns that a node with its properties keeps to.
 const COLUMNS: usize = 120;
 /// Fields that come first, in this order; all others follow in the order of their names.
-const FIRST: &[&str] = &[
-    "version",
-    "digest",
-    "contract",
-    "request",
-    "policy",
-    "tiers",
-    "steps",
-    "omitted",
-    "id",
-    "kind",
-    "condition",
-    "path",
-    "status",
-    "question",
-    "name",
-    "recoveryRule",
-    "tier",
-    "command",
-    "argv",
-    "env",
-    "dir",
-    "after",
-    "needs",
-    "timeoutMs",
-];
+const FIRST: &str = "\
+    version digest contract request policy tiers steps omitted id kind condition path status \
+    question name recoveryRule tier command argv env dir after needs timeoutMs";
 /// Fields that follow the `-` of an item even when others are in its block.
-const TITLES: &[&str] = &[
-    "id",
-    "kind",
-    "condition",
-    "path",
-    "status",
-    "question",
-    "name",
-    "recoveryRule",
-    "glob",
-    "tier",
-];
+const TITLES: &str = "id kind condition path status question name recoveryRule glob tier";
 /// Fields whose type depends on the text: a list of one word or none is marked in them, and below
 /// them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
@@ -60,8 +25,6 @@ pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 pub(super) const LIST: &str = "list";
 
 /// Writes the plan as a KDL 2 document, with a comment for its reader in front.
-///
-/// Node by node: as one document of the crate, 10,000 steps would take 300 MB, for 4 MB of text.
 #[must_use]
 pub fn to_kdl(plan: &Plan) -> String {
     let mut out = HEAD.to_owned();
@@ -81,7 +44,10 @@ fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
         .collect();
     list.sort_by_key(|(key, _)| {
         (
-            FIRST.iter().position(|f| f == key).unwrap_or(FIRST.len()),
+            FIRST
+                .split(' ')
+                .position(|f| f == *key)
+                .unwrap_or(usize::MAX),
             *key,
         )
     });
@@ -92,45 +58,40 @@ fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
 /// chain), so this recursion is bounded by its types.
 fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool) {
     let untyped = untyped || UNTYPED.contains(&name);
-    let mut node = KdlNode::new(word(name));
-    node.set_format(KdlNodeFormat {
-        leading: " ".repeat(4 * depth),
-        ..KdlNodeFormat::default()
-    });
+    let mut line = format!("{}{}", " ".repeat(4 * depth), word(name));
     let mut below: Option<Vec<(&str, &Value)>> = None;
     match value {
         Value::Array(items) => {
             if untyped && items.len() < 2 {
-                node.set_ty(LIST);
+                line = format!("{}({LIST}){}", " ".repeat(4 * depth), word(name));
             }
-            let inline: Vec<KdlEntry> = items.iter().map(|item| scalar(None, item)).collect();
-            let width = 4 * depth + name.len() + inline.iter().map(width).sum::<usize>();
+            let inline: String = items.iter().map(|item| scalar(None, item)).collect();
+            let width = 4 * depth + name.len() + inline.chars().count();
             if items.len() > 1 && width > COLUMNS || !items.iter().all(is_scalar) {
                 below = Some(items.iter().map(|item| ("-", item)).collect());
             } else {
-                *node.entries_mut() = inline;
+                line.push_str(&inline);
             }
         }
         Value::Object(fields) => {
             let mut rest = ordered(fields);
-            let inline = rest
-                .iter()
-                .filter(|(_, v)| is_scalar(v))
-                .map(|(key, value)| scalar(Some(key), value));
-            let mut inline: Vec<KdlEntry> = inline.collect();
-            let width = node.to_string().len() + inline.iter().map(width).sum::<usize>();
+            let scalars = rest.iter().filter(|(_, value)| is_scalar(value));
+            let scalars = scalars.map(|(key, value)| (*key, scalar(Some(key), value)));
+            let mut inline: Vec<(&str, String)> = scalars.collect();
+            let width = inline.iter().map(|(_, text)| text.chars().count());
+            let width = line.len() + width.sum::<usize>();
             if fields.is_empty() || inline.len() < fields.len() || width > COLUMNS || name == "env"
             {
-                let is_title = |key: &str| name == "-" && TITLES.contains(&key);
-                inline.retain(|entry| entry.name().is_some_and(|name| is_title(name.value())));
+                let is_title = |key: &str| name == "-" && has_word(TITLES, key);
+                inline.retain(|(key, _)| is_title(key));
                 rest.retain(|(key, value)| !(is_title(key) && is_scalar(value)));
                 below = (fields.is_empty() || !rest.is_empty()).then_some(rest);
             }
-            *node.entries_mut() = inline;
+            line.extend(inline.into_iter().map(|(_, text)| text));
         }
-        value => node.push(scalar(None, value)),
+        value => line.push_str(&scalar(None, value)),
     }
-    out.push_str(&node.to_string());
+    out.push_str(&line);
     match below {
         Some(nodes) if nodes.is_empty() => out.push_str(" {}"),
         Some(nodes) => {
@@ -146,55 +107,37 @@ fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool
     out.push('\n');
 }
 
-fn width(entry: &KdlEntry) -> usize {
-    entry.to_string().chars().count()
-}
-
 fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-fn scalar(name: Option<&str>, said: &Value) -> KdlEntry {
+fn scalar(name: Option<&str>, said: &Value) -> String {
     match said {
-        Value::String(text) => value(name, text.as_str(), quoted(text, is_odd)),
-        Value::Bool(yes) => value(name, *yes, format!("#{yes}")),
-        Value::Number(number) => value(
-            name,
-            number.as_i128().unwrap_or_default(),
-            number.to_string(),
-        ),
-        Value::Null | Value::Array(_) | Value::Object(_) => {
-            value(name, KdlValue::Null, "#null".to_owned())
-        }
+        Value::String(text) => value(name, &quoted(text, is_odd)),
+        Value::Bool(yes) => value(name, &format!("#{yes}")),
+        Value::Number(number) => value(name, &number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => value(name, "#null"),
     }
 }
 
-/// Makes a value, written as `repr`: the crate leaves out quotes where it can, and vplan does not,
-/// so that each value of a kind looks alike.
-pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String) -> KdlEntry {
-    let mut entry = KdlEntry::new(said);
-    entry.set_name(name.map(word));
-    entry.set_format(KdlEntryFormat {
-        leading: " ".to_owned(),
-        value_repr: repr,
-        ..KdlEntryFormat::default()
-    });
-    entry
+/// Writes a value after a blank, as a property where it has a name. `repr` is KDL: a string with its quotes.
+pub fn value(name: Option<&str>, repr: &str) -> String {
+    match name {
+        Some(name) => format!(" {}={repr}", word(name)),
+        None => format!(" {repr}"),
+    }
 }
 
-/// Makes a name: bare when it is a plain one.
-fn word(name: &str) -> KdlIdentifier {
+/// Writes a name: bare when it is a plain one.
+fn word(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || name == "-";
     let keyword = matches!(name, "true" | "false" | "null" | "inf" | "nan");
-    let bare = begins && name.chars().all(plain) && !keyword;
-    let mut word = KdlIdentifier::from(name);
-    word.set_repr(if bare {
+    if begins && name.chars().all(plain) && !keyword {
         name.to_owned()
     } else {
         quoted(name, is_odd)
-    });
-    word
+    }
 }
 
 /// Whether a character must be escaped: KDL or a terminal does not accept it, or it is a blank that
@@ -204,7 +147,7 @@ fn is_odd(c: char) -> bool {
 }
 
 /// Writes a text in quotes on one line, with escapes for the characters that `is_escaped` selects.
-pub(crate) fn quoted(text: &str, is_escaped: fn(char) -> bool) -> String {
+pub fn quoted(text: &str, is_escaped: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -1,10 +1,10 @@
 //! Derives the order that follows from the files that checks make, clean and require. It gives way
 //! to `needs` and `sequence`.
 
-use super::{Bundle, Graph, MANY, NodeIndex, Place, positions, sorted};
-use crate::base::glob::{Glob, overlap};
-use crate::base::index::Dense;
+use super::constraints::{Bundle, Graph, MANY, NodeIndex, Place, positions, sorted};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::{Glob, overlap};
+use vplan_base::index::Dense;
 
 /// Returns the artifact constraints between nodes: cleaners before producers, producers before
 /// consumers, where globs overlap. Each list has the patterns of one setting, with the node they

@@ -1,33 +1,9 @@
 //! Orders what prepares first: `setup`, and the commands of the request. The weakest order: it
 //! gives way to every other.
 
-use super::{Bundle, Constraints, Graph, NodeIndex};
-use crate::base::index::Dense;
-use crate::contract::InclusionIndex;
+use super::constraints::{Bundle, Constraints, Graph, NodeIndex};
 use std::collections::BTreeMap;
-
-/// The nodes that prepare others, besides `Constraints::setup`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Preparing {
-    /// The use of a file that defines each node; none for nodes that no file defines. Empty in a
-    /// plan of version 1, in which `setup` prepares nothing.
-    pub files: Dense<NodeIndex, Option<InclusionIndex>>,
-    /// Of each use of a file, the one that imports it, which is an earlier one.
-    pub importers: Dense<InclusionIndex, Option<InclusionIndex>>,
-    /// The nodes of the request's commands, in their order.
-    pub list: Vec<NodeIndex>,
-    /// The number of nodes, from the first, that are commands of the request and no checks, all of
-    /// tier 0. They come before everything.
-    pub alone: usize,
-}
-
-impl Preparing {
-    /// Returns a file and all that import it, directly or not.
-    fn upwards(&self, file: InclusionIndex) -> impl Iterator<Item = InclusionIndex> {
-        let importer = |file: &InclusionIndex| self.importers[*file].filter(|up| up < file);
-        std::iter::successors(Some(file), importer)
-    }
-}
+use vplan_contract::InclusionIndex;
 
 /// Adds the edges that cause no contradiction, and returns them. Of contradicting ones the earlier
 /// stays: `setup` in base order, then the list in its own.

@@ -1,9 +1,9 @@
 //! Computes the direct predecessors of each node: the fewest edges that imply all others
 //! (transitive reduction).
 
-use super::{Bundle, MANY, NodeIndex, Place, positions};
-use crate::base::bits::Bits;
-use crate::base::index::{Dense, Index as _, at};
+use super::constraints::{Bundle, MANY, NodeIndex, Place, positions};
+use vplan_base::bits::Bits;
+use vplan_base::index::{Dense, Index as _, at};
 
 /// For each place in the order, the places that it waits for.
 type Lists = Dense<Place, Vec<Place>>;
@@ -16,7 +16,7 @@ const MOST_PAIRS: usize = 1 << 20;
 /// The number of places processed together.
 const TOGETHER: usize = 64 * 64;
 
-crate::index!(
+vplan_base::index!(
     Column,
     "column",
     "Position of a place among those that are processed together."

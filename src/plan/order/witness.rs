@@ -1,8 +1,8 @@
 //! Finds a reason why one step comes before another.
 
-use crate::base::glob::overlap;
-use crate::plan::{Plan, Step, StepIndex, earlier};
+use crate::{Plan, Step, StepIndex, earlier};
 use std::collections::{BTreeMap, VecDeque};
+use vplan_base::glob::overlap;
 
 /// The reason why one step waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 //! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
 //! or `sequence`; `setup` is no check in this sense, unless the writer is `setup` itself.
 
-use super::{Bundle, Constraints, Graph, NodeIndex, sorted};
+use super::constraints::{Bundle, Constraints, Graph, NodeIndex, sorted};
 
 /// Adds the edges to a graph that has those of `needs` and `sequence`; returns the added edges. One
 /// edge for each node and one for each writer: writers are a chain, and a node waits for the last

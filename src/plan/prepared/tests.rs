@@ -1,14 +1,14 @@
 //! Tests of prepared contracts: they plan as contracts do.
 
 use super::*;
-use crate::arbitrary::config;
-use crate::arbitrary::plan::{contract, facts, request};
-use crate::plan::Step;
-use crate::plan::compile::{Assembled, assemble};
-use crate::plan::facts::Question;
-use crate::plan::request::Request;
-use crate::plan::select::ConditionResults;
+use crate::Step;
+use crate::arbitrary::{contract, facts, request};
+use crate::compile::{Assembled, assemble};
+use crate::facts::Question;
+use crate::request::Request;
+use crate::select::ConditionResults;
 use proptest::prelude::*;
+use vplan_arbitrary::config;
 
 /// What both ways have in common: all but reasons.
 type Common = Result<(Vec<Step>, ConditionResults), BTreeSet<Question>>;

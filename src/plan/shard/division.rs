@@ -3,25 +3,25 @@
 //! A division is a value: it names its plan, says how many shares there are and what each step
 //! weighs, and has a digest. Whoever has the plan and the division knows all shares.
 
-use super::{Dealing, MOST};
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{count, visible};
-use crate::plan::document::Once;
-use crate::plan::{Plan, Step};
+use super::dealing::{Dealing, MOST};
+use crate::validity::Once;
+use crate::{Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{count, visible};
 
 /// The version of divisions that this program writes and reads.
 const VERSION: u32 = 1;
 /// The most that a step weighs: 31 years.
-pub const HEAVIEST: u64 = 1_000_000_000_000;
+pub(crate) const HEAVIEST: u64 = 1_000_000_000_000;
 /// What every step weighs where none of them ran before.
 pub const UNKNOWN: u64 = 1_000;
 
 /// A file that is no division.
-pub const NOT_ONE: &str = "vplan::division::document";
+pub(crate) const NOT_ONE: &str = "vplan::division::document";
 /// A division of another version.
 pub const OTHER_VERSION: &str = "vplan::division::version";
 /// A division that was changed after it was made.
@@ -160,7 +160,7 @@ impl Division {
     /// Returns the ids of the steps of each share, in plan order.
     #[must_use]
     pub fn shares<'p>(&self, plan: &'p Plan) -> Vec<Vec<&'p str>> {
-        let shares = Dealing::new(plan).by_weight(self);
+        let shares = Dealing::new(plan).by_weight(self.count, |id| self.weight(id));
         let ids = |steps: &std::collections::BTreeSet<_>| {
             let ids = steps.iter().map(|i| plan.step(*i).id.as_str());
             ids.collect()
@@ -286,15 +286,15 @@ impl Division {
 }
 
 fn digest_of(plan: &Plan) -> Digest {
-    let made = || crate::plan::digest::digest(plan);
+    let made = || crate::digest::digest(plan);
     plan.digest.clone().unwrap_or_else(made)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitrary::run::{plan, step};
-    use crate::plan::shard::{Shard, share};
+    use crate::arbitrary::made::{plan, step};
+    use crate::shard::{Shard, share};
     use std::collections::BTreeSet;
 
     fn known(times: &[(&str, u64)]) -> BTreeMap<String, u64> {
@@ -469,7 +469,7 @@ mod tests {
             assert_eq!((error.code, error.exit), (OTHER, Exit::Drift));
             assert!(error.message.contains(says), "{error}");
         }
-        let other = crate::arbitrary::run::plan(vec![step("a"), step("c")]);
+        let other = crate::arbitrary::made::plan(vec![step("a"), step("c")]);
         let error = division.check(&other, None).unwrap_err();
         assert!(
             error.message.contains("divides the plan sha256:"),

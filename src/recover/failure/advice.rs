@@ -4,14 +4,14 @@
 //! Names of the repository are foreign text: only plain ones are said, so that none of them can
 //! read as an instruction.
 
-use super::{AskedKind, RequestedNames, requested_names};
-use crate::base::nearest::nearest;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::word::{and_more, visible};
-use crate::plan::Step;
-use crate::plan::facts::{Certainty, FactAnswer, Facts, Question};
+use super::requested::{AskedKind, RequestedNames, requested_names};
 use std::collections::BTreeSet;
+use vplan_base::nearest::nearest;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::{and_more, visible};
+use vplan_plan::Step;
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 
 /// The most declared names that are said.
 const SAID: usize = 8;
@@ -20,14 +20,14 @@ const LONGEST: usize = 60;
 
 /// Returns the facts beyond those of classifying that advice depends on: which of the possible
 /// files there is.
-pub(in crate::recover) fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
+pub(crate) fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
     asked(step, code)
         .map(|asked| asked.paths().into_iter().map(Question::Exists).collect())
         .unwrap_or_default()
 }
 
 /// Returns advice about a step that failed with this code and wrote this to its standard error.
-pub(in crate::recover) fn advice(
+pub(crate) fn advice(
     step: &Step,
     code: FailureCode,
     stderr: &[u8],
@@ -124,8 +124,8 @@ fn plain(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::word::Word;
-    use crate::recover::bare::plan_of_words;
+    use vplan_base::word::Word;
+    use vplan_plan::bare::plan_of_words;
 
     fn said(command: &str, code: FailureCode, declared: &[&str], stderr: &str) -> Option<String> {
         let plan = plan_of_words(&[command]);

@@ -1,59 +1,12 @@
 //! Recognises a goal that does not exist: make, ninja, just.
 
 use super::invocation::{Layer, Role, Tool};
-use super::{EvidenceStream, Row, Scene, Test, Text, asked_of};
-use crate::base::vocabulary::FailureCode;
-use crate::plan::facts::{Certainty, FactAnswer};
+use super::requested::asked_of;
+use super::scene::Scene;
+use super::table::EvidenceStream;
+use vplan_plan::facts::{Certainty, FactAnswer};
 
-/// A missing prerequisite has `, needed by` after the name; a recursive make prints `make[1]:` in
-/// front. Neither is a missing goal of the command.
-pub(super) const ROWS: &[Row] = &[
-    row(
-        "make-no-rule",
-        &[Tool::Make],
-        &[
-            "{self}: *** No rule to make target '{asked}'. Stop.",
-            // Before 4.0.
-            "{self}: *** No rule to make target `{asked}'. Stop.",
-            // With `-k` it goes on.
-            "{self}: *** No rule to make target '{asked}'.",
-            // BSD
-            "{self}: don't know how to make {asked}. Stop",
-        ],
-    ),
-    row(
-        "ninja-unknown-target",
-        &[Tool::Ninja],
-        &[
-            "ninja: error: unknown target '{asked}'",
-            "ninja: error: unknown target '{asked}', did you mean {any}",
-        ],
-    ),
-    row(
-        "just-no-recipe",
-        &[Tool::Just],
-        &[
-            "error: Justfile does not contain recipe `{asked}`",
-            "error: Justfile does not contain recipe `{asked}`.",
-        ],
-    ),
-];
-
-const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'static str]) -> Row {
-    let unless = means_something_else;
-    Row {
-        name,
-        code: FailureCode::MissingMakeTarget,
-        test: Test::Text(Text {
-            tools,
-            place: EvidenceStream::Stderr,
-            lines,
-            unless,
-        }),
-    }
-}
-
-fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
+pub(super) fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
     // Only names in the command itself can be dropped with it.
     layer.role != Role::Goals
         || layer.echoed

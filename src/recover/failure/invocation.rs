@@ -1,9 +1,9 @@
 //! Returns the layers of a step's command, with what its environment says to make.
 
-use crate::base::word::Word;
-use crate::check::tool::layers;
-pub(super) use crate::check::tool::{Layer, Role, Tool, layers_of_body};
-use crate::plan::Step;
+use vplan_base::word::Word;
+use vplan_check::tool::layers;
+pub(super) use vplan_check::tool::{Layer, Role, Tool, layers_of_body};
+use vplan_plan::Step;
 
 /// Returns the layers of a step's command, outermost first. None without an argument vector.
 pub(super) fn layers_of(step: &Step) -> Vec<Layer> {

@@ -4,12 +4,13 @@
 //! otherwise.
 
 use super::invocation::{Layer, Role, Tool, layers_of};
-use super::{Scene, shown};
-use crate::base::glob::Glob;
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::check::Kind;
-use crate::plan::{Origin, Plan, Step, StepIndex};
+use super::scene::{Scene, shown};
+use super::table::row_has;
+use vplan_base::glob::Glob;
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
+use vplan_plan::{Origin, Plan, Step, StepIndex};
 
 /// Folders that usually contain generated files.
 const GENERATED: [&str; 8] = [
@@ -120,7 +121,7 @@ fn is_bare(plan: &Plan) -> bool {
 
 /// Returns the path of `test -f PATH`, `test -s PATH`, `[ -f PATH ]`, if it is likely generated.
 #[must_use]
-pub fn checked_path(step: &Step) -> Option<RepoPath> {
+pub(crate) fn checked_path(step: &Step) -> Option<RepoPath> {
     let words: Vec<&[u8]> = step.argv.iter().flatten().map(|w| w.as_bytes()).collect();
     let [program, operands @ ..] = words.as_slice() else {
         return None;
@@ -188,7 +189,7 @@ fn by_command(step: &Step, path: &RepoPath) -> Part {
         (Role::Script, _) => layer
             .asked
             .first()
-            .map_or(Part::Producer, |name| by_name(name, SCRIPT_BYSTANDERS)),
+            .map_or(Part::Producer, |name| by_name(name, "script-bystanders")),
         (Role::Subcommand, Tool::Cargo) => match layer.asked.first().map(String::as_str) {
             Some("clean") => Part::Cleanup,
             Some("fmt" | "deny" | "audit") => Part::Bystander,
@@ -230,7 +231,7 @@ fn goals(layer: &Layer) -> Part {
         goals
             if goals
                 .iter()
-                .all(|g| by_name(g, GOAL_BYSTANDERS) == Part::Bystander) =>
+                .all(|g| by_name(g, "goal-bystanders") == Part::Bystander) =>
         {
             Part::Bystander
         }
@@ -238,103 +239,19 @@ fn goals(layer: &Layer) -> Part {
     }
 }
 
-/// Parts of a script's name that mark it as a producer, whatever its other parts.
-const MAKING: &[&str] = &[
-    "build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod",
-    "all", "make", "assemble",
-];
-/// Parts of a script's name that mark it as one that only reads.
-const SCRIPT_BYSTANDERS: &[&str] = &[
-    "lint",
-    "test",
-    "tests",
-    "check",
-    "checks",
-    "typecheck",
-    "types",
-    "tsc",
-    "format",
-    "fmt",
-    "verify",
-    "validate",
-    "audit",
-    "unit",
-    "e2e",
-    "spec",
-    "coverage",
-    "eslint",
-    "prettier",
-    "style",
-    "smoke",
-];
-/// `SCRIPT_BYSTANDERS` for make, where `test` and `check` often build first.
-const GOAL_BYSTANDERS: &[&str] = &["lint", "format", "fmt", "typecheck", "style"];
-
-fn by_name(name: &str, bystanders: &[&str]) -> Part {
+fn by_name(name: &str, bystanders: &str) -> Part {
     if is_clean_name(name) {
         return Part::Cleanup;
     }
     let lower = name.to_ascii_lowercase();
     let mut parts = lower.split([':', '-', '_', '.', '/']);
-    let has = |words: &[&str]| {
-        lower
-            .split([':', '-', '_', '.', '/'])
-            .any(|part| words.contains(&part))
-    };
-    if has(MAKING) || !parts.any(|part| bystanders.contains(&part)) {
+    if parts.clone().any(|part| row_has("making", part))
+        || !parts.any(|part| row_has(bystanders, part))
+    {
         Part::Producer
     } else {
         Part::Bystander
     }
-}
-
-/// Programs that make no files of this kind.
-const LOOKING: &[&str] = &[
-    "[",
-    "actionlint",
-    "bandit",
-    "biome",
-    "black",
-    "cat",
-    "cmp",
-    "diff",
-    "echo",
-    "egrep",
-    "eslint",
-    "false",
-    "flake8",
-    "gofmt",
-    "golangci-lint",
-    "grep",
-    "hadolint",
-    "head",
-    "isort",
-    "ls",
-    "markdownlint",
-    "mypy",
-    "oxlint",
-    "prettier",
-    "printf",
-    "pwd",
-    "pylint",
-    "pyright",
-    "rg",
-    "ruff",
-    "shellcheck",
-    "shfmt",
-    "sleep",
-    "stat",
-    "stylelint",
-    "tail",
-    "test",
-    "true",
-    "wc",
-    "yamllint",
-];
-
-/// Whether a program is known to read files and make none.
-pub(super) fn looks_only(program: &str) -> bool {
-    LOOKING.contains(&program)
 }
 
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
@@ -350,7 +267,7 @@ fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> 
         "git" if rest.first().is_some_and(|w| w == "clean") => Part::Cleanup,
         "git" => Part::Bystander,
         "tsc" if rest.iter().any(|w| w == "--noEmit") => Part::Bystander,
-        program if looks_only(program) => Part::Bystander,
+        program if row_has("looking", program) => Part::Bystander,
         _ => Part::Producer,
     }
 }
@@ -373,7 +290,7 @@ fn removes(step: &Step, rest: &[String], path: &RepoPath) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recover::bare::plan_of_words;
+    use vplan_plan::bare::plan_of_words;
 
     #[test]
     fn parts() {
@@ -538,8 +455,8 @@ mod tests {
         let mut planned = list();
         planned.steps[0].origin = Origin::Contract;
         assert_eq!(misplaced(&planned, second), None);
-        let contract = crate::plan::ContractRef {
-            digest: crate::base::canon::Digest::of(b""),
+        let contract = vplan_plan::ContractRef {
+            digest: vplan_base::canon::Digest::of(b""),
             imports: Vec::new(),
             path: "contracts/verify.vplan".to_owned(),
         };

@@ -3,12 +3,15 @@
 mod scripts;
 mod setup;
 
+use super::scene::EVIDENCE;
 use super::*;
-use crate::base::index::Index as _;
-use crate::base::vocabulary::FailureCode as Code;
-use crate::base::word::Word;
-use crate::check::evidence::{Captured, SpawnError};
-use crate::recover::bare::plan_of_words;
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode as Code;
+use vplan_base::word::Word;
+use vplan_check::evidence::{Captured, SpawnError};
+use vplan_plan::bare::plan_of_words;
+use vplan_plan::facts::FactAnswer;
 
 const SCRIPT: Code = Code::MissingScript;
 const GOAL: Code = Code::MissingMakeTarget;
@@ -164,7 +167,7 @@ fn goals() {
     let mut none = Facts::default();
     none.add(
         Question::MakeTargets(RepoPath::root()),
-        FactAnswer::Word(crate::plan::facts::Certainty::No),
+        FactAnswer::Word(vplan_plan::facts::Certainty::No),
     );
     check(&[("make x", 2, "", no_rule, SETUP)], &none);
 }
@@ -374,8 +377,8 @@ fn structure_comes_first() {
 /// Checks that an invalid command precedes all evidence, since it was never started.
 #[test]
 fn a_command_that_is_none() {
-    use crate::base::command::UnsupportedReason as Why;
-    let line = crate::recover::bare::plan_of_lines(&["make | tee log"]);
+    use vplan_base::command::UnsupportedReason as Why;
+    let line = crate::bare::plan_of_lines(&["make | tee log"]);
     for (why, text, want) in [
         (Why::Operator, "|", "`|` needs a shell"),
         (Why::Expansion, "$HOME", "`$HOME` needs a shell"),
@@ -573,15 +576,23 @@ fn a_check_behind_a_cleanup_fails_silently() {
 
 #[test]
 fn names_of_rows_are_unique() {
-    let mut names: Vec<&str> = TABLE
-        .iter()
-        .copied()
-        .flatten()
-        .map(|row| row.name)
-        .collect();
+    let mut names: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
     let count = names.len();
+    assert_eq!(count, 68);
     names.sort_unstable();
     names.dedup();
     // The same row may occur twice only under a name of its own.
     assert_eq!(names.len(), count);
+}
+
+#[test]
+fn each_function_of_the_table_is_there() {
+    assert!(TABLE.len() > 50, "{}", TABLE.len());
+    for row in TABLE.iter() {
+        match row.test {
+            Test::Structure => assert!(structure(row.name).is_some(), "{}", row.name),
+            Test::Text(_, Some(name)) => assert!(unless(name).is_some(), "{name}"),
+            _ => {}
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Splits a tool's output into lines, and matches lines against templates.
 
-use crate::check::evidence::Captured;
+use vplan_check::evidence::Captured;
 
 /// Longest line in bytes that is read as a message; the rest of it is ignored.
 const LONGEST_LINE: usize = 4096;

@@ -4,17 +4,18 @@
 //! In a plan, the compiler carries both into the commands of the request. Here it is a bare list
 //! that is repaired.
 
-use super::Case;
-use crate::base::carried::Carried;
-use crate::base::command::{Env, Link, Unsupported, to_text};
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::plan::{Origin, Plan, Step};
-use crate::recover::rewrite::{Change, replace_predecessor};
+use super::rule::Case;
+use crate::change::{Change, replace_predecessor};
+use crate::obstacle::Obstacle;
+use vplan_base::carried::Carried;
+use vplan_base::command::{Env, Link, Unsupported, to_text};
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_plan::{Origin, Plan, Step};
 
 /// Removes the step and gives each step after it the directory and the variables. `None` when it is
 /// anything else, nothing comes after it, or its effect needs a shell.
-pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
+pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     let behind = case
         .plan
         .steps
@@ -33,7 +34,7 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
 
 /// Returns why a `cd` of this step may not be followed yet: another one before it still waits to be
 /// carried.
-pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<String> {
+pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<Obstacle> {
     let moves = |step: &Step| {
         let chain = step.unsupported.iter().flat_map(|u| &u.chain);
         step.origin == Origin::Explicit
@@ -51,10 +52,7 @@ pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<String> {
         .iter()
         .take(case.index.position())
         .find(waits)?;
-    Some(format!(
-        "`{}` stands before it, and must be carried first",
-        waiting.id
-    ))
+    Some(Obstacle::CarriedFirst(waiting.id.clone()))
 }
 
 /// Whether the plan is nothing but a list of commands.
@@ -68,10 +66,10 @@ fn is_carried(step: &Step) -> bool {
         .is_some_and(Unsupported::is_carried)
 }
 
-fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, String> {
+fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, Obstacle> {
     let gone = case.step;
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(&gone.id)) {
-        return Err(format!("`{}` needs it", other.id));
+        return Err(Obstacle::Needed(other.id.clone()));
     }
     let mut env = carried.env.clone();
     // Where a shell is, which follows the steps that still wait to be carried.
@@ -96,7 +94,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         steps.push(step);
     }
     if !steps.iter().any(Step::is_effective) {
-        return Err("no step that verifies something would remain".to_owned());
+        return Err(Obstacle::NothingRemains);
     }
     let order = case.plan.positions();
     for step in &mut steps {
@@ -109,16 +107,16 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
 }
 
 /// Returns the directory of a step after a move from one directory to another.
-fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, String> {
+fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, Obstacle> {
     let inner = if step.dir == *from {
         Some(to.clone())
     } else {
         step.dir.below(from).and_then(|d| to.join(d).ok())
     };
-    inner.ok_or_else(|| format!("`{}` runs in another directory already", step.id))
+    inner.ok_or_else(|| Obstacle::OtherDirectory(step.id.clone()))
 }
 
-fn with(step: Step, carried: &Env) -> Result<Step, String> {
+fn with(step: Step, carried: &Env) -> Result<Step, Obstacle> {
     if carried.is_empty() {
         return Ok(step);
     }
@@ -131,10 +129,7 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
             format!("export {} && {}", to_text(carried, &[]), step.command)
         }
         _ => {
-            return Err(format!(
-                "the variables cannot be given to `{}`, which needs a shell",
-                step.id
-            ));
+            return Err(Obstacle::NeedsShell(step.id));
         }
     };
     Ok(Step {
@@ -146,9 +141,9 @@ fn with(step: Step, carried: &Env) -> Result<Step, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::base::vocabulary::FailureCode;
-    use crate::recover::bare::{plan_of_lines, reported_failure};
-    use crate::recover::{Recovery, recover};
+    use crate::bare::{plan_of_lines, reported_failure};
+    use crate::{Recovery, recover};
+    use vplan_base::vocabulary::FailureCode;
 
     /// Returns `command@dir` of each step after the repair of these steps, or the refusals.
     fn said(lines: &[&str], failed: &[usize]) -> String {

@@ -1,12 +1,14 @@
 //! Turns a conjunction `cd a && export B=1 && c` into steps.
 
-use super::Case;
-use crate::base::carried::Carried;
-use crate::base::command::{Link, to_text};
-use crate::base::index::Index as _;
-use crate::plan::Step;
-use crate::recover::rewrite::{Change, replace_predecessor};
+use super::rule::Case;
+use crate::change::{Change, replace_predecessor};
 use std::collections::BTreeSet;
+use vplan_base::carried::Carried;
+use vplan_base::command::{Link, to_text};
+use vplan_base::index::Index as _;
+use vplan_base::word::Word;
+use vplan_check::verb;
+use vplan_plan::{Origin, Step};
 
 /// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step
 /// without conjunction.
@@ -14,7 +16,8 @@ pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
     Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
-/// Returns the steps of the parts, still with the step's own id and constraints.
+/// Returns the steps of the parts, still with the step's own id and constraints. Part of a request's
+/// command has the verb that it would have as a command of its own.
 ///
 /// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`),
 /// or nothing follows it: its own success would no longer be verified. `None` too when a part
@@ -35,14 +38,20 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
             Link::ChangeDirectory { .. } | Link::Export { .. } => carried.follow(link)?,
             Link::Run { argv, env } => {
                 let env = carried.env_of(env);
-                parts.push(Step {
+                let mut part = Step {
                     argv: Some(argv.clone()),
                     command: to_text(&env, argv),
                     dir: carried.dir.clone(),
                     env,
                     unsupported: None,
                     ..step.clone()
-                });
+                };
+                if step.origin != Origin::Contract {
+                    let words = argv.iter().map(Word::as_bytes);
+                    (part.kind, part.min_tests) = verb::of_words(Some(step.kind), words);
+                    part.timeout_ms = part.kind.default_timeout_ms();
+                }
+                parts.push(part);
             }
             Link::Other { unsupported, .. } if unsupported.changes_shell => return None,
             Link::Other { text, unsupported } => parts.push(Step {
@@ -129,11 +138,10 @@ fn free_id(base: &str, taken: &mut BTreeSet<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::command::{Command, Unsupported, UnsupportedReason};
-    use crate::base::vocabulary::FailureCode;
-    use crate::base::word::Word;
-    use crate::recover::bare::{bare_plan, link, plan_of_lines, reported_failure};
-    use crate::recover::{Recovery, recover};
+    use crate::bare::{bare_plan, link, plan_of_lines, reported_failure};
+    use crate::{Recovery, recover};
+    use vplan_base::command::{Command, Unsupported, UnsupportedReason};
+    use vplan_base::vocabulary::FailureCode;
 
     fn chained(parts: &[&str]) -> Step {
         let chain = parts.iter().map(|part| link(part)).collect();
@@ -221,7 +229,7 @@ mod tests {
         let mut plan = plan_of_lines(&["a && b", "c", "d"]);
         plan.steps[1].id = "command-1-1".to_owned();
         plan.steps[2].batch_of = Some("command-1-2".to_owned());
-        plan.omitted.push(crate::plan::Omitted {
+        plan.omitted.push(vplan_plan::Omitted {
             each: Default::default(),
             file: None,
             id: "command-1-3".to_owned(),

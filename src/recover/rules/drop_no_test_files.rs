@@ -1,9 +1,11 @@
 //! Drops a step whose test runner finds no tests.
 
-use super::{Case, Example, Rule, dropping};
-use crate::base::vocabulary::{FailureCode, RewriteRule};
-use crate::plan::Coverage;
-use crate::recover::rewrite::Change;
+use super::dropping;
+use super::rule::{Case, Example, Rule};
+use crate::change::Change;
+use crate::obstacle::Obstacle;
+use vplan_base::vocabulary::{FailureCode, RewriteRule};
+use vplan_plan::Coverage;
 
 /// The rule: the step is dropped, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
@@ -14,7 +16,7 @@ pub const RULE: Rule = Rule {
     example,
 };
 
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     Some(dropping::drop(case, RULE.fires_on))
 }
 

@@ -1,13 +1,15 @@
 //! Drops a step that cannot be expressed without a shell.
 
-use super::{Case, Example, Rule, conjunction, dropping};
-use crate::base::command::{Command, Unsupported, UnsupportedReason};
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
-use crate::plan::Coverage;
-use crate::recover::Failure;
-use crate::recover::bare::{bare_plan, plan_of_words};
-use crate::recover::rewrite::Change;
+use super::rule::{Case, Example, Rule};
+use super::{conjunction, dropping};
+use crate::change::Change;
+use crate::failure::Failure;
+use crate::obstacle::Obstacle;
+use vplan_base::command::{Command, Unsupported, UnsupportedReason};
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::RewriteRule;
+use vplan_plan::Coverage;
+use vplan_plan::bare::{bare_plan, plan_of_words};
 
 /// The rule: the step is dropped when no rule above can express it, unless `dropping` forbids it.
 pub const RULE: Rule = Rule {
@@ -18,7 +20,7 @@ pub const RULE: Rule = Rule {
     example,
 };
 
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     // A repaired step is no longer unsupported, even if an earlier failure reports that.
     case.step.unsupported.as_ref()?;
     match conjunction::parts(case.step) {

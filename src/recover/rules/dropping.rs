@@ -3,18 +3,19 @@
 //! Deleting what a check requires is no repair, dropping what others need breaks them, and a plan
 //! that verifies nothing is no plan: each is a refusal.
 
-use super::{Case, Example, all, conjunction};
-use crate::base::change::Status;
-use crate::base::index::Index as _;
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::plan::facts::{Certainty, Facts};
-use crate::plan::{Coverage, Origin, Plan, Step};
-use crate::recover::Failure;
-use crate::recover::bare::plan_of_words;
-use crate::recover::failure::{AskedKind, RequestedNames, requested_names};
-use crate::recover::rewrite::{Change, replace_predecessor};
+use super::conjunction;
+use super::rule::{Case, Example};
+use crate::change::{Change, replace_predecessor};
+use crate::failure::{AskedKind, Failure, RequestedNames, requested_names};
+use crate::obstacle::Obstacle;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::Status;
+use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_plan::bare::plan_of_words;
+use vplan_plan::facts::{Certainty, Facts};
+use vplan_plan::{Coverage, Origin, Plan, Step};
 
 /// Makes the example of a rule that drops the first of two commands.
 pub(super) fn example(commands: &[&str], code: FailureCode, rule: &str) -> Example {
@@ -34,13 +35,13 @@ pub(super) fn example(commands: &[&str], code: FailureCode, rule: &str) -> Examp
 }
 
 /// Drops the failed step, or returns why not.
-pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String> {
+pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, Obstacle> {
     if let Some(reason) = refusal(case.plan, case.step, code, case.facts) {
         return Err(reason);
     }
     let id = &case.step.id;
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(id)) {
-        return Err(format!("`{}` needs it", other.id));
+        return Err(Obstacle::Needed(other.id.clone()));
     }
     let gone = case.together.get_or_init(|| together(case));
     // A step that cannot be run verifies nothing, also when it has not been tried yet.
@@ -49,7 +50,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
         step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str())
     };
     if !case.plan.steps.iter().any(remains) {
-        return Err("no step that verifies something would remain".to_owned());
+        return Err(Obstacle::NothingRemains);
     }
     let mut steps = case.plan.steps.clone();
     steps.remove(case.index.position());
@@ -73,7 +74,7 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
         .failures
         .iter()
         .filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
-    let droppable = steps.filter(|(step, failure)| is_droppable(plan, step, failure, case.facts));
+    let droppable = steps.filter(|(step, failure)| is_droppable(case, step, failure));
     let mut gone: BTreeSet<&str> = droppable.map(|(step, _)| step.id.as_str()).collect();
     loop {
         let stays = |step: &&Step| !gone.contains(step.id.as_str());
@@ -91,29 +92,24 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     }
 }
 
-fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> bool {
+fn is_droppable(case: &Case<'_>, step: &Step, failure: &Failure) -> bool {
+    let (plan, mut rules) = (case.plan, case.rules.iter());
     let rule =
-        all().find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
+        rules.find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
     let inexpressible = failure.code != FailureCode::UnsupportedFormat
         || (step.unsupported.is_some() && conjunction::parts(step).is_none());
     rule.is_some_and(|rule| plan.policy.recover.contains(&rule.name.into()))
         && inexpressible
-        && refusal(plan, step, failure.code, facts).is_none()
+        && refusal(plan, step, failure.code, case.facts).is_none()
 }
 
 /// Returns what forbids dropping this step, independent of the others.
-fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option<String> {
+fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option<Obstacle> {
     if step.origin == Origin::Contract && !step.optional && !plan.policy.recover_contract {
-        return Some(format!(
-            "`{}` is a check of the contract, and not `optional`",
-            step.id
-        ));
+        return Some(Obstacle::InContract(step.id.clone()));
     }
     if step.unsupported.as_ref().is_some_and(|u| u.changes_shell) {
-        let command = crate::base::word::visible(step.command.as_bytes());
-        return Some(format!(
-            "`{command}` changes the shell, and with it what the commands behind it mean"
-        ));
+        return Some(Obstacle::ChangesShell(step.command.clone()));
     }
     match code {
         FailureCode::MissingScript | FailureCode::MissingMakeTarget => {
@@ -125,7 +121,7 @@ fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option
     }
 }
 
-fn changed_declaration(plan: &Plan, asked: &RequestedNames) -> Option<String> {
+fn changed_declaration(plan: &Plan, asked: &RequestedNames) -> Option<Obstacle> {
     let known = asked.paths();
     let declares = |path: &RepoPath| {
         let named = asked
@@ -147,17 +143,14 @@ fn changed_declaration(plan: &Plan, asked: &RequestedNames) -> Option<String> {
         .files()
         .iter()
         .find(|file| declares(&file.path))?;
-    Some(format!(
-        "`{}`, which would declare it, is among the changed files",
-        file.path
-    ))
+    Some(Obstacle::DeclarationChanged(file.path.clone()))
 }
 
 fn base_name(file: &str) -> &[u8] {
     file.rsplit('/').next().unwrap_or(file).as_bytes()
 }
 
-fn declared_before(asked: &RequestedNames, facts: &Facts) -> Option<String> {
+fn declared_before(asked: &RequestedNames, facts: &Facts) -> Option<Obstacle> {
     let [_, base] = asked.questions()?;
     let name = asked.names.iter().find(|name| {
         // A goal that is still declared is not the missing one.
@@ -165,10 +158,7 @@ fn declared_before(asked: &RequestedNames, facts: &Facts) -> Option<String> {
             || facts.has_pattern(&base, name.as_bytes());
         declares && !still_declared(asked, facts, name)
     })?;
-    Some(format!(
-        "the base revision declares `{}`",
-        crate::base::word::visible(name.as_bytes())
-    ))
+    Some(Obstacle::DeclaredAtBase(name.clone()))
 }
 
 fn still_declared(asked: &RequestedNames, facts: &Facts, name: &str) -> bool {
@@ -191,7 +181,7 @@ const TEST_CONFIGURATIONS: &[&str] = &[
     "pytest.ini",
 ];
 
-fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
+fn changed_tests(plan: &Plan, step: &Step) -> Option<Obstacle> {
     if let Some(reason) = requested_names(step).and_then(|asked| changed_declaration(plan, &asked))
     {
         return Some(reason);
@@ -199,12 +189,9 @@ fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
     plan.request.changed.files().iter().find_map(|file| {
         let name = String::from_utf8_lossy(file.path.name()).into_owned();
         if TEST_CONFIGURATIONS.iter().any(|c| name.starts_with(c)) {
-            Some(format!(
-                "`{}`, which says where tests are, is among the changed files",
-                file.path
-            ))
+            Some(Obstacle::TestConfigurationChanged(file.path.clone()))
         } else if file.status == Status::Deleted && is_test(&file.path, &name) {
-            Some(format!("the change deletes `{}`", file.path))
+            Some(Obstacle::TestDeleted(file.path.clone()))
         } else {
             None
         }
@@ -232,12 +219,12 @@ fn is_test(path: &RepoPath, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::change::{ChangeSet, ChangedFile};
-    use crate::base::word::Word;
-    use crate::plan::facts::{FactAnswer, Question};
-    use crate::recover::bare::{plan_of_lines, reported_failure};
-    use crate::recover::{Recovery, recover};
+    use crate::bare::{plan_of_lines, reported_failure};
+    use crate::{Recovery, recover};
     use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
+    use vplan_base::change::{ChangeSet, ChangedFile};
+    use vplan_base::word::Word;
+    use vplan_plan::facts::{FactAnswer, Question};
 
     /// Returns `rule: dropped`, or all reasons against it.
     fn said(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {

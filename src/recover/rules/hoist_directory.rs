@@ -1,16 +1,18 @@
 //! Rewrites `cd d && a` to the command `a` with `dir d`, and handles a `cd` that is a command of
 //! its own.
 
-use super::{Case, Example, Rule, carrying, conjunction};
-use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
-use crate::base::word::Word;
-use crate::plan::Coverage;
-use crate::recover::Failure;
-use crate::recover::bare::{bare_plan, plan_of_words};
-use crate::recover::rewrite::Change;
+use super::rule::{Case, Example, Rule};
+use super::{carrying, conjunction};
+use crate::change::Change;
+use crate::failure::Failure;
+use crate::obstacle::Obstacle;
+use vplan_base::command::{Command, Link, Unsupported, UnsupportedReason};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::RewriteRule;
+use vplan_base::word::Word;
+use vplan_plan::Coverage;
+use vplan_plan::bare::{bare_plan, plan_of_words};
 
 /// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an
 /// `export` into its `env`. Of several commands after it each becomes a step, as with
@@ -24,7 +26,7 @@ pub const RULE: Rule = Rule {
     example,
 };
 
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     if !conjunction::begins_with_carried(case.step)? {
         return None;
     }
@@ -45,7 +47,7 @@ fn example() -> Example {
                 cd: Word::from("apps/web"),
             },
             Link::Run {
-                argv: ["pnpm", "test"].map(Word::from).to_vec(),
+                argv: ["./try", "all"].map(Word::from).to_vec(),
                 env: Default::default(),
             },
         ],
@@ -55,10 +57,10 @@ fn example() -> Example {
         text: "&&".to_owned(),
     };
     let before = bare_plan(&[Command::Unsupported {
-        text: "cd apps/web && pnpm test".to_owned(),
+        text: "cd apps/web && ./try all".to_owned(),
         unsupported,
     }]);
-    let mut after = plan_of_words(&["pnpm test"]).steps;
+    let mut after = plan_of_words(&["./try all"]).steps;
     for step in &mut after {
         step.dir = RepoPath::from_exact(b"apps/web").unwrap_or_else(RepoPath::root);
     }

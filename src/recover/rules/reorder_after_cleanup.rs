@@ -1,14 +1,15 @@
 //! Moves a cleanup after the checks that the files it removes exist.
 
-use super::{Case, Example, Rule};
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
-use crate::plan::{Coverage, Plan, Step, StepIndex};
-use crate::recover::Failure;
-use crate::recover::bare::plan_of_words;
-use crate::recover::failure::sequence::{Misplaced, misplaced};
-use crate::recover::rewrite::{Change, replace_predecessor};
+use super::rule::{Case, Example, Rule};
+use crate::change::{Change, replace_predecessor};
+use crate::failure::Failure;
+use crate::failure::sequence::{Misplaced, misplaced};
+use crate::obstacle::Obstacle;
 use std::collections::BTreeSet;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::RewriteRule;
+use vplan_plan::bare::plan_of_words;
+use vplan_plan::{Coverage, Plan, Step, StepIndex};
 
 /// The cleanups between a producer and the presence checks of what it makes move after all of those
 /// checks, and stay after them when steps run in parallel.
@@ -20,13 +21,13 @@ pub const RULE: Rule = Rule {
     example,
 };
 
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     let found = misplaced(case.plan, case.index)?;
     Some(contradiction(case, &found).map_or_else(|| moved(case, &found), Err))
 }
 
 /// Returns a constraint of the contract that requires the present order.
-fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
+fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<Obstacle> {
     let (first, last) = (*found.cleanups.first()?, *found.checks.last()?);
     let between = || {
         case.plan
@@ -37,15 +38,15 @@ fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
     cleanups.find_map(|cleanup| {
         between().find_map(|(_, step)| {
             if step.bound_to().any(|id| *id == cleanup.id) {
-                Some(format!(
-                    "the contract wants `{}` behind `{}`",
-                    step.id, cleanup.id
-                ))
+                Some(Obstacle::OrderOfContract {
+                    step: step.id.clone(),
+                    cleanup: cleanup.id.clone(),
+                })
             } else if step.tier != cleanup.tier {
-                Some(format!(
-                    "`{}` and `{}` are of different tiers",
-                    step.id, cleanup.id
-                ))
+                Some(Obstacle::Tiers {
+                    step: step.id.clone(),
+                    cleanup: cleanup.id.clone(),
+                })
             } else {
                 None
             }
@@ -53,9 +54,9 @@ fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
     })
 }
 
-fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
+fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, Obstacle> {
     let plan = case.plan;
-    let last = *found.checks.last().ok_or("there is no check")?;
+    let last = *found.checks.last().ok_or(Obstacle::NoCheck)?;
     let cleanups = || found.cleanups.iter().map(|c| plan.step(*c));
     let positions = plan.positions();
     let mut order = Vec::with_capacity(plan.steps.len());
@@ -158,8 +159,8 @@ fn example() -> Example {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recover::bare::reported_failure;
-    use crate::recover::{Recovery, recover};
+    use crate::bare::reported_failure;
+    use crate::{Recovery, recover};
 
     type Edit = fn(&mut Plan);
 

@@ -1,14 +1,16 @@
 //! Splits `a && b` into two steps.
 
-use super::{Case, Example, Rule, carrying, conjunction};
-use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
-use crate::base::vocabulary::FailureCode;
-use crate::base::vocabulary::RewriteRule;
-use crate::base::word::Word;
-use crate::plan::Coverage;
-use crate::recover::Failure;
-use crate::recover::bare::{bare_plan, plan_of_words};
-use crate::recover::rewrite::Change;
+use super::rule::{Case, Example, Rule};
+use super::{carrying, conjunction};
+use crate::change::Change;
+use crate::failure::Failure;
+use crate::obstacle::Obstacle;
+use vplan_base::command::{Command, Link, Unsupported, UnsupportedReason};
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::vocabulary::RewriteRule;
+use vplan_base::word::Word;
+use vplan_plan::Coverage;
+use vplan_plan::bare::{bare_plan, plan_of_words};
 
 /// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
 /// further on moves into the `dir` of the parts after it.
@@ -20,7 +22,7 @@ pub const RULE: Rule = Rule {
     example,
 };
 
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     if conjunction::begins_with_carried(case.step)? {
         return None;
     }
@@ -37,17 +39,17 @@ fn example() -> Example {
         env: Default::default(),
     };
     let unsupported = Unsupported {
-        chain: vec![run(["pnpm", "build"]), run(["pnpm", "test"])],
+        chain: vec![run(["./make", "all"]), run(["./try", "all"])],
         changes_shell: false,
         offset: 11,
         reason: UnsupportedReason::Operator,
         text: "&&".to_owned(),
     };
     let before = bare_plan(&[Command::Unsupported {
-        text: "pnpm build && pnpm test".to_owned(),
+        text: "./make all && ./try all".to_owned(),
         unsupported,
     }]);
-    let mut after = plan_of_words(&["pnpm build", "pnpm test"]).steps;
+    let mut after = plan_of_words(&["./make all", "./try all"]).steps;
     if let [first, second] = after.as_mut_slice() {
         first.id = "command-1-1".to_owned();
         second.id = "command-1-2".to_owned();

@@ -1,16 +1,16 @@
 //! Describes one failing check, and cuts what is said of it to bounds.
 
 use super::suggestion;
-use crate::base::inert::inert;
-use crate::base::vocabulary::{FailureCode, Open};
-use crate::base::word::visible;
-use crate::check::evidence::{Captured, Evidence};
-use crate::check::outcome::{Cause, Status};
-use crate::check::reading::{FailedTest, Finding, Level, TestCounts};
-use crate::plan::Step;
-use crate::run::record::{StepRecord, head, tail};
+use crate::record::{StepRecord, head, tail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::inert::inert;
+use vplan_base::vocabulary::{FailureCode, Open};
+use vplan_base::word::visible;
+use vplan_check::evidence::{Captured, Evidence};
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::reading::{FailedTest, Finding, Level, TestCounts};
+use vplan_plan::Step;
 
 /// The most bytes of each end of a stream that are shown.
 pub const EXCERPT_BYTES: usize = 4096;
@@ -20,6 +20,7 @@ pub const FINDINGS_SHOWN: usize = 10;
 pub const TEXT_BYTES: usize = 1024;
 
 /// A failing check, made for its repair. All foreign text in it is inert.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedCheck {
@@ -35,19 +36,15 @@ pub struct FailedCheck {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Finding>,
     /// The number of errors in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// Its exit code, if it exited by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The first tests that failed, by its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
     /// The failure code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// Its id.
     pub id: String,
@@ -56,16 +53,13 @@ pub struct FailedCheck {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub known: usize,
     /// Its whole output, relative to the run's directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// The cause of the status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
     /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Its status.
     pub status: Status,
@@ -79,10 +73,8 @@ pub struct FailedCheck {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suggestion: String,
     /// The number of tests that it ran, where its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The number of warnings in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
 
@@ -154,7 +146,7 @@ impl Excerpt {
 
 /// The limits on what is said of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of each end of a stream.
     excerpt: usize,
     /// Whether all kinds of things are said: advice, the log, failed tests beside findings.
@@ -175,7 +167,7 @@ const fn bounds(excerpt: usize, items: usize, text: usize, full: bool) -> Bounds
 }
 
 /// The bounds for a check that is told alone.
-pub(super) const ALONE: Bounds = bounds(2 * EXCERPT_BYTES, 50, TEXT_BYTES, true);
+pub(crate) const ALONE: Bounds = bounds(2 * EXCERPT_BYTES, 50, TEXT_BYTES, true);
 /// The bounds for a check beside others.
 pub(super) const AMONG_OTHERS: Bounds = bounds(EXCERPT_BYTES, FINDINGS_SHOWN, TEXT_BYTES, true);
 /// The bounds that are tried, from much to little. Output goes first, because it is the longest and
@@ -228,8 +220,8 @@ impl FailedCheck {
 
     /// Describes a step. Without its plan there is no advice; without its evidence, as in a report
     /// that was read, only the ends of its streams are known.
-    pub(super) fn of(step: Option<&Step>, record: &StepRecord, most: Bounds) -> Self {
-        let line = |text: &str| safe(text, most.text, visible);
+    pub(crate) fn of(step: Option<&Step>, record: &StepRecord, most: Bounds) -> Self {
+        let line = |text: &str| safe(text, most.text, |bytes| visible(bytes));
         let lines = |text: &str| safe(text, most.text, inert);
         let excerpt = |of: fn(&Evidence) -> &Captured, end: &str| match &record.evidence {
             Some(evidence) => Excerpt::of(of(evidence), most.excerpt),
@@ -360,7 +352,7 @@ impl FailedCheck {
     }
 
     /// Takes over the output of another description of the same check that shows more of it.
-    pub(super) fn with_output_of(mut self, other: &Self) -> Self {
+    pub(crate) fn with_output_of(mut self, other: &Self) -> Self {
         for (mine, theirs) in [
             (&mut self.stderr, &other.stderr),
             (&mut self.stdout, &other.stdout),

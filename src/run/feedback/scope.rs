@@ -5,49 +5,15 @@
 //! Nothing is allowed here: the owner of the contract decides. And nothing is suggested for a file
 //! that is denied, that decides what is verified, or whose name has special characters of a glob.
 
-use super::{AllowedPath, Feedback, OutsideScope};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::FailureCode;
-use crate::base::word::count;
-use crate::check::outcome::{Cause, Status};
-use crate::check::tool::Invocation;
-use crate::plan::scope::{List, named_outside};
-use crate::plan::{Plan, Step};
-
-/// A program and the files that it maintains in the directory in which it runs, or below.
-const KEPT: &[(&[&str], &[&str])] = &[
-    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["cmake", "ctest"], &["CMakeLists.txt"]),
-    (&["ninja"], &["build.ninja"]),
-    (&["cargo"], &["Cargo.toml", "Cargo.lock"]),
-    (&["go"], &["go.mod", "go.sum"]),
-    (&["npm", "npx"], &["package.json", "package-lock.json"]),
-    (&["pnpm", "pnpx"], &["package.json", "pnpm-lock.yaml"]),
-    (&["yarn"], &["package.json", "yarn.lock"]),
-    (&["bun", "bunx"], &["package.json", "bun.lock"]),
-    (&["uv"], &["pyproject.toml", "uv.lock"]),
-    (&["poetry"], &["pyproject.toml", "poetry.lock"]),
-    (
-        &["gradle", "gradlew"],
-        &[
-            "build.gradle",
-            "build.gradle.kts",
-            "settings.gradle",
-            "settings.gradle.kts",
-            "gradle.properties",
-        ],
-    ),
-    (&["mvn", "mvnw"], &["pom.xml"]),
-    (
-        &["bazel", "bazelisk"],
-        &[
-            "WORKSPACE",
-            "WORKSPACE.bazel",
-            "MODULE.bazel",
-            "BUILD.bazel",
-        ],
-    ),
-];
+use super::content::{AllowedPath, Feedback, OutsideScope};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::count;
+use vplan_check::outcome::{Cause, Status};
+use vplan_check::tool::Invocation;
+use vplan_check::tool::table::kept;
+use vplan_plan::scope::{List, named_outside};
+use vplan_plan::{Plan, Step};
 
 /// Makes the feedback for a change that was refused before anything ran.
 pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback {
@@ -124,11 +90,9 @@ fn keeps(step: &Step, path: &RepoPath) -> bool {
         .map(|w| String::from_utf8_lossy(w.as_bytes()))
         .collect();
     let run = Invocation::of(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
-    let kept = KEPT
-        .iter()
-        .filter(|(programs, _)| run.programs().any(|program| programs.contains(&program)));
     path.below(&step.dir).is_some()
-        && kept
-            .flat_map(|(_, files)| *files)
+        && run
+            .programs()
+            .flat_map(kept)
             .any(|file| file.as_bytes() == path.name())
 }

@@ -5,8 +5,8 @@
 //! goes to those behind it, at the end to the first one again.
 
 use super::check::{FailedCheck, LEVELS, cut};
-use super::{FILES_SHOWN, Feedback};
-use crate::base::canon::to_canonical;
+use super::content::{FILES_SHOWN, Feedback};
+use vplan_base::canon::to_canonical;
 
 /// Measures a feedback in the form in which it is told, in bytes.
 pub type Size<'s> = dyn Fn(&Feedback) -> usize + 's;

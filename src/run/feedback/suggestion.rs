@@ -2,12 +2,12 @@
 //! tells nothing more.
 
 use super::super::record::StepRecord;
-use crate::base::vocabulary::{FailureCode, Open};
-use crate::base::word::{count, visible};
-use crate::check::Kind;
-use crate::check::confine::SandboxLevel;
-use crate::check::outcome::{Cause, Status};
-use crate::plan::Step;
+use vplan_base::vocabulary::{FailureCode, Open};
+use vplan_base::word::{count, visible};
+use vplan_check::Kind;
+use vplan_check::confine::SandboxLevel;
+use vplan_check::outcome::{Cause, Status};
+use vplan_plan::Step;
 
 /// Returns one or two sentences in vplan's own words, without foreign text but for plain names.
 pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
@@ -74,8 +74,8 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         }
         (_, Some(Cause::Mutated)) => "run the generator and commit what it writes",
         (_, Some(Cause::TreeChanged)) => {
-            "it must not change tracked files: run it by itself, look at what it writes, and keep or undo that; the check was run on \
-             something else than what is here now"
+            "it, or something outside of the run, changed files: run it by itself, look at what it writes, and keep or undo that; the check \
+             was run on something else than what is here now"
         }
         (_, Some(Cause::NoEvidence)) => {
             "its output cannot be read as the contract says: make sure that the command runs the tool itself and that the tool prints \
@@ -107,8 +107,19 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         (_, Some(Cause::Away)) => {
             "this is no fault of the change: the detail says what is wrong where steps are executed; `--remote-fallback here` executes such a step on this machine"
         }
-        (_, Some(Cause::SpawnError | Cause::Lost)) => {
+        (_, Some(Cause::SpawnError)) => {
+            "the detail says why the system does not start it: repair the file or the command that it names"
+        }
+        (_, Some(Cause::Machine | Cause::Lost)) => {
             "this is the machine's fault, not the change's: look at the detail and run again"
+        }
+        _ if has_carriage_return(record) => {
+            "a script ends its lines with a carriage return (CRLF): write it with LF line ends, and keep them with `eol=lf` in \
+             `.gitattributes`"
+        }
+        (_, Some(Cause::ExitCode)) if names_ignored(record) => {
+            "ESLint ignores a file that the command names: that is not a finding. Correct the condition or the command, or pass \
+             `--no-warn-ignored`; do not edit the file for it"
         }
         (_, Some(Cause::Signal)) => "it was killed from outside or crashed: look at its output, and at memory limits",
         (_, Some(Cause::ExitCode)) if step.kind == Kind::Test && !step.setup && record.tests.is_none() => {
@@ -119,6 +130,25 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
         _ if step.setup => "repair the setup step; nothing behind it was checked",
         _ => code.and_then(by_code).unwrap_or_else(|| by_kind(step.kind)),
     }
+}
+
+/// Whether a shell or `env` met a carriage return at the end of a script's line.
+fn has_carriage_return(record: &StepRecord) -> bool {
+    const SIGNS: [&str; 5] = [
+        "\r'",
+        "\\r'",
+        "\r\u{2019}",
+        "\\r\u{2019}",
+        "^M: bad interpreter",
+    ];
+    let is_one = |line: &str| SIGNS.iter().any(|sign| line.contains(sign));
+    record.status.is_failure() && record.stderr_tail.lines().any(is_one)
+}
+
+/// Whether all that a linter reports is that it ignores a file.
+fn names_ignored(record: &StepRecord) -> bool {
+    let detail = record.detail.as_deref().unwrap_or_default();
+    detail.contains(vplan_check::output::ESLINT_IGNORES)
 }
 
 /// Returns the suggestion for a code of the classifier: the command itself is wrong.
@@ -169,8 +199,8 @@ fn by_kind(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::outcome::Outcome;
-    use crate::plan::{Origin, step::empty};
+    use vplan_check::outcome::Outcome;
+    use vplan_plan::{Origin, step::empty};
 
     #[test]
     fn by_what_happened() {

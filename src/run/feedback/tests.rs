@@ -1,26 +1,31 @@
 //! Tests that feedback is bounded, inert, ordered and complete.
 
 use super::*;
-use crate::base::vocabulary::FailureCode;
-use crate::base::word::Word;
-use crate::check::evidence::{Captured, Evidence};
-use crate::check::outcome::Outcome;
-use crate::check::reading::Level;
-use crate::plan::{Note, Origin, step::empty};
+use crate::check_feedback::about;
+use crate::report::Report;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::Word;
+use vplan_check::evidence::{Captured, Evidence};
+use vplan_check::outcome::Outcome;
+use vplan_check::reading::Level;
+use vplan_check::reading::{FailedTest, Finding};
+use vplan_plan::scope::List;
+use vplan_plan::{Note, Origin, step::empty};
 
 fn step(id: &str, argv: &[&str]) -> Step {
     Step {
         argv: Some(argv.iter().map(|w| Word::from(*w)).collect()),
         command: argv.join(" "),
         id: id.to_owned(),
-        ..empty(crate::check::Kind::Run, Origin::Contract)
+        ..empty(vplan_check::Kind::Run, Origin::Contract)
     }
 }
 
 fn plan(steps: Vec<Step>) -> Plan {
     let mut plan = Plan::of_steps(steps);
     plan.request.role = "worker".to_owned();
-    crate::plan::digest::seal(plan)
+    vplan_plan::digest::seal(plan)
 }
 
 fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
@@ -171,10 +176,10 @@ fn one_check_alone() {
         &plan.steps[2],
         Outcome::new(Status::NotRun, Cause::Needs, "x"),
     );
-    let ending = crate::run::state::Ending::default();
-    let whole = crate::run::report::report(&plan, records, &ending, Default::default());
+    let ending = crate::state::Ending::default();
+    let whole = crate::report::report(&plan, records, &ending, Default::default());
     // As it is read back: without evidence.
-    let text = crate::base::canon::to_canonical(&whole);
+    let text = vplan_base::canon::to_canonical(&whole);
     let read: Report = serde_json::from_str(&text).unwrap();
     let told = about(&read, Some(&plan), "b").unwrap();
     assert_eq!((told.step_id.as_str(), told.other_failures_count), ("b", 1));

@@ -1,16 +1,16 @@
 //! Checks that reports are what vplan wrote of shards, and that these are shards of one
 //! verification: of one plan, one division, one base and one tree.
 
-use super::{
+use super::part::{
     BASE, Checked, DIVISION, MISMATCH, MergeError, NO_SHARD, Part, TAMPERED, TREE, fail, mismatch,
     shown,
 };
-use crate::base::word::visible;
-use crate::plan::Plan;
-use crate::plan::drift::drift;
-use crate::plan::shard::division::Division;
-use crate::run::genuine::{Holds, examine, own_plan};
-use crate::run::report::Report;
+use crate::genuine::{Holds, examine, own_plan};
+use crate::report::Report;
+use vplan_base::word::visible;
+use vplan_plan::Plan;
+use vplan_plan::drift::drift;
+use vplan_plan::shard::division::Division;
 
 /// Checks that a report is the one that vplan wrote of a shard: its plans have their digests, its
 /// share is its share, and nothing in it is refused by `vplan verify`.

@@ -1,12 +1,12 @@
 //! Compares the programs that shards started: the same command may start another tool elsewhere.
 
-use super::Checked;
-use crate::base::canon::Digest;
-use crate::base::word::{first_of, visible};
-use crate::plan::Step;
-use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::shard::Shard;
+use super::part::Checked;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_base::word::{first_of, visible};
+use vplan_plan::Step;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::shard::Shard;
 
 /// The most tools that are named.
 const NAMED: usize = 5;

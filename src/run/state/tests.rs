@@ -1,8 +1,8 @@
 //! Tests of the runner's state machine.
 
 use super::*;
-use crate::arbitrary::run::{plan, step};
-use crate::check::evidence::{EarlierPass, Evidence};
+use vplan_arbitrary::made::{plan, step};
+use vplan_check::evidence::{EarlierPass, Evidence};
 
 fn ended(step: usize, at: u64, exit: i32) -> Event {
     let evidence = Box::new(Evidence {

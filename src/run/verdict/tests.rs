@@ -1,9 +1,9 @@
 //! Tests of the verdict and its exit code: the truth tables.
 
 use super::*;
-use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, plan, play, step};
-use crate::plan::Omitted;
-use crate::plan::caveat::{Code, Effect};
+use crate::arbitrary::{Behaviour, Case, Finish, Incidents, plan, play, step};
+use vplan_plan::Omitted;
+use vplan_plan::caveat::{Code, Effect};
 
 /// Makes a step by its name: the verb or a setting, then what it does.
 fn named(name: &str) -> (Step, Vec<Behaviour>) {
@@ -87,7 +87,7 @@ fn run(
         Require::default(),
     );
     let word = |r: &StepRecord| match r.reason {
-        Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.word()),
+        Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.name()),
         _ => r.status.name().to_owned(),
     };
     (
@@ -324,7 +324,7 @@ fn nothing_to_verify_and_what_is_required() {
         "nobody said that there is nothing"
     );
     let (plan, _, _) = run("ok", true, None, &[]);
-    let refused = crate::run::report::refused(&plan);
+    let refused = crate::report::refused(&plan);
     let judgement = judge(
         &plan,
         &refused,
@@ -344,7 +344,7 @@ fn nothing_to_verify_and_what_is_required() {
 fn record(step: &Step, status: Status, cause: Option<Cause>, detail: Option<&str>) -> StepRecord {
     StepRecord::without_evidence(
         step,
-        crate::check::outcome::Outcome {
+        vplan_check::outcome::Outcome {
             cause,
             detail: detail.map(Into::into),
             status,
@@ -505,7 +505,7 @@ fn what_narrows() {
     let mut one = plan(vec![step("a")]);
     assert_eq!(judged(&one, Status::Passed), Coverage::Full);
     assert_eq!(judged(&one, Status::Skipped), Coverage::Narrowed);
-    let rewrite = |coverage| crate::plan::Rewrite {
+    let rewrite = |coverage| vplan_plan::Rewrite {
         coverage,
         dropped: Vec::new(),
         evidence: None,

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vplan::effect::os::state_dir::{StateDir, StateError};
-use vplan::effect::store::ledger::LedgerFile;
+use vplan::effect::repo::ledger_file::LedgerFile;
 
 /// Steps that write much, a step that fills the disk, many small steps. Each leaves a mark outside
 /// of the disk.

@@ -14,7 +14,7 @@ use std::process::Child;
 use std::time::Duration;
 use vplan::base::canon::Digest;
 use vplan::effect::os::state_dir::StateDir;
-use vplan::effect::store::ledger::LedgerFile;
+use vplan::effect::repo::ledger_file::LedgerFile;
 use vplan::effect::store::reuse::results::{Results, StoredPass};
 use vplan::plan::document;
 use vplan::run::journal::{End, JournalEntry, Line, lines};

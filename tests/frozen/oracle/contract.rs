@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::command::Command;
 use vplan::base::diagnostic::Diagnostics;
-use vplan::base::folders::{FolderAnswers, FolderQuery};
+use vplan::base::folders::{EachQuestion, FolderAnswers};
 use vplan::base::path::RepoPath;
 use vplan::base::setting::Row;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::Place;
 use vplan::base::word::Word;
+use vplan::base::workspace::{FoundMembers, Manifest, Member};
 use vplan::contract::caps::Caps;
 use vplan::contract::draft::{Draft, Rows};
 use vplan::contract::validate::validate;
@@ -91,13 +92,29 @@ pub fn converted(format: Format, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// What a text says, before it is checked, in a repository that has every folder that it asks for,
-/// once as `a` and once as `b`.
+/// once as `a` and once as `b`; as packages, `b` uses `a`.
 pub fn drafted(name: &str, text: &[u8]) -> (Sources, Draft, Diagnostics) {
-    drafted_among(name, text, |query| {
+    drafted_among(name, text, |asked| {
+        let EachQuestion::Folders(query) = asked else {
+            return Some(packages());
+        };
         let folder = |name: &[u8]| query.folder(&vec![name; query.stars()]);
         let folders = [b"a", b"b"].iter();
         Some(folders.filter_map(|name| folder(*name)).collect())
     })
+}
+
+fn packages() -> FoundMembers {
+    let [a, b] = ["a", "b"].map(|name| RepoPath::parse(name.as_bytes()).unwrap_or_default());
+    let member = |name: &str, uses| Member {
+        name: format!("@x/{name}"),
+        uses,
+    };
+    let uses = BTreeSet::from([a.clone()]);
+    FoundMembers {
+        manifest: Some(Manifest::Npm),
+        members: [(a, member("a", BTreeSet::new())), (b, member("b", uses))].into(),
+    }
 }
 
 /// What a text says in a repository with the folders that `answer` gives, or of which nothing is
@@ -105,7 +122,7 @@ pub fn drafted(name: &str, text: &[u8]) -> (Sources, Draft, Diagnostics) {
 pub fn drafted_among(
     name: &str,
     text: &[u8],
-    answer: impl Fn(&FolderQuery) -> Option<BTreeSet<RepoPath>>,
+    answer: impl Fn(&EachQuestion) -> Option<FoundMembers>,
 ) -> (Sources, Draft, Diagnostics) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new(name, &String::from_utf8_lossy(text)));
@@ -290,7 +307,9 @@ fn asked(contract: &Contract, choices: &mut Choices<'_>, files: Vec<ChangedFile>
                 let known: Vec<_> = known
                     .chain(["fmt {changed}", "a | b", "true"].map(parse_command))
                     .collect();
-                request.explicit.push(known[which % known.len()].clone());
+                request
+                    .explicit
+                    .push(known[which % known.len()].clone().into());
             }
         }
     }

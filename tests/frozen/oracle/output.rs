@@ -39,7 +39,7 @@ pub fn changes(bytes: &[u8]) {
                     }
                 }
                 Err(error) => assert!(
-                    error.number >= 1 && !error.problem.contains(['\n', '\u{1b}']),
+                    error.number >= 1 && !error.problem.to_string().contains(['\n', '\u{1b}']),
                     "{error:?}"
                 ),
             }

@@ -156,9 +156,12 @@ fn edit(c: &mut Compilation, choices: &mut Choices<'_>) {
             });
             request.changed = ChangeSet::new(others.chain(one).collect());
         }
-        6 => request.explicit.push(command(
-            ["true", "echo a", "make test", "fmt {changed}", "new one"][usize::from(value) % 5],
-        )),
+        6 => request.explicit.push(
+            command(
+                ["true", "echo a", "make test", "fmt {changed}", "new one"][usize::from(value) % 5],
+            )
+            .into(),
+        ),
         7 => drop(request.explicit.pop()),
         _ => {
             let Some(contract) = &mut c.contract else {

@@ -64,7 +64,7 @@ pub fn recover(bytes: &[u8]) {
         let step = plan.steps[usize::from(choices.byte()) % plan.steps.len()]
             .id
             .clone();
-        let code = choices.one(FailureCode::ALL);
+        let code = choices.one(&FailureCode::ALL);
         failures.push(Failure {
             step,
             code,

@@ -63,7 +63,7 @@ pub fn check_rewrite(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(
     ensure(measure(after) < measure(before), || {
         format!("{name}: the measure does not decrease")
     })?;
-    well_formed(after)?;
+    well_formed(after).map_err(|e| e.to_string())?;
     ensure(
         after.steps.iter().any(Step::is_effective) || !before.steps.iter().any(Step::is_effective),
         || format!("{name}: nothing effective remains"),

@@ -1,7 +1,7 @@
 //! Divides characters into classes that no glob distinguishes.
 
 use super::machine::{ClassIndex, Machine, Token};
-use crate::base::index::Dense;
+use crate::index::Dense;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of characters that are the same to every glob.

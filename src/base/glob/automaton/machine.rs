@@ -1,9 +1,9 @@
 //! Compiles a glob to an automaton that reads a path character by character.
 
-use crate::base::glob::Glob;
-use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};
-use crate::base::index::{Dense, Index as _};
-use crate::base::path::RepoPath;
+use crate::glob::Glob;
+use crate::glob::pattern::{Class, Part, Pattern, Segment, first_char};
+use crate::index::{Dense, Index as _};
+use crate::path::RepoPath;
 
 crate::index!(
     GlobIndex,
@@ -23,7 +23,7 @@ crate::index!(
 
 /// A condition on one character of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::base::glob) enum Token {
+pub(in crate::glob) enum Token {
     Any,
     Char(char),
     Class(ClassIndex),
@@ -31,7 +31,7 @@ pub(in crate::base::glob) enum Token {
 
 /// A state of an automaton: a place in the text of a glob.
 #[derive(Clone, Debug)]
-pub(in crate::base::glob) struct Node {
+pub(in crate::glob) struct Node {
     /// The character accepted here, and the states that follow it.
     pub step: Option<(Token, Vec<NodeIndex>)>,
     /// The states that follow a `/`.
@@ -47,7 +47,7 @@ pub(in crate::base::glob) struct Node {
 
 /// Some globs as one automaton.
 #[derive(Clone, Debug, Default)]
-pub(in crate::base::glob) struct Machine<'a> {
+pub(in crate::glob) struct Machine<'a> {
     pub nodes: Dense<NodeIndex, Node>,
     pub start: Vec<NodeIndex>,
     pub classes: Dense<ClassIndex, &'a Class>,
@@ -63,14 +63,24 @@ impl<'a> Machine<'a> {
     }
 
     /// Adds a glob under a number. `None` when there are `most` nodes.
-    pub fn add_glob(&mut self, glob: &'a Glob, number: GlobIndex, most: usize) -> Option<()> {
+    pub(crate) fn add_glob(
+        &mut self,
+        glob: &'a Glob,
+        number: GlobIndex,
+        most: usize,
+    ) -> Option<()> {
         glob.alternatives()
             .iter()
             .try_for_each(|pattern| self.add(pieces(pattern), number, most))
     }
 
     /// Adds what lies below a directory.
-    pub fn add_below(&mut self, dir: &'a RepoPath, number: GlobIndex, most: usize) -> Option<()> {
+    pub(crate) fn add_below(
+        &mut self,
+        dir: &'a RepoPath,
+        number: GlobIndex,
+        most: usize,
+    ) -> Option<()> {
         let mut list: Vec<Piece> = dir
             .segments()
             .map(|name| Piece::One(literal(name)))
@@ -170,12 +180,12 @@ impl<'a> Machine<'a> {
 }
 
 /// A segment of a glob, character by character.
-pub(in crate::base::glob) enum Piece<'a> {
+pub(in crate::glob) enum Piece<'a> {
     Any,
     One(Vec<Letters<'a>>),
 }
 
-pub(in crate::base::glob) enum Letters<'a> {
+pub(in crate::glob) enum Letters<'a> {
     Star,
     One,
     Char(char),
@@ -183,7 +193,7 @@ pub(in crate::base::glob) enum Letters<'a> {
 }
 
 /// Splits one alternative of a glob into segments.
-pub(in crate::base::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
+pub(in crate::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
     let prefix = pattern
         .prefix
         .split(|b| *b == b'/')

@@ -1,10 +1,11 @@
 //! Searches the reachable states of the product, each with its most readable path.
 
 use super::alphabet::{Family, Letter};
+use super::atom::{Atom, Limits, Set};
 use super::machine::{GlobIndex, Machine, NodeIndex, Token};
-use super::{Atom, Limits, Set};
-use crate::base::index::Dense;
-use crate::base::path::RepoPath;
+
+use crate::index::Dense;
+use crate::path::RepoPath;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;

@@ -1,25 +1,18 @@
 //! Reads ESLint's text formats: stylish, unix and compact.
 
 use super::table::{ESLINT, ESLINT_STYLISH};
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Reading};
+use crate::Kind;
+use crate::output::kit::number::count;
+use crate::output::reader::{Format, Reader, Stream, after};
+use crate::reading::{Finding, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// ESLint's text.
-pub const FORMAT: Format = Format {
-    id: "eslint",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Eslint],
-    kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |run| run.runs(TOOLS),
-    reader: || Box::<Eslint>::default(),
-};
-
-/// The tools that write like ESLint.
-pub const TOOLS: &[&str] = &["eslint", "eslint_d"];
+pub const FORMAT: Format = Format::lines::<Eslint>(
+    "eslint",
+    &[FormatName::Eslint],
+    &[Kind::Lint, Kind::Compile],
+);
 
 #[derive(Default)]
 struct Eslint {
@@ -28,8 +21,24 @@ struct Eslint {
     file: Option<String>,
     summed: (u64, u64),
     told: bool,
+    /// The number of files that it ignores, which it counts as warnings.
+    ignored: u64,
     /// It broke down; why is on one of the next lines.
     oops: bool,
+}
+
+/// The end of what is reported of a file that ESLint ignores.
+pub const IGNORES: &str = "which ESLint ignores";
+
+/// Whether a message is that a file is ignored: the file was not linted, and nothing in it is wrong.
+pub(super) fn is_ignored(message: &str) -> bool {
+    message.starts_with("File ignored ")
+}
+
+/// Notes a file that was named and not linted.
+pub(super) fn leave_out(reading: &mut Reading, file: Option<&str>) {
+    let file = crate::agreement::short(file.unwrap_or("a file"));
+    reading.leave_out(format!("`{file}`, {IGNORES}"));
 }
 
 impl Reader for Eslint {
@@ -61,8 +70,8 @@ impl Reader for Eslint {
         }
         // Some of what it found was printed in another form.
         self.reading.errors = self.reading.errors.max(self.summed.0);
-        self.reading.warnings = self.reading.warnings.max(self.summed.1);
-        self.reading.format = FORMAT.id.to_owned();
+        let summed = self.summed.1.saturating_sub(self.ignored);
+        self.reading.warnings = self.reading.warnings.max(summed);
         Some(self.reading)
     }
 }
@@ -70,6 +79,12 @@ impl Reader for Eslint {
 impl Eslint {
     /// ESLint writes 0 where it knows no place.
     fn find(&mut self, mut finding: Finding) {
+        if is_ignored(&finding.message) {
+            self.ignored = self.ignored.saturating_add(1);
+            self.told = true;
+            leave_out(&mut self.reading, finding.file.as_deref());
+            return;
+        }
         finding.column = finding.column.filter(|column| *column > 0);
         self.reading.find(finding);
         self.told = true;
@@ -88,7 +103,7 @@ impl Eslint {
         let file = self.file.get_or_insert_default();
         file.clear();
         // The name of a file is short.
-        if line.len() <= crate::check::reading::TEXT_KEPT {
+        if line.len() <= crate::reading::TEXT_KEPT {
             file.push_str(line);
         }
     }
@@ -97,13 +112,9 @@ impl Eslint {
     fn summary(&mut self, text: &str) {
         let counts = || {
             let (_, rest) = count(text)?;
-            let rest = rest
-                .strip_prefix(" problems (")
-                .or_else(|| rest.strip_prefix(" problem ("))?;
+            let rest = after(rest, &[" problems (", " problem ("])?;
             let (errors, rest) = count(rest)?;
-            let rest = rest
-                .strip_prefix(" errors, ")
-                .or_else(|| rest.strip_prefix(" error, "))?;
+            let rest = after(rest, &[" errors, ", " error, "])?;
             let (warnings, rest) = count(rest)?;
             rest.starts_with(" warning").then_some((errors, warnings))
         };
@@ -120,7 +131,7 @@ impl Eslint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn outputs() {
@@ -153,6 +164,10 @@ mod tests {
             ),
             (
                 "a.js\n  0:0  warning  File ignored because of a matching ignore pattern\n",
+                Some((0, 0, 0, 0)),
+            ),
+            (
+                "a.js\n  0:0  warning  File ignored by default.\n\nb.js\n  1:1  warning  Unexpected  no-console\n\n✖ 2 problems (0 errors, 2 warnings)\n",
                 Some((0, 1, 1, 0)),
             ),
             (

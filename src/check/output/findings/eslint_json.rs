@@ -1,40 +1,21 @@
 //! Reads ESLint's JSON (`-f json`).
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::eslint;
-use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use super::eslint::{is_ignored, leave_out};
+use crate::Kind;
+use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::reader::Format;
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// `[{"filePath":…,"messages":[…]}]`.
-pub const FORMAT: Format = Format {
-    id: "eslint-json",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Eslint],
-    kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |run| run.runs(eslint::TOOLS),
-    reader: || {
-        Box::new(EslintJson {
-            document: CollectedDocument::new(SIGNS),
-        })
-    },
-};
+pub const FORMAT: Format = Format::document::<DocumentReader<EslintJson>>(
+    "eslint-json",
+    &[FormatName::Eslint],
+    &[Kind::Lint, Kind::Compile],
+);
 
-const SIGNS: Signs = Signs {
-    begins: |line| {
-        line.strip_prefix('[')
-            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
-    },
-    later: false,
-    tells: |text| text.trim() == "[]" || text.contains("\"filePath\""),
-};
-
-struct EslintJson {
-    document: CollectedDocument,
-}
+struct EslintJson;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,50 +37,51 @@ struct Message {
     severity: u64,
 }
 
-impl Reader for EslintJson {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
-    }
+impl DocumentKind for EslintJson {
+    const SIGNS: Signs = Signs {
+        begins: |line| {
+            line.strip_prefix('[')
+                .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
+        },
+        later: false,
+        tells: |text| text.trim() == "[]" || text.contains("\"filePath\""),
+    };
+    const WORD: &'static str = "output";
+    const HAS_TESTS: bool = false;
 
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
-
-    fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut reading = Reading::of(FORMAT.id);
-        match self.document.finish()? {
-            Content::TooLarge => reading.object("the output is too large to read"),
-            Content::Text(text) => {
-                let (outputs, wrong) = document::values::<Vec<File>>(&text);
-                for file in outputs.into_iter().flatten() {
-                    for message in file.messages {
-                        reading.find(Finding {
-                            code: message.rule_id,
-                            column: document::natural(message.column),
-                            file: Some(file.file_path.clone()),
-                            line: document::natural(message.line),
-                            message: message.message,
-                            severity: if message.severity == 1 {
-                                Level::Warning
-                            } else {
-                                Level::Error
-                            },
-                        });
-                    }
+    fn read(text: &str, reading: &mut Reading) -> Option<()> {
+        let (outputs, wrong) = document::values::<Vec<File>>(text);
+        for file in outputs.into_iter().flatten() {
+            for message in file.messages {
+                if is_ignored(&message.message) {
+                    leave_out(reading, Some(&file.file_path));
+                    continue;
                 }
-                if let Some(wrong) = wrong {
-                    reading.object(format!("the output cannot be read: {wrong}"));
-                }
+                reading.find(Finding {
+                    code: message.rule_id,
+                    column: document::natural(message.column),
+                    file: Some(file.file_path.clone()),
+                    line: document::natural(message.line),
+                    message: message.message,
+                    severity: if message.severity == 1 {
+                        Level::Warning
+                    } else {
+                        Level::Error
+                    },
+                });
             }
         }
-        Some(reading)
+        if let Some(wrong) = wrong {
+            reading.object(format!("the output cannot be read: {wrong}"));
+        }
+        Some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn outputs() {
@@ -117,6 +99,10 @@ mod tests {
             ),
             (format!("{one}\n{one}\n"), Some((2, 2, 0))),
             (format!("{one}\nDone in 2s.\n"), Some((1, 1, 0))),
+            (
+                r#"[{"filePath":"/a.js","messages":[{"ruleId":null,"severity":1,"message":"File ignored by default."}],"warningCount":1}]"#.to_owned(),
+                Some((0, 0, 0)),
+            ),
             ("[]".to_owned(), Some((0, 0, 0))),
             (one[..80].to_owned(), Some((0, 0, 1))),
             ("[1]".to_owned(), None),

@@ -5,28 +5,15 @@
 
 use super::ruff::is_ruffs;
 use super::table::{RUFF, TableFinding};
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of flake8.
-pub const FORMAT: Format = Format {
-    id: "flake8",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Flake8],
-    kinds: &[Kind::Lint],
-    written_by: |run| run.runs(&["flake8"]),
-    reader: || {
-        Box::new(Flake8 {
-            reading: Reading::of("flake8"),
-            ruff: false,
-            only: None,
-        })
-    },
-};
+pub const FORMAT: Format = Format::lines::<Flake8>("flake8", &[FormatName::Flake8], &[Kind::Lint]);
 
+#[derive(Default)]
 struct Flake8 {
     reading: Reading,
     /// Whether the output is ruff's.
@@ -66,7 +53,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let read = |text: &str| crate::check::output::read(&[&FORMAT], text.as_bytes(), b"");
+        let read = |text: &str| crate::output::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, warnings) in [
             ("a.py:1:8: F401 'os' imported but unused\n", 1, 0),
             ("./a.py:1:8: W291 trailing whitespace\n1\n", 0, 1),

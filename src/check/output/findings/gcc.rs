@@ -5,23 +5,16 @@
 //! telling name.
 
 use super::table::GCC;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
-use crate::check::tool::base_name;
+use crate::Kind;
+use crate::output::kit::dedupe::Distinct;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
+use crate::tool::base_name;
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "gcc",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Gcc],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| is_compiler(run.program()) || run.runs(&["clang-tidy", "cppcheck"]),
-    reader: || Box::new(Gcc::default()),
-};
+pub const FORMAT: Format =
+    Format::lines::<Gcc>("gcc", &[FormatName::Gcc], &[Kind::Compile, Kind::Lint]);
 
 #[derive(Default)]
 struct Gcc {
@@ -44,8 +37,7 @@ impl Reader for Gcc {
         self.known |= is_own(line);
     }
 
-    fn finish(mut self: Box<Self>) -> Option<Reading> {
-        self.reading.format = FORMAT.id.to_owned();
+    fn finish(self: Box<Self>) -> Option<Reading> {
         self.known.then_some(self.reading)
     }
 }

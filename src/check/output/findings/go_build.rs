@@ -2,33 +2,22 @@
 //! `FILE.go:LINE:COLUMN: MESSAGE`, each an error: Go has no warnings.
 
 use super::table::GO;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::dedupe::Distinct;
+use crate::output::kit::place::place;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "go-build",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Go],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| {
-        let verbs = ["build", "vet", "run", "install", "test", "generate"];
-        run.is(Tool::Go) && run.has(&verbs) || run.runs(&["staticcheck", "golangci-lint", "revive"])
-    },
-    reader: || Box::new(GoBuild::default()),
-};
+pub const FORMAT: Format =
+    Format::lines::<GoBuild>("go-build", &[FormatName::Go], &[Kind::Compile, Kind::Lint]);
 
 /// The reader; also of what `go test` says of a build.
 #[derive(Default)]
-pub struct GoBuild {
+pub(crate) struct GoBuild {
     known: bool,
-    reading: Reading,
+    pub(crate) reading: Reading,
     met: Distinct,
     /// `go vet -json`: the analyzer, and the place whose message is to come.
     analyzer: Option<String>,
@@ -45,19 +34,11 @@ impl Reader for GoBuild {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        self.known.then(|| self.into_reading(FORMAT.id))
+        self.known.then_some(self.reading)
     }
 }
 
 impl GoBuild {
-    /// The findings, as a part of the reading of another format.
-    pub fn into_reading(self, format: &str) -> Reading {
-        Reading {
-            format: format.to_owned(),
-            ..self.reading
-        }
-    }
-
     /// A line that begins at the left.
     fn flush(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("go: ") {

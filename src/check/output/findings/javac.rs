@@ -1,23 +1,16 @@
 //! Reads the output of `javac`, alone or under Maven and Gradle.
 
 use super::table::JAVAC;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Reading};
+use crate::Kind;
+use crate::output::kit::dedupe::Distinct;
+use crate::output::kit::number::counted;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "javac",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Javac],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| run.runs(&["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"]),
-    reader: || Box::new(Javac::default()),
-};
+pub const FORMAT: Format =
+    Format::lines::<Javac>("javac", &[FormatName::Javac], &[Kind::Compile, Kind::Lint]);
 
 #[derive(Default)]
 struct Javac {
@@ -48,7 +41,6 @@ impl Reader for Javac {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.flush();
-        self.reading.format = FORMAT.id.to_owned();
         self.known.then_some(self.reading)
     }
 }
@@ -115,7 +107,7 @@ const OWN: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn outputs() {

@@ -3,30 +3,26 @@
 //! target framework: the same at the same place counts once.
 
 use super::table::MSBUILD;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Reading};
+use crate::Kind;
+use crate::output::kit::dedupe::Distinct;
+use crate::output::kit::number::counted;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "msbuild",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Dotnet, FormatName::Msbuild],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| run.runs(&["dotnet", "msbuild", "MSBuild", "xbuild", "csc"]),
-    reader: || Box::new(Msbuild::default()),
-};
+pub const FORMAT: Format = Format::lines::<Msbuild>(
+    "msbuild",
+    &[FormatName::Dotnet, FormatName::Msbuild],
+    &[Kind::Compile, Kind::Lint],
+);
 
 /// The reader; also of what `dotnet test` says of a build.
 #[derive(Default)]
 pub struct Msbuild {
     known: bool,
     failed: bool,
-    reading: Reading,
+    pub(crate) reading: Reading,
     met: Distinct,
 }
 
@@ -58,7 +54,7 @@ impl Reader for Msbuild {
             return None;
         }
         let silent = self.failed && self.reading.errors == 0;
-        let mut reading = self.into_reading(FORMAT.id);
+        let mut reading = self.reading;
         if silent {
             reading.object("the build failed without an error that can be read");
         }
@@ -67,14 +63,6 @@ impl Reader for Msbuild {
 }
 
 impl Msbuild {
-    /// The findings, as a part of the reading of another format.
-    pub fn into_reading(self, format: &str) -> Reading {
-        Reading {
-            format: format.to_owned(),
-            ..self.reading
-        }
-    }
-
     /// Whether the build has failed, as far as it was read.
     #[must_use]
     pub fn has_failed(&self) -> bool {

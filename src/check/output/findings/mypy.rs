@@ -4,36 +4,23 @@
 //! columns count from 0.
 
 use super::table::MYPY;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::number::counted;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::kit::number::counted;
+use crate::output::reader::{Format, PerStream, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of mypy.
-pub const FORMAT: Format = Format {
-    id: "mypy",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Mypy],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| run.runs(&["mypy", "dmypy"]),
-    reader: || {
-        Box::new(Mypy {
-            reading: Reading::of("mypy"),
-            telling: false,
-            open: [false; 2],
-            said: 0,
-        })
-    },
-};
+pub const FORMAT: Format =
+    Format::lines::<Mypy>("mypy", &[FormatName::Mypy], &[Kind::Compile, Kind::Lint]);
 
+#[derive(Default)]
 struct Mypy {
     reading: Reading,
     telling: bool,
     /// Whether the message of the last finding may go on, by stream (`--pretty` breaks long ones).
-    open: [bool; 2],
+    open: PerStream<bool>,
     /// The number of errors in the summary.
     said: u64,
 }
@@ -55,11 +42,12 @@ impl Mypy {
             return;
         };
         if found.is_note {
-            return self.set_open(stream, false);
+            *self.open.of(stream) = false;
+            return;
         }
         let has_code = found.finding.code.is_some();
         self.telling |= has_code;
-        self.set_open(stream, !has_code);
+        *self.open.of(stream) = !has_code;
         self.reading.find(found.finding);
     }
 
@@ -82,24 +70,9 @@ impl Mypy {
         });
     }
 
-    fn set_open(&mut self, stream: Stream, to: bool) {
-        let [out, err] = &mut self.open;
-        *(if stream == Stream::Out { out } else { err }) = to;
-    }
-
     /// The rest of a message, or source.
     fn more(&mut self, stream: Stream, line: &str) {
-        let open = match stream {
-            Stream::Out => {
-                let [out, _] = self.open;
-                out
-            }
-            Stream::Err => {
-                let [_, err] = self.open;
-                err
-            }
-        };
-        if !open {
+        if !*self.open.of(stream) {
             return;
         }
         let Some(finding) = self.reading.findings.last_mut() else {
@@ -115,7 +88,7 @@ impl Mypy {
                 .trim_end()
                 .to_owned();
         }
-        self.set_open(stream, false);
+        *self.open.of(stream) = false;
     }
 }
 
@@ -183,7 +156,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let read = |text: &str| crate::check::output::read(&[&FORMAT], text.as_bytes(), b"");
+        let read = |text: &str| crate::output::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, place, code) in [
             (
                 "a.py:1:5: error: No  [arg-type]\n",

@@ -5,23 +5,15 @@
 //! errors; warning, convention and refactoring are warnings; information is nothing.
 
 use super::table::PYLINT;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::json::{JsonContent, JsonDocument};
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::kit::json::{JsonContent, JsonDocument};
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of pylint.
-pub const FORMAT: Format = Format {
-    id: "pylint",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Pylint],
-    kinds: &[Kind::Lint],
-    written_by: |run| run.runs(&["pylint"]),
-    reader: || Box::new(Pylint::default()),
-};
+pub const FORMAT: Format = Format::lines::<Pylint>("pylint", &[FormatName::Pylint], &[Kind::Lint]);
 
 #[derive(Default)]
 struct Pylint {
@@ -110,7 +102,6 @@ impl Reader for Pylint {
     }
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
-        self.reading.format = FORMAT.id.to_owned();
         const BEGINS: &[&str] = &["[\n    {\n        \"type\":", "{\n    \"messages\":"];
         match std::mem::take(&mut self.document).finish(&mut self.reading, BEGINS) {
             JsonContent::Nothing => {}
@@ -135,7 +126,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let read = |text: &str| crate::check::output::read(&[&FORMAT], text.as_bytes(), b"");
+        let read = |text: &str| crate::output::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, warnings, problem) in [
             (
                 "************* Module a\na.py:1:0: C0114: Missing (really) (missing-module-docstring)\n",

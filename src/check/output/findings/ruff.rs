@@ -4,25 +4,17 @@
 //! summary says.
 
 use super::table::{RUFF, TableFinding};
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::json::{JsonContent, JsonDocument};
-use crate::check::output::kit::number::counted;
-use crate::check::output::kit::place::{ending, place};
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::kit::json::{JsonContent, JsonDocument};
+use crate::output::kit::number::counted;
+use crate::output::kit::place::{ending, place};
+use crate::output::reader::{Format, Reader, Stream, after};
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of ruff.
-pub const FORMAT: Format = Format {
-    id: "ruff",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Ruff],
-    kinds: &[Kind::Lint],
-    written_by: |run| run.runs(&["ruff"]),
-    reader: || Box::new(Ruff::default()),
-};
+pub const FORMAT: Format = Format::lines::<Ruff>("ruff", &[FormatName::Ruff], &[Kind::Lint]);
 
 #[derive(Default)]
 struct Ruff {
@@ -138,7 +130,6 @@ impl Reader for Ruff {
     }
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
-        self.reading.format = FORMAT.id.to_owned();
         const BEGINS: &[&str] = &["[\n  {\n    \"cell\":"];
         match std::mem::take(&mut self.document).finish(&mut self.reading, BEGINS) {
             JsonContent::Nothing => {}
@@ -182,15 +173,12 @@ fn headline(line: &str) -> Option<(String, String)> {
     };
     let named = code.strip_suffix(':').filter(is_name);
     let code = named.or_else(|| is_code(code).then_some(code))?;
-    let message = message
-        .strip_prefix("[*] ")
-        .or_else(|| message.strip_prefix("[-] "))
-        .unwrap_or(message);
+    let message = after(message, &["[*] ", "[-] "]).unwrap_or(message);
     Some((code.to_owned(), message.trim_end().to_owned()))
 }
 
 /// Whether a line is one that only ruff writes.
-pub fn is_ruffs(line: &str, found: Option<&TableFinding>) -> bool {
+pub(crate) fn is_ruffs(line: &str, found: Option<&TableFinding>) -> bool {
     match line.as_bytes() {
         [b'F', b'o', b'u', b'n', b'd', ..] => left(line).is_some(),
         [b'A', b'l', b'l', ..] => line == "All checks passed!",
@@ -210,9 +198,7 @@ pub fn is_ruffs(line: &str, found: Option<&TableFinding>) -> bool {
 /// `Found 2 errors.`, `Found 2 errors (1 fixed, 1 remaining).`: how many are left.
 fn left(line: &str) -> Option<u64> {
     let (n, rest) = line.strip_prefix("Found ").and_then(counted)?;
-    let rest = rest
-        .strip_prefix("errors")
-        .or_else(|| rest.strip_prefix("error"))?;
+    let rest = after(rest, &["errors", "error"])?;
     if rest == "." {
         return Some(n);
     }
@@ -230,7 +216,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let read = |text: &str| crate::check::output::read(&[&FORMAT], text.as_bytes(), b"");
+        let read = |text: &str| crate::output::read(&[&FORMAT], text.as_bytes(), b"");
         for (text, errors, problem) in [
             (
                 "a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n",

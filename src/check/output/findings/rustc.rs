@@ -5,37 +5,28 @@
 //! when it replays a cached build, so each finding counts once.
 
 use super::table::RUSTC;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::dedupe::Distinct;
-use crate::check::output::kit::number::counted;
-use crate::check::output::kit::place::ending;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
-use crate::check::tool::Invocation;
+use crate::Kind;
+use crate::output::kit::dedupe::Distinct;
+use crate::output::kit::number::counted;
+use crate::output::kit::place::ending;
+use crate::output::reader::{Format, PerStream, Reader, Stream, after};
+use crate::reading::{Finding, Level, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of rustc, cargo and clippy.
-pub const FORMAT: Format = Format {
-    id: "rustc",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by,
-    reader: || Box::new(Diagnostics::of("rustc")),
-};
-
-/// Whether a command runs rustc, alone or through cargo.
-pub fn written_by(run: &Invocation) -> bool {
-    run.program().starts_with("cargo") || run.runs(&["rustc", "clippy-driver", "cross", "maturin"])
-}
+pub const FORMAT: Format = Format::lines::<Diagnostics>(
+    "rustc",
+    &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
+    &[Kind::Compile, Kind::Lint],
+);
 
 /// The findings in the text of rustc and cargo; for readers of whatever cargo builds.
+#[derive(Default)]
 pub struct Diagnostics {
     reading: Reading,
     seen: Distinct,
     /// The header of each stream (output, errors) whose lines are coming.
-    open: [Option<Open>; 2],
+    open: PerStream<Option<Open>>,
     /// Something that only cargo or rustc writes.
     telling: bool,
     /// A roll-up says that there are errors.
@@ -79,17 +70,6 @@ const OF_CARGO: &[&str] = &[
 ];
 
 impl Diagnostics {
-    /// None so far, for a format with this id.
-    pub fn of(id: &str) -> Self {
-        Self {
-            reading: Reading::of(id),
-            seen: Distinct::default(),
-            open: [None, None],
-            telling: false,
-            failed: false,
-        }
-    }
-
     /// Takes a line of text.
     pub fn text(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
@@ -99,7 +79,7 @@ impl Diagnostics {
             }
             [b' ', ..] => self.indented(stream, line),
             [] => {
-                if let Some(open) = self.open_in(stream) {
+                if let Some(open) = self.open.of(stream) {
                     open.part = Part::Over;
                 }
             }
@@ -135,7 +115,7 @@ impl Diagnostics {
 
     /// A message that is not a finding but adds up findings, or says what cargo did with them. Says
     /// whether it is one.
-    pub fn roll_up(&mut self, level: Level, message: &str) -> bool {
+    pub(crate) fn roll_up(&mut self, level: Level, message: &str) -> bool {
         match level {
             Level::Error => {
                 if message.starts_with("aborting due to ")
@@ -185,21 +165,8 @@ impl Diagnostics {
         (self.reading, self.telling)
     }
 
-    fn open_in(&mut self, stream: Stream) -> Option<&mut Open> {
-        let [out, err] = &mut self.open;
-        match stream {
-            Stream::Out => out.as_mut(),
-            Stream::Err => err.as_mut(),
-        }
-    }
-
-    fn set(&mut self, stream: Stream, to: Option<Open>) -> Option<Open> {
-        let [out, err] = &mut self.open;
-        std::mem::replace(if stream == Stream::Out { out } else { err }, to)
-    }
-
     fn flush(&mut self, stream: Stream) {
-        if let Some(open) = self.set(stream, None) {
+        if let Some(open) = self.open.of(stream).take() {
             self.find(open.finding);
         }
     }
@@ -220,18 +187,13 @@ impl Diagnostics {
             severity,
             ..Finding::default()
         };
-        self.set(
-            stream,
-            Some(Open {
-                finding,
-                part: Part::Head,
-            }),
-        );
+        let part = Part::Head;
+        *self.open.of(stream) = Some(Open { finding, part });
     }
 
     fn indented(&mut self, stream: Stream, line: &str) {
         let text = line.trim_start();
-        let Some(open) = self.open_in(stream) else {
+        let Some(open) = self.open.of(stream) else {
             self.telling = self.telling || is_status(line);
             return;
         };
@@ -277,7 +239,7 @@ impl Diagnostics {
 
     /// A line that begins with neither a blank nor a severity.
     fn other(&mut self, stream: Stream, first: u8, line: &str) {
-        if let Some(open) = self.open_in(stream) {
+        if let Some(open) = self.open.of(stream) {
             match first {
                 _ if line == "Caused by:" => open.part = Part::Cause,
                 _ if open.part == Part::Over => self.flush(stream),
@@ -340,10 +302,7 @@ fn lint(note: &str) -> Option<String> {
             .strip_prefix("requested on the command line with ")
             .unwrap_or(note);
         let quoted = note.strip_prefix('`')?.split('`').next()?;
-        if let Some(inner) = quoted
-            .strip_prefix("#[")
-            .or_else(|| quoted.strip_prefix("#!["))
-        {
+        if let Some(inner) = after(quoted, &["#[", "#!["]) {
             return level_of(inner);
         }
         let option = ["-D ", "-W ", "-F ", "-A "]
@@ -390,7 +349,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Reading> {
-        crate::check::output::read(&[&FORMAT], b"", text.as_bytes())
+        crate::output::read(&[&FORMAT], b"", text.as_bytes())
     }
 
     #[test]

@@ -4,29 +4,21 @@
 //! Cargo writes its own words as text to standard error all the same, and with
 //! `json-render-diagnostics` those of rustc too, so text is read beside it.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::rustc::{Diagnostics, written_by};
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::findings::rustc::Diagnostics;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// JSON of rustc, cargo and clippy.
-pub const FORMAT: Format = Format {
-    id: "rustc-json",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by,
-    reader: || {
-        Box::new(Messages {
-            found: Diagnostics::of("rustc-json"),
-            any: false,
-        })
-    },
-};
+pub const FORMAT: Format = Format::lines::<Messages>(
+    "rustc-json",
+    &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
+    &[Kind::Compile, Kind::Lint],
+);
 
+#[derive(Default)]
 struct Messages {
     found: Diagnostics,
     /// Whether there was a message.
@@ -167,7 +159,7 @@ mod tests {
 
     #[test]
     fn messages() {
-        let read = |text: &str| crate::check::output::read(&[&FORMAT], text.as_bytes(), b"");
+        let read = |text: &str| crate::output::read(&[&FORMAT], text.as_bytes(), b"");
         let warning = r#"{"reason":"compiler-message","message":{"message":"unused","code":{"code":"dead_code"},"level":"warning","spans":[]}}"#;
         for (what, text, errors, warnings, problem) in [
             ("twice the same", format!("{warning}\n{warning}\n"), 0, 1, false),

@@ -2,22 +2,15 @@
 //! findings.
 
 use super::table::SHELLCHECK;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "shellcheck",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Shellcheck],
-    kinds: &[Kind::Lint],
-    written_by: |run| run.runs(&["shellcheck"]),
-    reader: || Box::new(Shellcheck::default()),
-};
+pub const FORMAT: Format =
+    Format::lines::<Shellcheck>("shellcheck", &[FormatName::Shellcheck], &[Kind::Lint]);
 
 #[derive(Default)]
 struct Shellcheck {
@@ -68,8 +61,7 @@ impl Reader for Shellcheck {
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Option<Reading> {
-        self.reading.format = FORMAT.id.to_owned();
+    fn finish(self: Box<Self>) -> Option<Reading> {
         self.known.then_some(self.reading)
     }
 }
@@ -190,7 +182,7 @@ fn is_code(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn outputs() {

@@ -4,13 +4,13 @@
 //! finding's; a group `warning` or `note` that takes part makes it that, and none an error; `mark`
 //! is what else its reader asks for.
 
-use crate::check::reading::{Finding, Level};
+use crate::reading::{Finding, Level};
 use memchr::memmem;
 use regex::{Captures, Regex};
 use std::sync::OnceLock;
 
 /// A line that reports a finding.
-pub struct TableFinding {
+pub(crate) struct TableFinding {
     /// The finding, an error unless it is a warning.
     pub finding: Finding,
     /// Whether it is a note, which is no finding.

@@ -1,22 +1,15 @@
 //! Reads the diagnostics of TypeScript's compiler, plain and pretty.
 
 use super::table::TSC;
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Reading};
+use crate::Kind;
+use crate::output::kit::number::count;
+use crate::output::reader::{Format, Reader, Stream, after};
+use crate::reading::{Finding, Reading};
+use vplan_base::vocabulary::FormatName;
 
 /// `a.ts(1,7): error TS2322: …` and `a.ts:1:7 - error TS2322: …`.
-pub const FORMAT: Format = Format {
-    id: "tsc",
-    is_document: false,
-    extent: Extent::Lines,
-    names: &[FormatName::Tsc],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: |run| run.runs(&["tsc", "vue-tsc", "tsgo"]),
-    reader: || Box::<Tsc>::default(),
-};
+pub const FORMAT: Format =
+    Format::lines::<Tsc>("tsc", &[FormatName::Tsc], &[Kind::Compile, Kind::Lint]);
 
 #[derive(Default)]
 struct Tsc {
@@ -30,7 +23,7 @@ struct Tsc {
 impl Reader for Tsc {
     fn line(&mut self, _: Stream, line: &str) {
         if let Some(finding) = &mut self.open {
-            if line.starts_with("  ") && finding.message.len() < crate::check::reading::TEXT_KEPT {
+            if line.starts_with("  ") && finding.message.len() < crate::reading::TEXT_KEPT {
                 finding.message.push('\n');
                 finding.message.push_str(line.trim());
                 return;
@@ -55,7 +48,6 @@ impl Reader for Tsc {
         }
         // Some of what it found was printed in another form.
         self.reading.errors = self.reading.errors.max(self.summed.unwrap_or(0));
-        self.reading.format = FORMAT.id.to_owned();
         Some(self.reading)
     }
 }
@@ -76,10 +68,7 @@ impl Tsc {
             return;
         };
         let rest = rest.trim_start();
-        let Some(rest) = rest
-            .strip_prefix("errors")
-            .or_else(|| rest.strip_prefix("error"))
-        else {
+        let Some(rest) = after(rest, &["errors", "error"]) else {
             return;
         };
         if [" in ", ".", ","].iter().any(|more| rest.starts_with(more)) || rest.is_empty() {
@@ -93,8 +82,8 @@ impl Tsc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
-    use crate::check::reading::Level;
+    use crate::output::read;
+    use crate::reading::Level;
 
     #[test]
     fn outputs() {

@@ -1,7 +1,7 @@
 //! Counts the summaries that jest and vitest print: a line of files, then one of tests.
 
 use super::number;
-use crate::check::reading::{Reading, TestCounts};
+use crate::reading::{Reading, TestCounts};
 
 /// The summaries in one stream.
 #[derive(Default)]
@@ -10,12 +10,12 @@ pub struct Blocks {
     files: Option<u64>,
     /// The last summary.
     pub last: Option<Block>,
-    /// Summaries before it that reported failures which are shown: another run in the same output.
-    /// One whose failures are not shown was printed by a test.
-    before: TestCounts,
-    /// Whether a failure was shown since the last summary.
-    pub shown: bool,
+    /// Summaries before it: other runs in the same output.
+    before: Vec<Block>,
 }
+
+/// Maximum number of summaries kept apart.
+const SUMMARIES: usize = 100;
 
 /// A summary.
 #[derive(Clone, Copy, Default)]
@@ -23,7 +23,6 @@ pub struct Block {
     counts: TestCounts,
     /// The number of failed files; `None` without a line for them.
     pub files: Option<u64>,
-    shown: bool,
     /// The number of errors besides.
     pub errors: u64,
 }
@@ -58,33 +57,56 @@ impl Blocks {
             }
             return;
         };
-        if let Some(last) = self
-            .last
-            .filter(|last| last.shown && last.counts.failed > 0)
-        {
-            self.before.add(last.counts);
-        }
-        self.last = Some(Block {
+        let block = Block {
             files: Some(files),
-            shown: std::mem::take(&mut self.shown),
             ..block
-        });
+        };
+        // A line alone is not of another run.
+        if let Some(last) = self.last.replace(block).filter(|last| last.files.is_some()) {
+            self.before.push(last);
+            if self.before.len() > SUMMARIES {
+                self.compact();
+            }
+        }
+    }
+
+    /// Makes one of the summaries before the last one: that it failed is not lost.
+    fn compact(&mut self) {
+        let mut sum = Block::default();
+        for block in self.before.drain(..) {
+            sum.counts.add(block.counts);
+            sum.errors = sum.errors.saturating_add(block.errors);
+            let failed = block.failed_files().max(sum.files);
+            sum.files = failed;
+        }
+        self.before.push(sum);
     }
 
     /// Adds what they say to a reading, whose files are called this. Returns whether there is one.
     pub fn finish(&self, reading: &mut Reading, files: &str) -> bool {
         let Some(last) = self.last else { return false };
-        let mut counts = self.before;
-        counts.add(last.counts);
-        if let Some(failed) = last.files.filter(|n| *n > 0 && last.counts.failed == 0)
-            && reading.problems.is_empty()
-        {
-            reading.object(format!(
-                "every test passed, but {failed} of the {files} failed"
-            ));
+        let mut counts = TestCounts::default();
+        let is_explained = !reading.problems.is_empty();
+        for block in self.before.iter().chain([&last]) {
+            counts.add(block.counts);
+            if let Some(failed) = block.failed_files().filter(|_| !is_explained) {
+                reading.object(format!(
+                    "every test passed, but {failed} of the {files} failed"
+                ));
+            }
+            if block.errors > 0 {
+                reading.object(format!("errors outside of tests: {}", block.errors));
+            }
         }
         reading.tests = Some(counts);
         true
+    }
+}
+
+impl Block {
+    /// The number of failed files where no test failed.
+    fn failed_files(&self) -> Option<u64> {
+        self.files.filter(|n| *n > 0 && self.counts.failed == 0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counts each distinct thing once when a tool prints it several times, in bounded memory.
 
-use crate::check::reading::Finding;
+use crate::reading::Finding;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -22,7 +22,7 @@ impl Distinct {
     }
 
     /// Whether this finding is new: another place, severity, code or message.
-    pub fn is_new_finding(&mut self, found: &Finding) -> bool {
+    pub(crate) fn is_new_finding(&mut self, found: &Finding) -> bool {
         self.is_new(&(
             &found.file,
             found.line,
@@ -84,7 +84,7 @@ impl Open {
 /// The first words of tests that may yet fail: those of the latest ones, each as much as a reading
 /// keeps.
 #[derive(Default)]
-pub struct PendingMessages(VecDeque<(u64, String)>);
+pub(crate) struct PendingMessages(VecDeque<(u64, String)>);
 
 impl PendingMessages {
     /// A test, or who else speaks, says a line.
@@ -113,16 +113,11 @@ impl PendingMessages {
             .map(|(_, text)| text)
             .filter(|text| !text.trim().is_empty())
     }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// Adds a line to a message while it is no longer than what is kept of one.
 pub fn append(text: &mut String, line: &str) {
-    use crate::check::reading::{TEXT_KEPT, clip};
+    use crate::reading::{TEXT_KEPT, clip};
     if text.len() > TEXT_KEPT {
         return;
     }

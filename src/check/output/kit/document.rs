@@ -1,6 +1,7 @@
 //! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
 
-use crate::check::output::reader::{Claim, Stream};
+use crate::output::reader::{Claim, Reader, Stream};
+use crate::reading::{Reading, TestCounts};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::marker::PhantomData;
@@ -22,9 +23,58 @@ pub struct Signs {
     pub tells: fn(&str) -> bool,
 }
 
+/// A kind of document, which is read as a whole.
+pub(crate) trait DocumentKind: Send + 'static {
+    const SIGNS: Signs;
+    /// The word for it in problems.
+    const WORD: &'static str;
+    /// Whether its readings have counts of tests.
+    const HAS_TESTS: bool = true;
+
+    /// Reads a text, perhaps torn. `None` means that it is another kind of document.
+    fn read(text: &str, reading: &mut Reading) -> Option<()>;
+}
+
+/// Reads a kind of document.
+pub(crate) struct DocumentReader<K> {
+    document: CollectedDocument,
+    kind: PhantomData<K>,
+}
+
+impl<K: DocumentKind> Default for DocumentReader<K> {
+    fn default() -> Self {
+        Self {
+            document: CollectedDocument::new(K::SIGNS),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: DocumentKind> Reader for DocumentReader<K> {
+    fn line(&mut self, stream: Stream, line: &str) {
+        self.document.line(stream, line);
+    }
+
+    fn claim(&self) -> Claim {
+        self.document.claim()
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let mut reading = Reading {
+            tests: K::HAS_TESTS.then(TestCounts::default),
+            ..Reading::default()
+        };
+        match self.document.finish()? {
+            Content::TooLarge => reading.object(format!("the {} is too large to read", K::WORD)),
+            Content::Text(text) => K::read(&text, &mut reading)?,
+        }
+        Some(reading)
+    }
+}
+
 /// Collects the lines of a document from standard output.
 #[derive(Debug)]
-pub struct CollectedDocument {
+pub(crate) struct CollectedDocument {
     signs: Signs,
     state: State,
     text: String,

@@ -1,18 +1,18 @@
 //! Collects a JSON document that spans several lines, or is on one.
 
-use crate::check::reading::Reading;
+use crate::reading::Reading;
 use serde::de::DeserializeOwned;
 
 /// A JSON document that is the whole of standard output, but for lines before it that do not look
 /// like one.
 #[derive(Default)]
-pub struct JsonDocument {
+pub(crate) struct JsonDocument {
     text: String,
     over: bool,
 }
 
 /// The largest document, in bytes. A longer one is torn.
-pub const DOCUMENT_MOST: usize = 16 << 20;
+pub(crate) const DOCUMENT_MOST: usize = 16 << 20;
 
 impl JsonDocument {
     /// Takes the next line, if the document has begun or begins with it.
@@ -62,7 +62,7 @@ impl JsonDocument {
 }
 
 /// The collected text.
-pub enum JsonContent<T> {
+pub(crate) enum JsonContent<T> {
     /// No text.
     Nothing,
     /// A document.

@@ -33,7 +33,7 @@ impl Message {
             self.text.push('\n');
         }
         let mut line = line.to_owned();
-        crate::check::reading::clip(&mut line);
+        crate::reading::clip(&mut line);
         self.text.push_str(&line);
         self.lines += 1;
     }

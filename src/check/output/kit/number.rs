@@ -22,11 +22,34 @@ pub fn counted(text: &str) -> Option<(u64, &str)> {
     Some((n, rest.strip_prefix(' ')?))
 }
 
+/// The largest number of tests that a run can have. A summary with a larger one is not a count.
+pub const LARGEST: u64 = 1_000_000_000_000;
+
+/// A count as an attribute of a report has it: `None` where it is not one (negative, a fraction,
+/// larger than any run).
+#[must_use]
+pub fn exact(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = is_number.then(|| text.parse().ok())?;
+    number.filter(|number| *number <= LARGEST)
+}
+
 /// The counts of a line like `1 failed, 2 skipped, 5 total`, with their words: what does not begin
-/// with a number is left out.
+/// with a number is left out. A negative number and a fraction are larger than [`LARGEST`].
 pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> {
     let parts = text.split(separator);
-    parts.filter_map(|part| count(part.trim()).map(|(n, words)| (n, words.trim_start())))
+    parts.filter_map(|part| {
+        let part = part.trim();
+        let digits = part.strip_prefix('-').unwrap_or(part);
+        let (n, words) = count(digits)?;
+        let fraction = words.strip_prefix(['.', ',']).and_then(count);
+        match fraction {
+            Some((_, words)) => Some((u64::MAX, words.trim_start())),
+            None if digits.len() < part.len() => Some((u64::MAX, words.trim_start())),
+            None => Some((n, words.trim_start())),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -62,5 +85,24 @@ mod tests {
             [(1, "failed"), (1, "passed (2)")]
         );
         assert_eq!(all("no tests", '|'), []);
+        assert_eq!(
+            all("-1 failed, 1.5 passed", ','),
+            [(u64::MAX, "failed"), (u64::MAX, "passed")]
+        );
+    }
+
+    #[test]
+    fn counts_of_reports() {
+        for (text, want) in [
+            (" 12 ", Some(12)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("1.0", None),
+            ("1e3", None),
+            ("100000000000000000000", None),
+            ("", None),
+        ] {
+            assert_eq!(exact(text), want, "{text}");
+        }
     }
 }

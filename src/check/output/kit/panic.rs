@@ -1,11 +1,11 @@
 //! Reads where and why a thread panicked, in the three generations of Rust's message.
 
-use crate::check::output::kit::place::{ending, place};
-use crate::check::reading::TEXT_KEPT;
+use crate::output::kit::place::{ending, place};
+use crate::reading::TEXT_KEPT;
 
 /// A panic that was printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Panic {
+pub(crate) struct Panic {
     /// The name of the thread, which for a test is its name.
     pub thread: String,
     /// The file, as written.

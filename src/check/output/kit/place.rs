@@ -2,6 +2,7 @@
 //! write it.
 
 use super::number::count;
+use crate::output::reader::after;
 
 /// A place at the beginning of a line, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +55,7 @@ pub fn place(text: &str) -> Option<LinePrefix<'_>> {
 #[must_use]
 pub fn frame(line: &str) -> Option<(&str, u64)> {
     let line = line.trim();
-    let at = line
-        .strip_prefix("at ")
-        .or_else(|| line.strip_prefix("❯ "))?;
+    let at = after(line, &["at ", "❯ "])?;
     let place = match at.rsplit_once('(') {
         Some((_, place)) => place.strip_suffix(')')?,
         None => at.rsplit(' ').next()?,

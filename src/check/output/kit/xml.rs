@@ -1,8 +1,8 @@
 //! Walks untrusted XML: iteratively, without expanding what it declares, keeping a bounded part of
 //! its text.
 
-use crate::check::output::kit::message::Message;
-use crate::check::reading::TEXT_KEPT;
+use crate::output::kit::message::Message;
+use crate::reading::TEXT_KEPT;
 use quick_xml::events::{BytesStart, Event};
 
 /// The next event in a document.
@@ -131,9 +131,9 @@ pub fn append(to: &mut String, text: &str) {
 /// The first lines of a text that say something, without terminal sequences and what is below them
 /// of a stack.
 #[must_use]
-pub fn first_lines(text: &str) -> String {
+pub(crate) fn first_lines(text: &str) -> String {
     let mut message = Message::default();
-    for line in crate::base::inert::without_escapes(text).lines() {
+    for line in vplan_base::inert::without_escapes(text).lines() {
         let start = line.trim_start();
         if start.starts_with("at ") || start.starts_with("stack backtrace:") {
             break;

@@ -1,95 +1,57 @@
 //! Reads JUnit reports in the dialects of surefire, gradle, pytest, jest, nextest and others.
 //!
-//! The cases are counted: counters may be missing or wrong. A counter of failures where no case
-//! shows one speaks against a pass.
+//! The cases are counted: counters may be missing. A counter speaks against a pass if it is not a
+//! number, counts failures of which no case shows one, or more tests than there are cases. So does
+//! a case whose outcome is unknown.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
-use crate::check::output::kit::number::count;
-use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
-use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use crate::Kind;
+use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
+use crate::output::kit::number::{count, exact};
+use crate::output::kit::outcome::{OutcomeWord, of_element, of_word};
+use crate::output::kit::xml::{self, Node};
+use crate::output::reader::Format;
+use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use vplan_base::vocabulary::FormatName;
 
 /// A report of tests.
-pub const FORMAT: Format = Format {
-    id: "junit",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Junit],
-    kinds: &[Kind::Test],
-    written_by: |run| run.asks(&["junit", "xunit", "junit-xml"]),
-    reader: || {
-        Box::new(Junit {
-            document: CollectedDocument::new(SIGNS),
-            findings: false,
-        })
-    },
-};
+pub const FORMAT: Format =
+    Format::document::<DocumentReader<Junit<false>>>("junit", &[FormatName::Junit], &[Kind::Test])
+        .asked_by(&["junit", "xunit", "junit-xml"]);
 
 /// A report of a linter or compiler in the same form: failures are findings.
-pub const FINDINGS: Format = Format {
-    id: "junit-findings",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Junit],
-    kinds: &[Kind::Compile, Kind::Lint],
-    written_by: FORMAT.written_by,
-    reader: || {
-        Box::new(Junit {
-            document: CollectedDocument::new(SIGNS),
-            findings: true,
-        })
-    },
-};
+pub const FINDINGS: Format = Format::document::<DocumentReader<Junit<true>>>(
+    "junit-findings",
+    &[FormatName::Junit],
+    &[Kind::Compile, Kind::Lint],
+)
+.asked_by(&["junit", "xunit", "junit-xml"]);
 
-const SIGNS: Signs = Signs {
-    begins: |line| line.starts_with('<'),
-    later: false,
-    tells: |text| text.contains("<testsuite"),
-};
+struct Junit<const IS_FINDINGS: bool>;
 
-struct Junit {
-    document: CollectedDocument,
-    findings: bool,
-}
+impl<const IS_FINDINGS: bool> DocumentKind for Junit<IS_FINDINGS> {
+    const SIGNS: Signs = Signs {
+        begins: |line| line.starts_with('<'),
+        later: false,
+        tells: |text| text.contains("<testsuite"),
+    };
+    const WORD: &'static str = "report";
+    const HAS_TESTS: bool = !IS_FINDINGS;
 
-impl Reader for Junit {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
-    }
-
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
-
-    fn finish(self: Box<Self>) -> Option<Reading> {
-        let id = if self.findings {
-            FINDINGS.id
-        } else {
-            FORMAT.id
-        };
+    fn read(text: &str, reading: &mut Reading) -> Option<()> {
         let mut report = Report {
-            reading: Reading::of(id),
-            findings: self.findings,
+            reading: std::mem::take(reading),
+            findings: IS_FINDINGS,
             ..Report::default()
         };
-        match self.document.finish()? {
-            Content::TooLarge => report.reading.object("the report is too large to read"),
-            Content::Text(text) => {
-                if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
-                    report
-                        .reading
-                        .object(format!("the report cannot be read: {problem}"));
-                }
-            }
+        if let Err(problem) = xml::walk(text, |node| report.node(node)) {
+            let problem = format!("the report cannot be read: {problem}");
+            report.reading.object(problem);
         }
         // A torn report ends within suites and cases: what they said so far counts.
         report.end_case();
-        if !self.findings {
-            report.reading.tests = Some(report.counts);
-        }
-        Some(report.reading)
+        report.reading.tests = (!IS_FINDINGS).then_some(report.counts);
+        *reading = report.reading;
+        Some(())
     }
 }
 
@@ -113,6 +75,15 @@ struct Suite {
     declared: u64,
     /// The number of those shown in it.
     shown: u64,
+    /// The number of tests in its counter.
+    tests: Option<u64>,
+    /// The number of skipped tests in its counters.
+    skipped: u64,
+    /// The cases in it, and the skipped ones among them.
+    cases: u64,
+    skipped_cases: u64,
+    /// It has fewer cases than it counts tests, which is reported.
+    is_short: bool,
 }
 
 #[derive(Default)]
@@ -125,6 +96,9 @@ struct Case {
     failed: Option<FailureElement>,
     skipped: bool,
     todo: bool,
+    is_flaky: bool,
+    /// A word for its outcome, in an attribute or as an element, that is not a pass.
+    odd: Option<String>,
 }
 
 #[derive(Default)]
@@ -158,16 +132,33 @@ impl Report {
                     depth,
                     ..Suite::default()
                 };
-                attributes.each(|key, value| match key {
-                    "name" => suite.name = value(),
-                    "file" => suite.file = Some(value()),
-                    "failures" | "errors" => {
-                        suite.declared = suite
-                            .declared
-                            .saturating_add(value().trim().parse().unwrap_or(0));
+                let mut wrong = None;
+                attributes.each(|key, value| {
+                    let mut number = || {
+                        let text = value();
+                        let number = exact(&text);
+                        if number.is_none() && !text.trim().is_empty() {
+                            wrong = Some(format!("it counts {key}=\"{text}\""));
+                        }
+                        number
+                    };
+                    match key {
+                        "name" => suite.name = value(),
+                        "file" => suite.file = Some(value()),
+                        "tests" => suite.tests = number(),
+                        "failures" | "errors" => {
+                            suite.declared = suite.declared.saturating_add(number().unwrap_or(0));
+                        }
+                        "skipped" | "disabled" | "ignored" => {
+                            suite.skipped = suite.skipped.saturating_add(number().unwrap_or(0));
+                        }
+                        _ => {}
                     }
-                    _ => {}
                 });
+                if let Some(wrong) = wrong {
+                    self.reading
+                        .object(format!("{}: {wrong}", suite.shown_name()));
+                }
                 self.suites.push(suite);
             }
             "testcase" if self.case.is_none() => {
@@ -181,10 +172,10 @@ impl Report {
                     "file" => case.file = Some(value()),
                     "line" => case.line = value().trim().parse().ok(),
                     // GoogleTest and CTest say so here.
-                    "status" => {
-                        case.skipped |= matches!(&*value(), "notrun" | "disabled" | "skipped")
+                    "status" | "result" => {
+                        let word = value();
+                        case.end(of_word(&word), &word);
                     }
-                    "result" => case.skipped |= matches!(&*value(), "suppressed" | "skipped"),
                     _ => {}
                 });
                 self.case = Some(case);
@@ -202,6 +193,17 @@ impl Report {
                 if let Some(case) = &mut self.case {
                     case.skipped = true;
                     attributes.each(|key, value| case.todo |= key == "type" && value() == "todo");
+                }
+            }
+            // What a later try made good, or did not.
+            "flakyFailure" | "flakyError" | "rerunFailure" | "rerunError" => {
+                if let Some(case) = &mut self.case {
+                    case.is_flaky |= depth == case.depth + 1;
+                }
+            }
+            name if self.is_direct(depth) => {
+                if let Some(case) = &mut self.case {
+                    case.end(of_element(name), name);
                 }
             }
             _ => {}
@@ -226,18 +228,27 @@ impl Report {
             self.end_case();
         }
         if let Some(suite) = self.suites.pop_if(|suite| suite.depth == depth) {
-            if suite.declared > 0 && suite.shown == 0 {
-                let name = if suite.name.is_empty() {
-                    "a suite"
-                } else {
-                    &suite.name
-                };
+            let name = suite.shown_name();
+            let hides_failures = suite.declared > 0 && suite.shown == 0;
+            if hides_failures {
                 self.reading.object(format!(
                     "{name}: it counts {} failures and shows none",
                     suite.declared
                 ));
             }
+            let outer_skipped = self.suites.first().map_or(0, |outer| outer.skipped);
+            let is_short = !self.findings && suite.hides_tests(outer_skipped);
+            if is_short && !suite.is_short && !hides_failures {
+                self.reading.object(format!(
+                    "{name}: it counts {} and shows {}",
+                    vplan_base::word::count(suite.tests.unwrap_or_default(), "test"),
+                    suite.cases
+                ));
+            }
             if let Some(outer) = self.suites.last_mut() {
+                outer.is_short |= is_short || suite.is_short;
+                outer.cases = outer.cases.saturating_add(suite.cases);
+                outer.skipped_cases = outer.skipped_cases.saturating_add(suite.skipped_cases);
                 // What a suite within was found to miss need not be said again.
                 outer.shown = outer
                     .shown
@@ -276,8 +287,28 @@ impl Report {
 
     fn end_case(&mut self) {
         self.end_failure();
-        let Some(case) = self.case.take() else { return };
+        let Some(mut case) = self.case.take() else {
+            return;
+        };
+        if let Some(word) = case
+            .odd
+            .take()
+            .filter(|_| case.failed.is_none() && !case.skipped)
+        {
+            case.failed = Some(FailureElement {
+                message: Some(format!("its outcome is `{word}`")),
+                ..FailureElement::default()
+            });
+        }
+        if let Some(suite) = self.suites.last_mut() {
+            let is_skipped = case.skipped && (case.failed.is_none() || case.todo);
+            suite.cases = suite.cases.saturating_add(1);
+            suite.skipped_cases = suite.skipped_cases.saturating_add(u64::from(is_skipped));
+        }
         let counts = &mut self.counts;
+        if case.is_flaky && case.failed.is_none() && !case.skipped {
+            counts.flaky = counts.flaky.saturating_add(1);
+        }
         let count = match &case.failed {
             Some(_) if !case.todo => &mut counts.failed,
             _ if case.skipped => &mut counts.skipped,
@@ -313,6 +344,38 @@ impl Report {
                 message: said.why(),
                 name,
             });
+        }
+    }
+}
+
+impl Suite {
+    fn shown_name(&self) -> &str {
+        if self.name.is_empty() {
+            "a suite"
+        } else {
+            &self.name
+        }
+    }
+
+    /// Whether it counts more tests than it has cases; some tools do not show those that they skip,
+    /// and count them here or for all suites.
+    fn hides_tests(&self, all_skipped: u64) -> bool {
+        let skipped = self.skipped.max(all_skipped);
+        let hidden = skipped.saturating_sub(self.skipped_cases);
+        self.tests
+            .is_some_and(|tests| tests > self.cases.saturating_add(hidden))
+    }
+}
+
+impl Case {
+    /// Takes a word for its outcome.
+    fn end(&mut self, outcome: Option<OutcomeWord>, word: &str) {
+        match outcome {
+            Some(OutcomeWord::NotPassed) => {
+                self.odd.get_or_insert_with(|| word.to_owned());
+            }
+            Some(OutcomeWord::Skipped) => self.skipped = true,
+            Some(OutcomeWord::Passed) | None => {}
         }
     }
 }
@@ -357,8 +420,8 @@ impl FailureElement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::counted;
-    use crate::check::output::read;
+    use crate::output::counted;
+    use crate::output::read;
 
     fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
         counted(&FORMAT, text)
@@ -377,7 +440,44 @@ mod tests {
             (
                 "wrong counters",
                 "<testsuite tests='9' failures='0'><testcase name='a'><error/></testcase></testsuite>",
-                Some((0, 1, 0, 0)),
+                Some((0, 1, 0, 1)),
+            ),
+            (
+                "more tests than cases",
+                "<testsuites tests='3'><testsuite tests='2'><testcase/></testsuite><testcase/></testsuites>",
+                Some((2, 0, 0, 1)),
+            ),
+            (
+                "skipped ones that are not shown",
+                "<testsuites tests='3' skipped='1'><testsuite tests='3'><testcase/><testcase/></testsuite></testsuites>",
+                Some((2, 0, 0, 0)),
+            ),
+            (
+                "shown ones are not hidden, too",
+                "<testsuite tests='3' skipped='1'><testcase/><testcase><skipped/></testcase></testsuite>",
+                Some((1, 0, 1, 1)),
+            ),
+            (
+                "impossible counts",
+                "<testsuites failures='-1'><testsuite tests='1.0'><testcase/></testsuite><testsuite errors='100000000000000000000'/><testsuite skipped=''/></testsuites>",
+                Some((1, 0, 0, 3)),
+            ),
+            (
+                "unknown outcomes",
+                "<testsuite><testcase><aborted/></testcase><testcase><pending/></testcase><testcase><incomplete/></testcase>\
+                 <testcase status='failed'/><testcase result='kaputt'/><testcase status='run' result='completed'/></testsuite>",
+                Some((1, 5, 0, 0)),
+            ),
+            (
+                "words that are not outcomes",
+                "<testsuite><testcase status='0'><properties/><attachments/><system-out>x<aborted/></system-out></testcase>\
+                 <testcase status='pending'><skipped/></testcase></testsuite>",
+                Some((1, 0, 1, 0)),
+            ),
+            (
+                "one name twice",
+                "<testsuite tests='2'><testcase name='a'/><testcase name='a'/></testsuite>",
+                Some((2, 0, 0, 0)),
             ),
             ("torn", "<testsuites><testsuite\n", Some((0, 0, 0, 1))),
             (
@@ -498,6 +598,16 @@ mod tests {
                 ("c b", Some("E&<"), Some("t.py"), None)
             ]
         );
+    }
+
+    #[test]
+    fn what_was_tried_again_is_flaky() {
+        let text = "<testsuite><testcase><flakyFailure/></testcase><testcase><failure/><rerunFailure/></testcase><testcase/></testsuite>";
+        let tests = read(&[&FORMAT], text.as_bytes(), b"")
+            .unwrap()
+            .tests
+            .unwrap();
+        assert_eq!((tests.passed, tests.failed, tests.flaky), (2, 1, 1));
     }
 
     #[test]

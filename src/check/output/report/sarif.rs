@@ -1,44 +1,22 @@
 //! Reads SARIF 2.1.0, the log format of static analysers.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
-use crate::check::reading::{Finding, Level, Reading};
+use crate::Kind;
+use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::reader::Format;
+use crate::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use vplan_base::vocabulary::FormatName;
 
 /// A log of findings.
-pub const FORMAT: Format = Format {
-    id: "sarif",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Sarif],
-    kinds: &[Kind::Lint, Kind::Compile],
-    written_by: |run| run.asks(&["sarif"]),
-    reader: || {
-        Box::new(Sarif {
-            document: CollectedDocument::new(SIGNS),
-        })
-    },
-};
+pub const FORMAT: Format = Format::document::<DocumentReader<Sarif>>(
+    "sarif",
+    &[FormatName::Sarif],
+    &[Kind::Lint, Kind::Compile],
+)
+.asked_by(&["sarif"]);
 
-const SIGNS: Signs = Signs {
-    begins: |line| {
-        line.strip_prefix('{')
-            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..]))
-    },
-    later: false,
-    tells: |text| {
-        let schema = text.contains("\"$schema\"") && text.contains("sarif");
-        schema
-            || text.contains("\"runs\"") && (text.contains("\"2.1.0\"") || text.contains("sarif"))
-    },
-};
-
-struct Sarif {
-    document: CollectedDocument,
-}
+struct Sarif;
 
 #[derive(Deserialize)]
 struct Log {
@@ -240,33 +218,35 @@ impl SarifResult {
     }
 }
 
-impl Reader for Sarif {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
-    }
+impl DocumentKind for Sarif {
+    const SIGNS: Signs = Signs {
+        begins: |line| {
+            line.strip_prefix('{')
+                .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..]))
+        },
+        later: false,
+        tells: |text| {
+            let schema = text.contains("\"$schema\"") && text.contains("sarif");
+            schema
+                || text.contains("\"runs\"")
+                    && (text.contains("\"2.1.0\"") || text.contains("sarif"))
+        },
+    };
+    const WORD: &'static str = "log";
+    const HAS_TESTS: bool = false;
 
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
-
-    fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut reading = Reading::of(FORMAT.id);
-        match self.document.finish()? {
-            Content::TooLarge => reading.object("the log is too large to read"),
-            Content::Text(text) => {
-                let (logs, wrong) = document::values::<Log>(&text);
-                if wrong.is_none() && logs.iter().all(|log| log.runs.is_none()) {
-                    return None;
-                }
-                for run in logs.into_iter().filter_map(|log| log.runs).flatten() {
-                    one(&run, &mut reading);
-                }
-                if let Some(wrong) = wrong {
-                    reading.object(format!("the log cannot be read: {wrong}"));
-                }
-            }
+    fn read(text: &str, reading: &mut Reading) -> Option<()> {
+        let (logs, wrong) = document::values::<Log>(text);
+        if wrong.is_none() && logs.iter().all(|log| log.runs.is_none()) {
+            return None;
         }
-        Some(reading)
+        for run in logs.into_iter().filter_map(|log| log.runs).flatten() {
+            one(&run, reading);
+        }
+        if let Some(wrong) = wrong {
+            reading.object(format!("the log cannot be read: {wrong}"));
+        }
+        Some(())
     }
 }
 
@@ -370,10 +350,10 @@ fn message(message: &Message, rule: Option<&Rule>) -> String {
     };
     let mut text = own.or_else(string).cloned().unwrap_or_default();
     for (number, argument) in message.arguments.iter().enumerate().take(16) {
-        crate::check::reading::clip(&mut text);
+        crate::reading::clip(&mut text);
         text = text.replace(&format!("{{{number}}}"), argument);
     }
-    crate::base::inert::without_escapes(&text)
+    vplan_base::inert::without_escapes(&text)
 }
 
 /// A file as people write it: without `file://` and percent signs.
@@ -414,7 +394,7 @@ fn decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     fn log(run: &str) -> String {
         format!("{{\"version\":\"2.1.0\",\"runs\":[{{{run}}}]}}")

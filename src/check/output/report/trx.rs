@@ -3,70 +3,45 @@
 //! The results are counted, of those with inner results the inner ones; a report that has only
 //! counters is believed.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::document::{CollectedDocument, Content, Signs};
-use crate::check::output::kit::number::count;
-use crate::check::output::kit::xml::{self, Node};
-use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
-use crate::check::reading::{FailedTest, Reading, TestCounts};
+use crate::Kind;
+use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
+use crate::output::kit::number::exact;
+use crate::output::kit::xml::{self, Node};
+use crate::output::reader::Format;
+use crate::reading::{FailedTest, Reading, TestCounts};
+use vplan_base::vocabulary::FormatName;
 
 /// A report of tests.
-pub const FORMAT: Format = Format {
-    id: "trx",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Trx],
-    kinds: &[Kind::Test],
-    // It is written to a file.
-    written_by: |_| false,
-    reader: || {
-        Box::new(Trx {
-            document: CollectedDocument::new(SIGNS),
-        })
-    },
-};
+// It is written to a file.
+pub const FORMAT: Format =
+    Format::document::<DocumentReader<Trx>>("trx", &[FormatName::Trx], &[Kind::Test]);
 
-const SIGNS: Signs = Signs {
-    begins: |line| line.starts_with('<'),
-    later: false,
-    tells: |text| text.contains("<TestRun"),
-};
+struct Trx;
 
-struct Trx {
-    document: CollectedDocument,
-}
+impl DocumentKind for Trx {
+    const SIGNS: Signs = Signs {
+        begins: |line| line.starts_with('<'),
+        later: false,
+        tells: |text| text.contains("<TestRun"),
+    };
+    const WORD: &'static str = "report";
 
-impl Reader for Trx {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
-    }
-
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
-
-    fn finish(self: Box<Self>) -> Option<Reading> {
+    fn read(text: &str, reading: &mut Reading) -> Option<()> {
         let mut report = Report {
-            reading: Reading::of(FORMAT.id),
+            reading: std::mem::take(reading),
             ..Report::default()
         };
-        match self.document.finish()? {
-            Content::TooLarge => report.reading.object("the report is too large to read"),
-            Content::Text(text) => {
-                if let Err(problem) = xml::walk(&text, |node| report.node(node)) {
-                    report
-                        .reading
-                        .object(format!("the report cannot be read: {problem}"));
-                }
-            }
+        if let Err(problem) = xml::walk(text, |node| report.node(node)) {
+            let problem = format!("the report cannot be read: {problem}");
+            report.reading.object(problem);
         }
         while let Some(result) = report.results.pop() {
             report.end_result(result);
         }
         report.end_run();
         report.reading.tests = Some(report.total);
-        Some(report.reading)
+        *reading = report.reading;
+        Some(())
     }
 }
 
@@ -87,6 +62,8 @@ struct Report {
 struct Run {
     begun: bool,
     shown: TestCounts,
+    /// The number of results, those with inner ones included.
+    results: u64,
     declared: Option<TestCounts>,
     outcome: String,
 }
@@ -136,6 +113,7 @@ impl Report {
                 if let Some(outer) = self.results.last_mut() {
                     outer.has_inner = true;
                 }
+                self.run.results = self.run.results.saturating_add(1);
                 let mut result = TestResult {
                     depth,
                     ..TestResult::default()
@@ -154,8 +132,16 @@ impl Report {
             }),
             "Counters" => {
                 let (mut total, mut passed, mut failed) = (None, 0_u64, 0_u64);
+                let mut wrong = None;
                 attributes.each(|key, value| {
-                    let number = || count(value().trim()).map_or(0, |(number, _)| number);
+                    let mut number = || {
+                        let text = value();
+                        let number = exact(&text);
+                        if number.is_none() {
+                            wrong = Some(format!("it counts {key}=\"{text}\""));
+                        }
+                        number.unwrap_or(0)
+                    };
                     match key {
                         "total" => total = Some(number()),
                         "passed" => passed = number(),
@@ -165,6 +151,9 @@ impl Report {
                         _ => {}
                     }
                 });
+                if let Some(wrong) = wrong {
+                    self.reading.object(wrong);
+                }
                 // Skipped tests are counted under several names, or only in the total.
                 let skipped = total
                     .unwrap_or(0)
@@ -173,6 +162,7 @@ impl Report {
                     failed,
                     passed,
                     skipped,
+                    ..TestCounts::default()
                 });
             }
             "Message" if !self.results.is_empty() => self.text = Some((depth, Text::Message)),
@@ -222,12 +212,12 @@ impl Report {
                 shown.passed = shown.passed.saturating_add(1);
                 return;
             }
-            "NotExecuted" | "Inconclusive" | "NotRunnable" | "Pending" | "Disconnected"
-            | "InProgress" => {
+            // MSTest calls a test inconclusive that says so itself.
+            "NotExecuted" | "Inconclusive" => {
                 shown.skipped = shown.skipped.saturating_add(1);
                 return;
             }
-            // An error is what it means when nothing is written.
+            // An error is what it means when nothing is written; any other word is no pass.
             _ => shown.failed = shown.failed.saturating_add(1),
         }
         let place = result.stack.lines().find_map(place);
@@ -244,6 +234,7 @@ impl Report {
         let Run {
             begun,
             shown,
+            results,
             declared,
             outcome,
         } = std::mem::take(&mut self.run);
@@ -260,6 +251,13 @@ impl Report {
             self.reading.object(format!(
                 "it counts {} failures and shows none",
                 declared.unwrap_or_default().failed
+            ));
+        }
+        let all = |counts: TestCounts| counts.ran().saturating_add(counts.skipped);
+        if let Some(declared) = declared.filter(|d| any && all(*d) > results) {
+            self.reading.object(format!(
+                "it counts {} and shows {results}",
+                vplan_base::word::count(all(declared), "test")
             ));
         }
         let ended_badly = matches!(
@@ -284,8 +282,8 @@ fn place(line: &str) -> Option<(&str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::counted;
-    use crate::check::output::read;
+    use crate::output::counted;
+    use crate::output::read;
 
     #[test]
     fn reports() {
@@ -309,7 +307,9 @@ mod tests {
             ("results", run(&all), Some((1, 2, 2, 0))),
             ("counters", counters("total='4' executed='4' passed='4' failed='0'"), Some((4, 0, 0, 0))),
             ("skipped only in the total", counters("total='4' executed='3' passed='2' failed='1' notExecuted='0'"), Some((2, 1, 1, 0))),
-            ("huge", counters("total='99999999999999999999999' passed='99999999999999999999999'"), Some((u64::MAX, 0, 0, 0))),
+            ("huge", counters("total='99999999999999999999999' passed='99999999999999999999999'"), Some((0, 0, 0, 1))),
+            ("more than it shows", run(&all).replace("</TestRun>", "<ResultSummary><Counters total='9' passed='1' failed='2'/></ResultSummary></TestRun>"), Some((1, 2, 2, 1))),
+            ("unknown outcomes", run(&["Pending", "InProgress", "Kaputt"].map(result).concat()), Some((0, 3, 0, 0))),
             ("two runs", run(&all).repeat(2).replace("\u{feff}", ""), Some((2, 4, 4, 0))),
             (
                 "inner results",

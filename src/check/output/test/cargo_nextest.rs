@@ -4,39 +4,31 @@
 //! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when
 //! it is about as many tests as were started.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::rustc::Diagnostics;
-use crate::check::output::kit::number::{count, counted};
-use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::findings::rustc::Diagnostics;
+use crate::output::kit::number::{count, counted};
+use crate::output::kit::panic::{Panic, calm};
+use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of cargo-nextest.
-pub const FORMAT: Format = Format {
-    id: "cargo-nextest",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| {
-            starts(
-                line,
-                &["Compiling ", "Finished ", "Nextest run ", "Starting "],
-            )
-        }),
-        ends: |line| starts(line, &["Summary ["]),
-    },
-    names: &[FormatName::Cargo, FormatName::Nextest],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Nextest) || (run.is(Tool::Cargo) && run.has(&["nextest"])),
-    reader: || Box::new(Nextest::new()),
-};
+pub const FORMAT: Format = Format::run::<Nextest>(
+    "cargo-nextest",
+    &[FormatName::Cargo, FormatName::Nextest],
+    &[Kind::Test],
+    &["Compiling ", "Finished ", "Nextest run ", "Starting "],
+    |line| starts(line, &["Summary ["]),
+);
 
+#[derive(Default)]
 struct Nextest {
     built: Diagnostics,
     /// The number of tests that were started; the run has begun.
     started: Option<u64>,
     summary: Option<Summary>,
+    /// The runs before, each with its summary.
+    done: Reading,
     /// The tests below the summary.
     listed: Vec<FailedTest>,
     /// The tests that failed, as they came; a test that is tried again is there once.
@@ -59,19 +51,46 @@ struct Summary {
 }
 
 impl Nextest {
-    fn new() -> Self {
-        Self {
-            built: Diagnostics::of(FORMAT.id),
-            started: None,
-            summary: None,
-            listed: Vec::new(),
-            failures: Vec::new(),
-            current: None,
-            panic: None,
-            panics: Vec::new(),
-            passed: 0,
-            not_built: false,
+    /// Adds up a run that has its summary.
+    fn settle(&mut self) {
+        let Some(Summary { tests, not_run }) = self.summary.take() else {
+            return;
+        };
+        if not_run > 0 {
+            let why = format!("{not_run} tests were not run");
+            if tests.failed == 0 {
+                self.done.object(why);
+            } else {
+                self.done.leave_out(why);
+            }
         }
+        let failures = self.take_failures();
+        for test in std::mem::take(&mut self.listed) {
+            let told = failures.iter().find(|f| f.name == test.name).cloned();
+            self.done.fail(told.unwrap_or(test));
+        }
+        self.done.tests.get_or_insert_default().add(tests);
+        self.started = None;
+        self.current = None;
+        self.passed = 0;
+    }
+
+    /// Takes the failed tests, with what their panics say.
+    fn take_failures(&mut self) -> Vec<FailedTest> {
+        let (mut failures, panics) = (
+            std::mem::take(&mut self.failures),
+            std::mem::take(&mut self.panics),
+        );
+        for test in &mut failures {
+            // The thread of a test has its name, which follows that of the binary.
+            let thread = test.name.rsplit(' ').next().unwrap_or_default().to_owned();
+            if test.message.is_none()
+                && let Some(panic) = panics.iter().find(|p| p.thread == thread)
+            {
+                explain(test, panic.clone());
+            }
+        }
+        failures
     }
 
     fn status(&mut self, word: &str, rest: &str) {
@@ -92,23 +111,16 @@ impl Nextest {
         let Some(name) = test_name(rest) else { return };
         match result(word) {
             Some(false) => {
-                let mut name = name.to_owned();
-                clip(&mut name);
+                let name = clipped(name);
                 if self.summary.is_some() {
                     if self.listed.len() < FAILED_KEPT {
-                        self.listed.push(FailedTest {
-                            name,
-                            ..FailedTest::default()
-                        });
+                        self.listed.push(FailedTest::named(name));
                     }
                     return;
                 }
                 self.current = self.failures.iter().position(|test| test.name == name);
                 if self.current.is_none() && self.failures.len() < FAILED_KEPT {
-                    self.failures.push(FailedTest {
-                        name,
-                        ..FailedTest::default()
-                    });
+                    self.failures.push(FailedTest::named(name));
                     self.current = Some(self.failures.len() - 1);
                 }
             }
@@ -124,9 +136,9 @@ impl Nextest {
 
     /// A line that a failed test printed.
     fn captured(&mut self, line: &str) {
-        let Some(test) = self.current.and_then(|at| self.failures.get_mut(at)) else {
-            return;
-        };
+        let failures = &mut self.failures;
+        let test = self.current.and_then(|at| failures.get_mut(at));
+        let Some(test) = test else { return };
         if let Some(panic) = &mut self.panic {
             if panic.more(line) {
                 return;
@@ -183,6 +195,7 @@ impl Reader for Nextest {
                 && let Some((n, rest)) = counted(rest)
                 && (rest.starts_with("test across ") || rest.starts_with("tests across "))
             {
+                self.settle();
                 self.started.get_or_insert(n);
                 return;
             }
@@ -212,70 +225,32 @@ impl Reader for Nextest {
     }
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
-        if self.started.is_none() && !self.not_built {
+        if self.started.is_none() && self.done.tests.is_none() && !self.not_built {
             return None;
         }
         match self.current {
             Some(_) => self.captured(""),
             None => self.printed(""),
         }
-        let Self {
-            built,
-            summary,
-            listed,
-            mut failures,
-            panics,
-            passed,
-            started,
-            ..
-        } = *self;
-        let (mut reading, _) = built.close();
-        for test in &mut failures {
-            // The thread of a test has its name, which follows that of the binary.
-            let thread = test.name.rsplit(' ').next().unwrap_or_default().to_owned();
-            if test.message.is_none()
-                && let Some(panic) = panics.iter().find(|p| p.thread == thread)
-            {
-                explain(test, panic.clone());
+        let has_ended = self.summary.is_some();
+        self.settle();
+        let failures = self.take_failures();
+        let (mut reading, _) = self.built.close();
+        reading.add(self.done);
+        let tests = reading.tests.get_or_insert_default();
+        if !has_ended {
+            tests.add(TestCounts {
+                failed: failures.len() as u64,
+                passed: self.passed,
+                ..TestCounts::default()
+            });
+            reading.fail_all(failures);
+            if self.started.is_some() {
+                reading.object("the run ended without its summary");
+            } else if reading.errors == 0 {
+                reading.object("the tests did not build");
             }
         }
-        let tests = match summary {
-            Some(Summary { tests, not_run }) => {
-                if not_run > 0 {
-                    let why = format!("{not_run} tests were not run");
-                    if tests.failed == 0 {
-                        reading.object(why);
-                    } else {
-                        reading.leave_out(why);
-                    }
-                }
-                for test in listed {
-                    reading.fail(
-                        failures
-                            .iter()
-                            .find(|f| f.name == test.name)
-                            .cloned()
-                            .unwrap_or(test),
-                    );
-                }
-                tests
-            }
-            None => {
-                if started.is_some() {
-                    reading.object("the run ended without its summary");
-                } else if reading.errors == 0 {
-                    reading.object("the tests did not build");
-                }
-                let failed = failures.len() as u64;
-                failures.into_iter().for_each(|test| reading.fail(test));
-                TestCounts {
-                    failed,
-                    passed,
-                    skipped: 0,
-                }
-            }
-        };
-        reading.tests = Some(tests);
         Some(reading)
     }
 }
@@ -330,9 +305,7 @@ fn summary(text: &str) -> Option<(u64, Summary)> {
         Some(rest) => count(rest)?,
         None => (ran, rest),
     };
-    let rest = rest
-        .strip_prefix(" tests run: ")
-        .or_else(|| rest.strip_prefix(" test run: "))?;
+    let rest = after(rest, &[" tests run: ", " test run: "])?;
     let mut tests = TestCounts::default();
     // What is in parentheses is counted outside them.
     let mut depth = 0_u32;
@@ -347,6 +320,10 @@ fn summary(text: &str) -> Option<(u64, Summary)> {
             false
         })
         .collect();
+    let aside = rest.split(['(', ',', ')']).map(str::trim);
+    tests.flaky = aside
+        .filter_map(|part| counted(part).filter(|(_, word)| *word == "flaky"))
+        .fold(0, |sum, (n, _)| n.saturating_add(sum));
     for part in flat.split(", ") {
         let (n, word) = counted(part.trim_end())?;
         let sum = match word.trim_end() {
@@ -407,13 +384,39 @@ mod tests {
     }
 
     #[test]
+    fn what_was_tried_again_is_flaky() {
+        let flaky = |text: &str| summary(text).map(|(_, s)| s.tests.flaky);
+        let text = "5 tests run: 3 passed (1 flaky, 1 leaky), 2 failed, 0 skipped";
+        assert_eq!(flaky(text), Some(1));
+        assert_eq!(flaky("5 tests run: 5 passed, 0 skipped"), Some(0));
+    }
+
+    #[test]
+    fn two_runs_are_added() {
+        let run = |n: u64, result: &str| {
+            format!(
+                "    Starting {n} tests across 1 binary\n     Summary [   0.001s] {n} tests run: {result}\n"
+            )
+        };
+        let (bad, good) = (
+            run(2, "1 passed, 1 failed, 0 skipped"),
+            run(3, "3 passed, 0 skipped"),
+        );
+        for text in [format!("{bad}{good}"), format!("{good}{bad}")] {
+            let reading = crate::output::read(&[&FORMAT], b"", text.as_bytes()).unwrap();
+            let tests = reading.tests.unwrap();
+            assert_eq!((tests.passed, tests.failed), (4, 1), "{text}");
+        }
+    }
+
+    #[test]
     fn a_summary_of_another_run_does_not_count() {
         let text = "    Starting 2 tests across 1 binary\n     Summary [   0.001s] 9 tests run: 9 passed, 0 skipped\n";
-        let reading = crate::check::output::read(&[&FORMAT], b"", text.as_bytes()).unwrap();
+        let reading = crate::output::read(&[&FORMAT], b"", text.as_bytes()).unwrap();
         assert_eq!(reading.tests, Some(TestCounts::default()));
         assert_eq!(reading.problems, ["the run ended without its summary"]);
         assert_eq!(
-            crate::check::output::read(
+            crate::output::read(
                 &[&FORMAT],
                 b"     Summary [  1s] 9 tests run: 9 passed\n",
                 b""

@@ -4,62 +4,40 @@
 //! prints: a summary counts where the number of its tests is that of the run which is open, the
 //! last one, and behind the list of failures when that has begun.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::rustc::{Diagnostics, is_status};
-use crate::check::output::kit::number::{count, counted};
-use crate::check::output::kit::panic::{Panic, calm};
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip};
-use crate::check::tool::{Invocation, Tool};
+use crate::Kind;
+use crate::output::findings::rustc::{Diagnostics, is_status};
+use crate::output::kit::number::{count, counted};
+use crate::output::kit::panic::{Panic, calm};
+use crate::output::reader::{Format, PerStream, Reader, Stream, after, starts};
+use crate::reading::{
+    FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip, clipped,
+};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of libtest, alone or through `cargo test`.
-pub const FORMAT: Format = Format {
-    id: "cargo-test",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| {
-            starts(
-                line,
-                &[
-                    "Compiling ",
-                    "Doc-tests ",
-                    "Finished ",
-                    "Running ",
-                    "running ",
-                ],
-            )
-        }),
-        ends: |line| starts(line, &["Doc-tests ", "test result: "]),
-    },
-    names: &[FormatName::Cargo],
-    kinds: &[Kind::Test],
-    written_by,
-    reader: || Box::new(CargoTest::new()),
-};
-
-fn written_by(run: &Invocation) -> bool {
-    let mut words = run
-        .arguments()
-        .iter()
-        .filter(|a| !a.starts_with(['+', '-']));
-    let tests = |word: &String| ["test", "t", "bench", "llvm-cov"].contains(&&**word);
-    // `cargo hack check` compiles.
-    let passes_on = |word: &String| ["hack", "miri"].contains(&&**word);
-    run.is(Tool::Cargo)
-        && words
-            .next()
-            .is_some_and(|first| tests(first) || (passes_on(first) && words.any(tests)))
-}
+pub const FORMAT: Format = Format::run::<CargoTest>(
+    "cargo-test",
+    &[FormatName::Cargo],
+    &[Kind::Test],
+    &[
+        "Compiling ",
+        "Doc-tests ",
+        "Finished ",
+        "Running ",
+        "running ",
+    ],
+    |line| starts(line, &["Doc-tests ", "test result: "]),
+);
 
 /// The most runs that may be open at once: those that died, and those that tests print.
 const RUNS_OPEN: usize = 64;
 
+#[derive(Default)]
 struct CargoTest {
     /// The messages of the compiler, until tests run.
     built: Diagnostics,
     /// Whether tests run, by stream: from then on its lines are theirs.
-    running: [bool; 2],
+    running: PerStream<bool>,
     /// The runs that are not settled; all but the last may be those that died, or those in which a
     /// test printed the next.
     runs: Vec<Run>,
@@ -78,7 +56,7 @@ struct CargoTest {
     /// The end of the last test program that died, as cargo reports it.
     signal: Option<String>,
     /// A panic whose lines are coming, by stream, outside of libtest's sections.
-    panic: [Option<Panic>; 2],
+    panic: PerStream<Option<Panic>>,
     /// Panics that were not captured.
     panics: Vec<Panic>,
 }
@@ -201,24 +179,6 @@ impl Run {
 }
 
 impl CargoTest {
-    fn new() -> Self {
-        Self {
-            built: Diagnostics::of(FORMAT.id),
-            running: [false, false],
-            runs: Vec::new(),
-            counts: TestCounts::default(),
-            failed: Vec::new(),
-            problems: Vec::new(),
-            any: false,
-            not_compiled: false,
-            tells: false,
-            died: false,
-            signal: None,
-            panic: [None, None],
-            panics: Vec::new(),
-        }
-    }
-
     /// Standard output, where libtest writes.
     fn out(&mut self, line: &str) {
         match line.as_bytes().first() {
@@ -386,6 +346,7 @@ impl CargoTest {
                     failed: summary.failed,
                     passed,
                     skipped: summary.ignored,
+                    ..TestCounts::default()
                 }
             }
             None => {
@@ -416,12 +377,12 @@ impl CargoTest {
             [b' ', b' ', third, ..] => match line.get(..13) {
                 Some("     Running " | "   Doc-tests ") => {
                     self.tells = true;
-                    self.set_running(stream, true);
+                    *self.running.of(stream) = true;
                 }
                 Some("  Executable ") => self.any = true,
                 Some("   Compiling ") if is_status(line) => {
                     self.tells = true;
-                    self.set_running(stream, false);
+                    *self.running.of(stream) = false;
                 }
                 Some(_)
                     if *third == b'p'
@@ -438,24 +399,13 @@ impl CargoTest {
         }
     }
 
-    fn set_running(&mut self, stream: Stream, to: bool) {
-        let [out, err] = &mut self.running;
-        *(if stream == Stream::Out { out } else { err }) = to;
-    }
-
-    fn is_running(&self, stream: Stream) -> bool {
-        let [out, err] = self.running;
-        if stream == Stream::Out {
-            out || !self.runs.is_empty()
-        } else {
-            err
-        }
+    fn is_running(&mut self, stream: Stream) -> bool {
+        *self.running.of(stream) || stream == Stream::Out && !self.runs.is_empty()
     }
 
     /// Panics that are not captured; of captured ones the sections tell more.
     fn panic(&mut self, stream: Stream, line: &str) {
-        let [out, err] = &mut self.panic;
-        let open = if stream == Stream::Out { out } else { err };
+        let open = self.panic.of(stream);
         if open.as_mut().is_some_and(|panic| panic.more(line)) {
             return;
         }
@@ -526,7 +476,7 @@ impl Reader for CargoTest {
                 test.line = panic.line;
             }
         }
-        failed.into_iter().for_each(|test| reading.fail(test));
+        reading.fail_all(failed);
         for problem in problems {
             reading.object(problem);
         }
@@ -581,8 +531,7 @@ fn section(run: &mut Run, line: &str) -> Zone {
             && !name.starts_with(' ')
         {
             if !good && run.listed.len() < FAILED_KEPT {
-                let mut name = name.to_owned();
-                clip(&mut name);
+                let name = clipped(name);
                 run.listed.push(name);
             }
             return Zone::List {
@@ -660,9 +609,7 @@ fn running(line: &str) -> Option<u64> {
 /// `4 tests, 0 benchmarks`
 fn is_list_end(line: &str) -> bool {
     counted(line).is_some_and(|(_, rest)| {
-        let rest = rest
-            .strip_prefix("tests, ")
-            .or_else(|| rest.strip_prefix("test, "));
+        let rest = after(rest, &["tests, ", "test, "]);
         rest.and_then(counted)
             .is_some_and(|(_, word)| matches!(word, "benchmarks" | "benchmark"))
     })
@@ -697,7 +644,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Reading> {
-        crate::check::output::read(&[&FORMAT], text.as_bytes(), b"")
+        crate::output::read(&[&FORMAT], text.as_bytes(), b"")
     }
 
     fn result(passed: u64, failed: u64, ignored: u64) -> String {
@@ -717,7 +664,11 @@ mod tests {
             ("cargo miri setup", false),
         ] {
             let words: Vec<&str> = command.split(' ').collect();
-            assert_eq!(written_by(&Invocation::of(&words)), want, "{command}");
+            assert_eq!(
+                FORMAT.is_written_by(&crate::tool::Invocation::of(&words)),
+                want,
+                "{command}"
+            );
         }
     }
 

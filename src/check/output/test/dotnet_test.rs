@@ -3,50 +3,40 @@
 //!
 //! The output of tests is indented under `Standard Output Messages:`; the summaries are not.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::msbuild::Msbuild;
-use crate::check::output::kit::dedupe::append;
-use crate::check::output::kit::number::count;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
+use crate::Kind;
+use crate::output::findings::msbuild::Msbuild;
+use crate::output::kit::dedupe::append;
+use crate::output::kit::number::count;
+use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "dotnet-test",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| {
-            starts(
-                line,
-                &[
-                    "Build ",
-                    "Determining projects ",
-                    "Restore ",
-                    "Starting test ",
-                    "Test run ",
-                ],
-            )
-        }),
-        ends: |line| {
-            starts(
-                line,
-                &[
-                    "Failed:",
-                    "Passed",
-                    "Skipped",
-                    "Test Run ",
-                    "Test summary:",
-                    "Total ",
-                ],
-            )
-        },
+pub const FORMAT: Format = Format::run::<DotnetTest>(
+    "dotnet-test",
+    &[FormatName::Dotnet],
+    &[Kind::Test],
+    &[
+        "Build ",
+        "Determining projects ",
+        "Restore ",
+        "Starting test ",
+        "Test run ",
+    ],
+    |line| {
+        starts(
+            line,
+            &[
+                "Failed:",
+                "Passed",
+                "Skipped",
+                "Test Run ",
+                "Test summary:",
+                "Total ",
+            ],
+        )
     },
-    names: &[FormatName::Dotnet],
-    kinds: &[Kind::Test],
-    written_by: |run| run.runs(&["dotnet"]) && run.has(&["test", "vstest"]),
-    reader: || Box::new(DotnetTest::default()),
-};
+);
 
 #[derive(Default)]
 struct DotnetTest {
@@ -101,7 +91,7 @@ impl Reader for DotnetTest {
         if let Some(counts) = line.strip_prefix("Test summary: ").and_then(newer) {
             self.known = true;
             self.now = Now::Other;
-            self.whole = Some(counts);
+            self.whole.get_or_insert_default().add(counts);
             return;
         }
         if let Some(total) = line.strip_prefix("Total tests: ") {
@@ -150,7 +140,7 @@ impl Reader for DotnetTest {
         if !self.known && !broken {
             return None;
         }
-        let mut reading = self.build.into_reading(FORMAT.id);
+        let mut reading = self.build.reading;
         let counts = self.whole.unwrap_or(self.projects);
         // A failed test fails the build that runs it, too.
         if broken && counts.failed == 0 {
@@ -160,21 +150,15 @@ impl Reader for DotnetTest {
         // What was tried again and passed has not failed.
         self.failed
             .truncate(usize::try_from(counts.failed).unwrap_or(usize::MAX));
-        self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems
-            .into_iter()
-            .for_each(|problem| reading.object(problem));
+        reading.fail_all(self.failed);
+        reading.object_all(self.problems);
         Some(reading)
     }
 }
 
 impl DotnetTest {
     fn add(&mut self, counts: TestCounts) {
-        self.projects = TestCounts {
-            failed: self.projects.failed.saturating_add(counts.failed),
-            passed: self.projects.passed.saturating_add(counts.passed),
-            skipped: self.projects.skipped.saturating_add(counts.skipped),
-        };
+        self.projects.add(counts);
     }
 
     fn object(&mut self, problem: &str) {
@@ -222,7 +206,7 @@ impl DotnetTest {
             self.object("the summary of the tests does not add up");
         }
         if block.whole {
-            self.whole = Some(counts);
+            self.whole.get_or_insert_default().add(counts);
         } else {
             self.add(counts);
         }
@@ -304,10 +288,7 @@ impl DotnetTest {
             Now::Other
         };
         if self.now == now {
-            self.failed.push(FailedTest {
-                name: clipped(name),
-                ..FailedTest::default()
-            });
+            self.failed.push(FailedTest::named(clipped(name)));
         }
     }
 
@@ -384,12 +365,6 @@ fn newer(rest: &str) -> Option<TestCounts> {
     total.then_some(counts)
 }
 
-fn clipped(text: &str) -> String {
-    let mut text = text.to_owned();
-    clip(&mut text);
-    text
-}
-
 /// The name before a time: `NAME [12 ms]`, `NAME (12ms)`.
 fn timed(text: &str) -> Option<&str> {
     let text = text.trim_end();
@@ -411,7 +386,7 @@ fn leading(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn summaries() {

@@ -8,28 +8,19 @@
 //! has a result, and a package's line among them is believed only when none of them goes on
 //! afterwards.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::go_build::GoBuild;
-use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
-use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::findings::go_build::GoBuild;
+use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
+use crate::output::kit::place::place;
+use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "go-test",
-    is_document: false,
-    extent: Extent::Run {
-        begins: None,
-        ends: |line| starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"]),
-    },
-    names: &[FormatName::Go],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Go) && run.has(&["test"]),
-    reader: || Box::new(GoTest::default()),
-};
+pub const FORMAT: Format =
+    Format::run::<GoTest>("go-test", &[FormatName::Go], &[Kind::Test], &[], |line| {
+        starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
+    });
 
 #[derive(Default)]
 struct GoTest {
@@ -117,12 +108,10 @@ impl Reader for GoTest {
         if !self.verbose {
             self.counts.passed = self.counts.passed.saturating_add(self.bare);
         }
-        let mut reading = self.build.into_reading("go-test");
+        let mut reading = self.build.reading;
         reading.tests = Some(self.counts);
-        self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems
-            .into_iter()
-            .for_each(|problem| reading.object(problem));
+        reading.fail_all(self.failed);
+        reading.object_all(self.problems);
         Some(reading)
     }
 }
@@ -149,7 +138,7 @@ impl GoTest {
             if let Some((package, _)) = self.doubtful.take() {
                 let since = std::mem::replace(&mut self.package, package);
                 if since.announces {
-                    self.package.counts = sum(self.package.counts, since.counts);
+                    self.package.counts.add(since.counts);
                     let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
                     self.package
                         .failed
@@ -327,18 +316,10 @@ impl GoTest {
     }
 
     fn close(&mut self, package: Package) {
-        self.counts = sum(self.counts, package.counts);
+        self.counts.add(package.counts);
         let room = FAILED_KEPT.saturating_sub(self.failed.len());
         self.failed
             .extend(package.failed.into_iter().take(room).map(located));
-    }
-}
-
-fn sum(one: TestCounts, two: TestCounts) -> TestCounts {
-    TestCounts {
-        failed: one.failed.saturating_add(two.failed),
-        passed: one.passed.saturating_add(two.passed),
-        skipped: one.skipped.saturating_add(two.skipped),
     }
 }
 
@@ -377,9 +358,7 @@ fn announcement(line: &str) -> Option<(&str, &str)> {
 
 fn speaker(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("=== ")?;
-    rest.strip_prefix("CONT  ")
-        .or_else(|| rest.strip_prefix("NAME  "))
-        .map(str::trim_end)
+    after(rest, &["CONT  ", "NAME  "]).map(str::trim_end)
 }
 
 fn verdict(line: &str) -> Option<Verdict<'_>> {
@@ -406,12 +385,6 @@ fn verdict(line: &str) -> Option<Verdict<'_>> {
     // With `-cover`, Go 1.22 and later say it so.
     let (name, rest) = line.strip_prefix('\t')?.split_once("\t\t")?;
     (is_package(name) && rest.starts_with("coverage: ")).then_some(Verdict::NoFiles)
-}
-
-fn clipped(text: &str) -> String {
-    let mut text = text.to_owned();
-    clip(&mut text);
-    text
 }
 
 fn is_package(name: &str) -> bool {
@@ -473,7 +446,7 @@ fn dedent(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     /// `passed failed skipped`, the failed tests, whether something is wrong.
     fn said(out: &str) -> String {

@@ -2,33 +2,25 @@
 //!
 //! Only a test that has begun (`run`) can end: older Go makes results of what tests print.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::findings::go_build::GoBuild;
-use crate::check::output::kit::dedupe::{Open, PendingMessages, append, hash};
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::output::test::go_test::located;
-use crate::check::reading::{FailedTest, Reading, TestCounts, clip};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::findings::go_build::GoBuild;
+use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
+use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::output::test::go_test::located;
+use crate::reading::{FailedTest, Reading, TestCounts, clip};
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format {
-    id: "go-test-json",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| starts(line, &["{\""])),
-        ends: |line| starts(line, &["{\""]),
-    },
-    names: &[FormatName::Go],
-    kinds: &[Kind::Test],
-    written_by: |run| {
-        run.is(Tool::Go) && run.has(&["test"]) && run.has(&["-json", "--json", "-json=true"])
-    },
-    reader: || Box::new(GoTestJson::default()),
-};
+pub const FORMAT: Format = Format::run::<GoTestJson>(
+    "go-test-json",
+    &[FormatName::Go],
+    &[Kind::Test],
+    &["{\""],
+    |line| starts(line, &["{\""]),
+);
 
 /// One line. Its names may have escapes, so they are borrowed only where they can be.
 #[derive(Deserialize)]
@@ -55,6 +47,8 @@ struct GoTestJson {
     counts: TestCounts,
     reading: Reading,
     open: Open,
+    /// Tests that have ended.
+    ended: BTreeSet<u64>,
     said: PendingMessages,
     /// The packages that have begun, with how many of their tests failed; some more are not
     /// remembered.
@@ -63,6 +57,9 @@ struct GoTestJson {
     panic: Option<(u64, String)>,
     build: GoBuild,
 }
+
+/// Maximum number of tests whose end is remembered.
+const ENDED: usize = 100_000;
 
 impl Reader for GoTestJson {
     fn line(&mut self, stream: Stream, line: &str) {
@@ -84,18 +81,14 @@ impl Reader for GoTestJson {
         if !self.known {
             return None;
         }
-        let build = self.build.into_reading(FORMAT.id);
+        let build = self.build.reading;
         let mut reading = Reading {
             errors: build.errors,
             findings: build.findings,
             tests: Some(self.counts),
             ..self.reading
         };
-        FORMAT.id.clone_into(&mut reading.format);
-        build
-            .problems
-            .into_iter()
-            .for_each(|problem| reading.object(problem));
+        reading.object_all(build.problems);
         if self.torn {
             reading.object("an event is cut off");
         }
@@ -178,7 +171,15 @@ impl GoTestJson {
             }
             return;
         }
-        if !matches!(action, "pass" | "fail" | "skip") || !self.open.end(id) {
+        if !matches!(action, "pass" | "fail" | "skip") {
+            return;
+        }
+        let is_open = self.open.end(id);
+        if is_open && self.ended.len() < ENDED {
+            self.ended.insert(id);
+        }
+        // A test that was never begun was printed by another one; one that has ended may not fail.
+        if !(is_open || action == "fail" && self.ended.contains(&id)) {
             return;
         }
         let said = self.said.take(id);
@@ -233,7 +234,7 @@ impl GoTestJson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn events() {
@@ -275,6 +276,20 @@ mod tests {
                     ("fail", ""),
                 ]),
                 Some((0, 2, 0, 0, 0)),
+            ),
+            (
+                all(&[("run", "A"), ("pass", "A"), ("fail", "A"), ("pass", "")]),
+                Some((1, 1, 0, 0, 0)),
+            ),
+            (
+                all(&[
+                    ("run", "A"),
+                    ("pass", "A"),
+                    ("run", "A"),
+                    ("pass", "A"),
+                    ("pass", ""),
+                ]),
+                Some((2, 0, 0, 0, 0)),
             ),
             // What a test printed: it has never begun.
             (

@@ -3,47 +3,40 @@
 //! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
 //! test itself prints is on standard output or indented.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::blocks::Blocks;
-use crate::check::output::kit::message::Message;
-use crate::check::output::kit::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::blocks::Blocks;
+use crate::output::kit::message::Message;
+use crate::output::kit::place;
+use crate::output::reader::{Format, PerStream, Reader, Stream, starts};
+use crate::reading::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;
+use vplan_base::vocabulary::FormatName;
 
 /// jest's text.
-pub const FORMAT: Format = Format {
-    id: "jest",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| starts(line, &["FAIL ", "PASS ", "RUNS "])),
-        ends: |line| {
-            starts(
-                line,
-                &[
-                    "A worker process ",
-                    "Ran all ",
-                    "Snapshots:",
-                    "Test Suites:",
-                    "Tests:",
-                    "Time:",
-                ],
-            )
-        },
+pub const FORMAT: Format = Format::run::<Jest>(
+    "jest",
+    &[FormatName::Jest],
+    &[Kind::Test],
+    &["FAIL ", "PASS ", "RUNS "],
+    |line| {
+        starts(
+            line,
+            &[
+                "A worker process ",
+                "Ran all ",
+                "Snapshots:",
+                "Test Suites:",
+                "Tests:",
+                "Time:",
+            ],
+        )
     },
-    names: &[FormatName::Jest],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Jest),
-    reader: || Box::<Jest>::default(),
-};
+);
 
 #[derive(Default)]
 struct Jest {
     /// The readings of each stream: that of standard error counts, if there is one.
-    out: Blocks,
-    err: Blocks,
+    blocks: PerStream<Blocks>,
     reading: Reading,
     /// The file of the failures that follow.
     file: Option<String>,
@@ -81,20 +74,40 @@ impl Reader for Jest {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.flush();
-        let summaries = if self.err.last.is_some() {
-            &self.err
-        } else {
-            &self.out
-        };
         let mut reading = self.reading;
-        if !summaries.finish(&mut reading, "test suites") {
+        let is_read = self
+            .blocks
+            .of(Stream::Err)
+            .finish(&mut reading, "test suites");
+        let on_err = reading.tests.take();
+        // What is on standard output besides may be another run, or what a test printed: only one
+        // that failed counts.
+        let problems = reading.problems.len();
+        let mut is_read_there = self
+            .blocks
+            .of(Stream::Out)
+            .finish(&mut reading, "test suites");
+        let on_out = reading.tests.take();
+        let is_whole = self
+            .blocks
+            .of(Stream::Out)
+            .last
+            .is_some_and(|last| last.files.is_some());
+        let has_failed =
+            on_out.is_some_and(|tests| tests.failed > 0) || reading.problems.len() > problems;
+        is_read_there &= !is_read || is_whole && has_failed;
+        let mut counts = on_err.unwrap_or_default();
+        if is_read_there {
+            counts.add(on_out.unwrap_or_default());
+        }
+        reading.tests = Some(counts);
+        if !is_read && !is_read_there {
             if !self.none_found {
                 return None;
             }
-            reading = Reading::of(FORMAT.id);
+            reading = Reading::default();
             reading.tests = Some(TestCounts::default());
         }
-        reading.format = FORMAT.id.to_owned();
         Some(reading)
     }
 }
@@ -102,10 +115,7 @@ impl Reader for Jest {
 impl Jest {
     /// A line that begins with a word of jest's.
     fn word(&mut self, stream: Stream, line: &str) {
-        let summaries = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
-        };
+        let summaries = self.blocks.of(stream);
         if let Some(text) = line.strip_prefix("Tests:") {
             summaries.tests(text, ',');
             self.flush();
@@ -119,15 +129,15 @@ impl Jest {
             self.flush();
         } else if let Some(file) = line.strip_prefix("FAIL ") {
             self.flush();
-            self.out.shown = true;
-            self.err.shown = true;
             // The time that it took may follow the file: `(5.1 s)`.
             let file = file.rsplit_once(" (").map_or(file, |(file, _)| file);
             self.file = Some(file.trim().to_owned());
         } else if line.starts_with("PASS ") || line.starts_with("Summary of all failing tests") {
             self.flush();
             self.file = None;
-        } else if line.starts_with("No tests found, exiting with code") {
+        } else if line.starts_with("No tests found, exiting with code")
+            || line.starts_with("No tests found related to files changed")
+        {
             self.none_found = true;
         } else if line.starts_with("Jest: ") && line.contains("threshold") {
             self.reading.object(line);
@@ -163,7 +173,7 @@ impl Jest {
             return;
         };
         test.message = message.take();
-        crate::check::reading::clip(&mut test.name);
+        crate::reading::clip(&mut test.name);
         if self.seen.len() > 10_000 || !self.seen.insert((test.file.clone(), test.name.clone())) {
             return;
         }
@@ -210,7 +220,7 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     fn tests(out: &str, err: &str) -> Option<(u64, u64, u64, usize)> {
         let reading = read(&[&FORMAT], out.as_bytes(), err.as_bytes())?;
@@ -218,6 +228,7 @@ mod tests {
             failed,
             passed,
             skipped,
+            ..
         } = reading.tests?;
         Some((passed, failed, skipped, reading.problems.len()))
     }
@@ -247,6 +258,26 @@ mod tests {
                 Some((1, 0, 0, 0)),
             ),
             ("", two, Some((3, 1, 0, 0))),
+            (
+                "",
+                "Test Suites: 1 failed\nTests: 1 failed\nTest Suites: 1 passed\nTests: 3 passed\n",
+                Some((3, 1, 0, 0)),
+            ),
+            (
+                "Test Suites: 1 failed\nTests: 1 failed\n",
+                "Test Suites: 1 passed\nTests: 3 passed\n",
+                Some((3, 1, 0, 0)),
+            ),
+            (
+                "Test Suites: 1 passed\nTests: 9 passed\n",
+                "Test Suites: 1 passed\nTests: 3 passed\n",
+                Some((3, 0, 0, 0)),
+            ),
+            (
+                "",
+                "Tests: -1 failed, 3 passed\n",
+                Some((3, u64::MAX, 0, 0)),
+            ),
             ("    Tests: 9 failed, 9 total\n", "", None),
             (
                 "Test Suites: 1 failed, 1 of 5 total\nTests: 1 failed, 1 total\n",
@@ -270,6 +301,11 @@ mod tests {
             ),
             (
                 "No tests found, exiting with code 1\n",
+                "",
+                Some((0, 0, 0, 0)),
+            ),
+            (
+                "No tests found related to files changed since last commit.\n",
                 "",
                 Some((0, 0, 0, 0)),
             ),

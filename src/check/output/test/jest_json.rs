@@ -1,41 +1,24 @@
 //! Reads the JSON of jest (`--json`) and vitest (`--reporter=json`).
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::document::{self, CollectedDocument, Content, Signs};
-use crate::check::output::kit::message;
-use crate::check::output::kit::place;
-use crate::check::output::kit::xml;
-use crate::check::output::reader::{Claim, Extent, Format, Reader, Stream};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::kit::message;
+use crate::output::kit::outcome::{OutcomeWord, of_word};
+use crate::output::kit::place;
+use crate::output::kit::xml;
+use crate::output::reader::Format;
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use serde::{Deserialize, Deserializer};
+use vplan_base::vocabulary::FormatName;
 
 /// `{"numFailedTests":…,"testResults":[…]}`.
-pub const FORMAT: Format = Format {
-    id: "jest-json",
-    is_document: true,
-    extent: Extent::Unknown,
-    names: &[FormatName::Jest, FormatName::Vitest],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Jest) || run.is(Tool::Vitest),
-    reader: || {
-        Box::new(JestJson {
-            document: CollectedDocument::new(SIGNS),
-        })
-    },
-};
+pub const FORMAT: Format = Format::document::<DocumentReader<JestJson>>(
+    "jest-json",
+    &[FormatName::Jest, FormatName::Vitest],
+    &[Kind::Test],
+);
 
-// What tests print may precede it.
-const SIGNS: Signs = Signs {
-    begins: |line| line.starts_with("{\"num"),
-    later: true,
-    tells: |text| text.contains("TestSuites\""),
-};
-
-struct JestJson {
-    document: CollectedDocument,
-}
+struct JestJson;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -48,8 +31,30 @@ struct Run {
     num_todo_tests: u64,
     success: Option<bool>,
     #[serde(deserialize_with = "failed_suites")]
-    test_results: Vec<Suite>,
+    test_results: Suites,
     was_interrupted: bool,
+}
+
+/// The suites that failed, and every one in which a case did.
+#[derive(Default)]
+struct Suites {
+    failed: Vec<Suite>,
+    /// The number of all.
+    all: u64,
+    /// The number of their cases.
+    cases: u64,
+    /// The number of cases that passed when they were tried again.
+    flaky: u64,
+}
+
+/// The cases that did not pass.
+#[derive(Default)]
+struct Cases {
+    failed: Vec<Case>,
+    /// The number of all.
+    all: u64,
+    /// The number of those that passed when they were tried again.
+    flaky: u64,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +62,7 @@ struct Run {
 #[derive(Default)]
 struct Suite {
     #[serde(deserialize_with = "failed_cases")]
-    assertion_results: Vec<Case>,
+    assertion_results: Cases,
     message: String,
     name: String,
     status: String,
@@ -69,6 +74,7 @@ struct Suite {
 struct Case {
     ancestor_titles: Vec<String>,
     failure_messages: Vec<String>,
+    invocations: u64,
     location: Option<Location>,
     status: String,
     title: String,
@@ -80,62 +86,84 @@ struct Location {
     line: Option<f64>,
 }
 
-/// The suites that failed, and every one in which a case did.
-fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Suite>, D::Error> {
-    let mut kept = Vec::new();
+fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Suites, D::Error> {
+    let mut suites = Suites::default();
     document::each(list, |suite: Suite| {
-        if kept.len() < FAILED_KEPT
-            && (suite.status == "failed" || !suite.assertion_results.is_empty())
+        suites.all = suites.all.saturating_add(1);
+        suites.cases = suites.cases.saturating_add(suite.assertion_results.all);
+        suites.flaky = suites.flaky.saturating_add(suite.assertion_results.flaky);
+        if suites.failed.len() < FAILED_KEPT
+            && (suite.status == "failed" || !suite.assertion_results.failed.is_empty())
         {
-            kept.push(suite);
+            suites.failed.push(suite);
         }
     })?;
-    Ok(kept)
+    Ok(suites)
 }
 
-fn failed_cases<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Case>, D::Error> {
-    let mut kept = Vec::new();
+fn failed_cases<'de, D: Deserializer<'de>>(list: D) -> Result<Cases, D::Error> {
+    let mut cases = Cases::default();
     document::each(list, |case: Case| {
-        if kept.len() < FAILED_KEPT && case.status == "failed" {
-            kept.push(case);
+        cases.all = cases.all.saturating_add(1);
+        let is_flaky = case.invocations > 1 && case.status == "passed";
+        cases.flaky = cases.flaky.saturating_add(u64::from(is_flaky));
+        if cases.failed.len() < FAILED_KEPT && !case.is_well() {
+            cases.failed.push(case);
         }
     })?;
-    Ok(kept)
+    Ok(cases)
 }
 
-impl Reader for JestJson {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
+impl Case {
+    /// Whether it passed, or was not meant to run; a case that does not say passed.
+    fn is_well(&self) -> bool {
+        const OWN: [&str; 3] = ["focused", "pending", "todo"];
+        let word = of_word(&self.status);
+        word != Some(OutcomeWord::NotPassed) || OWN.contains(&&*self.status)
     }
+}
 
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
+impl DocumentKind for JestJson {
+    // What tests print may precede it.
+    const SIGNS: Signs = Signs {
+        begins: |line| line.starts_with("{\"num"),
+        later: true,
+        tells: |text| text.contains("TestSuites\""),
+    };
+    const WORD: &'static str = "output";
 
-    fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut reading = Reading::of(FORMAT.id);
-        let mut counts = TestCounts::default();
-        match self.document.finish()? {
-            Content::TooLarge => reading.object("the output is too large to read"),
-            Content::Text(text) => {
-                let (runs, wrong) = document::values::<Run>(&text);
-                for run in runs {
-                    counts.add(one(run, &mut reading));
-                }
-                if let Some(wrong) = wrong {
-                    reading.object(format!("the output cannot be read: {wrong}"));
-                }
-            }
+    fn read(text: &str, reading: &mut Reading) -> Option<()> {
+        let (runs, wrong) = document::values::<Run>(text);
+        for run in runs {
+            let counts = one(run, reading);
+            reading.tests.get_or_insert_default().add(counts);
         }
-        reading.tests = Some(counts);
-        Some(reading)
+        if let Some(wrong) = wrong {
+            reading.object(format!("the output cannot be read: {wrong}"));
+        }
+        Some(())
     }
 }
 
 fn one(run: Run, reading: &mut Reading) -> TestCounts {
     let before = reading.problems.len();
-    for suite in run.test_results {
-        if suite.assertion_results.is_empty() {
+    let counts = TestCounts {
+        failed: run.num_failed_tests,
+        flaky: run.test_results.flaky,
+        passed: run.num_passed_tests,
+        skipped: run.num_pending_tests.saturating_add(run.num_todo_tests),
+    };
+    let (all, shown) = (
+        counts.ran().saturating_add(counts.skipped),
+        run.test_results.cases,
+    );
+    if run.test_results.all > 0 && all > shown {
+        let all = vplan_base::word::count(all, "test");
+        reading.object(format!("it counts {all} and shows {shown}"));
+    }
+    let before_cases = reading.failed_tests.len();
+    for suite in run.test_results.failed {
+        if suite.assertion_results.failed.is_empty() {
             let message = xml::first_lines(&suite.message);
             let why = message
                 .lines()
@@ -143,7 +171,13 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
                 .unwrap_or_default();
             reading.object(format!("{} could not run: {why}", suite.name));
         }
-        for case in suite.assertion_results {
+        for case in suite.assertion_results.failed {
+            if case.status != "failed" {
+                reading.object(format!(
+                    "the outcome of {} is `{}`",
+                    case.title, case.status
+                ));
+            }
             let messages = case.failure_messages.join("\n");
             let line = case
                 .location
@@ -180,21 +214,30 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
     } else if unsaid && run.success == Some(false) && run.num_failed_tests == 0 {
         reading.object("every test passed, but it says `\"success\": false`");
     }
-    TestCounts {
-        failed: run.num_failed_tests,
-        passed: run.num_passed_tests,
-        skipped: run.num_pending_tests.saturating_add(run.num_todo_tests),
+    if counts.failed == 0 && reading.failed_tests.len() > before_cases {
+        reading.object("it counts no failure and shows some");
     }
+    counts
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::counted;
+    use crate::output::counted;
 
     #[test]
     fn outputs() {
         let tests = |text: &str| counted(&FORMAT, text);
+        let with = |passed: u64, cases: &[&str]| {
+            let cases: Vec<String> = cases
+                .iter()
+                .map(|status| format!(r#"{{"status":"{status}","title":"t"}}"#))
+                .collect();
+            format!(
+                r#"{{"numFailedTestSuites":0,"numPassedTests":{passed},"success":true,"testResults":[{{"status":"passed","assertionResults":[{}]}}]}}"#,
+                cases.join(",")
+            )
+        };
         let one = r#"{"numFailedTestSuites":0,"numFailedTests":1,"numPassedTests":2,"numPendingTests":3,"numTodoTests":4,"success":false}"#;
         for (text, want) in [
             (one.to_owned(), Some((2, 1, 7, 0))),
@@ -202,6 +245,13 @@ mod tests {
             (format!("{one}\n{one}"), Some((4, 2, 14, 0))),
             (one.replace("Tests\":1", "Tests\":0"), Some((2, 0, 7, 1))),
             (one[..60].to_owned(), Some((0, 0, 0, 1))),
+            (one.replace("Tests\":2", "Tests\":-2"), Some((0, 0, 0, 1))),
+            (one.replace("Tests\":2", "Tests\":2.5"), Some((0, 0, 0, 1))),
+            (with(1, &["passed"]), Some((1, 0, 0, 0))),
+            (with(1, &["passed", "pending", "todo"]), Some((1, 0, 0, 0))),
+            (with(9, &["passed"]), Some((9, 0, 0, 1))),
+            (with(1, &["kaputt"]), Some((1, 0, 0, 2))),
+            (with(1, &["passed", "failed"]), Some((1, 0, 0, 1))),
             ("{\"numbers\":[]}".to_owned(), None),
             (String::new(), None),
         ] {

@@ -3,28 +3,19 @@
 //! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on
 //! lines that follow each other, and numbered failures below.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::message::{self, Message};
-use crate::check::output::kit::number;
-use crate::check::output::kit::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::message::{self, Message};
+use crate::output::kit::number;
+use crate::output::kit::place;
+use crate::output::reader::{Format, Reader, Stream};
+use crate::reading::{FailedTest, Reading, TestCounts};
+use vplan_base::vocabulary::FormatName;
 
 /// mocha's text: spec, dot, list and others that end alike.
-pub const FORMAT: Format = Format {
-    id: "mocha",
-    is_document: false,
-    extent: Extent::Run {
-        begins: None,
-        ends: |line| line.contains(" passing (") || line.ends_with(" pending"),
-    },
-    names: &[FormatName::Mocha],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Mocha),
-    reader: || Box::<Mocha>::default(),
-};
+pub const FORMAT: Format =
+    Format::run::<Mocha>("mocha", &[FormatName::Mocha], &[Kind::Test], &[], |line| {
+        line.contains(" passing (") || line.ends_with(" pending")
+    });
 
 #[derive(Default)]
 struct Mocha {
@@ -32,8 +23,6 @@ struct Mocha {
     before: TestCounts,
     /// The line before belongs to a summary.
     in_summary: bool,
-    /// The number of failures shown since the last summary.
-    shown: u64,
     failure: Option<Failure>,
     reading: Reading,
     none_found: bool,
@@ -84,7 +73,6 @@ impl Reader for Mocha {
                 && self.last.is_some_and(|last| last.failed > 0)
             {
                 self.flush();
-                self.shown = self.shown.saturating_add(1);
                 let mut failure = Failure::default();
                 failure.title(title);
                 self.failure = Some(failure);
@@ -105,22 +93,16 @@ impl Reader for Mocha {
             None => return None,
         }
         self.reading.tests = Some(counts);
-        self.reading.format = FORMAT.id.to_owned();
         Some(self.reading)
     }
 }
 
 impl Mocha {
-    /// `N passing`: a summary begins. The one before it counts too if its failures were shown:
-    /// another run. Otherwise a test printed it.
+    /// `N passing`: a summary begins. The one before it is of another run.
     fn summary(&mut self, passed: u64) {
-        if let Some(last) = self.last
-            && last.failed > 0
-            && self.shown > 0
-        {
+        if let Some(last) = self.last {
             self.before.add(last);
         }
-        self.shown = 0;
         self.last = Some(TestCounts {
             passed,
             ..TestCounts::default()
@@ -151,7 +133,7 @@ impl Failure {
         let text = text.trim();
         self.named = text.ends_with(':') || text.is_empty() || self.titles.len() > 50;
         let mut title = text.strip_suffix(':').unwrap_or(text).to_owned();
-        crate::check::reading::clip(&mut title);
+        crate::reading::clip(&mut title);
         self.titles.push(title);
     }
 
@@ -172,7 +154,7 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn summaries() {
@@ -181,6 +163,7 @@ mod tests {
                 failed,
                 passed,
                 skipped,
+                ..
             } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
             Some((passed, failed, skipped))
         };
@@ -192,7 +175,7 @@ mod tests {
             ("  9 failing\n  0 passing (1ms)\n", Some((0, 0, 0))),
             (
                 "  9 passing (1ms)\n  9 failing\n  1 passing (2s)\n",
-                Some((1, 0, 0)),
+                Some((10, 9, 0)),
             ),
             (
                 "  1 passing (1ms)\n  1 failing\n\n  1) a:\n     x\n\n  1 passing (2s)\n",

@@ -1,28 +1,22 @@
 //! Reads the report for people of `node --test`, its reporter `spec`; its other reporters write TAP
 //! and JUnit.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::message::Message;
-use crate::check::output::kit::number;
-use crate::check::output::kit::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::message::Message;
+use crate::output::kit::number;
+use crate::output::kit::place;
+use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::reading::{FailedTest, Reading, TestCounts};
+use vplan_base::vocabulary::FormatName;
 
 /// The reporter `spec`.
-pub const FORMAT: Format = Format {
-    id: "node-test",
-    is_document: false,
-    extent: Extent::Run {
-        begins: None,
-        ends: |line| starts(line, &["ℹ "]),
-    },
-    names: &[FormatName::Node],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::NodeTest),
-    reader: || Box::<NodeTest>::default(),
-};
+pub const FORMAT: Format = Format::run::<NodeTest>(
+    "node-test",
+    &[FormatName::Node],
+    &[Kind::Test],
+    &[],
+    |line| starts(line, &["ℹ "]),
+);
 
 #[derive(Default)]
 struct NodeTest {
@@ -32,7 +26,6 @@ struct NodeTest {
     before: TestCounts,
     /// The list below the summary has begun.
     listing: bool,
-    shown: bool,
     place: Option<(String, u64)>,
     failure: Option<(FailedTest, Message)>,
     reading: Reading,
@@ -66,14 +59,13 @@ impl Reader for NodeTest {
         let mut counts = self.before;
         counts.add(self.last?);
         self.reading.tests = Some(counts);
-        self.reading.format = FORMAT.id.to_owned();
         Some(self.reading)
     }
 }
 
 impl NodeTest {
-    /// `tests 3`, `pass 2`, … and last `duration_ms 9`. Only a complete summary counts; an earlier
-    /// one counts too if its failures were listed: another run. Otherwise a test printed it.
+    /// `tests 3`, `pass 2`, … and last `duration_ms 9`. Only a complete summary counts; each is
+    /// of a run.
     fn count(&mut self, text: &str) {
         let Some((word, number)) = text.split_once(' ') else {
             return;
@@ -93,11 +85,9 @@ impl NodeTest {
             "duration_ms" if *seen >= 3 => {
                 let counts = *counts;
                 self.summary = None;
-                if let Some(last) = self.last.filter(|last| last.failed > 0 && self.shown) {
+                if let Some(last) = self.last.replace(counts) {
                     self.before.add(last);
                 }
-                self.shown = false;
-                self.last = Some(counts);
                 return;
             }
             _ => return,
@@ -111,7 +101,6 @@ impl NodeTest {
         self.flush();
         if text == "failing tests:" {
             self.listing = self.last.is_some();
-            self.shown = self.listing;
             return;
         }
         if !self.listing {
@@ -151,7 +140,7 @@ impl NodeTest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::read;
+    use crate::output::read;
 
     #[test]
     fn summaries() {
@@ -165,14 +154,15 @@ mod tests {
                 failed,
                 passed,
                 skipped,
+                ..
             } = read(&[&FORMAT], text.as_bytes(), b"")?.tests?;
             Some((passed, failed, skipped))
         };
         assert_eq!(tests(&block("4", 0)), Some((4, 1, 3)));
         assert_eq!(
             tests(&format!("{}{}", block("9", 9), block("4", 0))),
-            Some((4, 1, 3)),
-            "a test printed the first"
+            Some((13, 11, 6)),
+            "two runs, and the failures of the first are not listed"
         );
         let listed = format!(
             "{}✖ failing tests:\n\n✖ a (1ms)\n{}",

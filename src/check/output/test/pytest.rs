@@ -3,27 +3,21 @@
 //! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::number::{count, counted};
-use crate::check::output::kit::place::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::number::{count, counted};
+use crate::output::kit::place::place;
+use crate::output::reader::{Format, Reader, Stream, after};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip, clipped};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of pytest.
-pub const FORMAT: Format = Format {
-    id: "pytest",
-    is_document: false,
-    extent: Extent::Run {
-        begins: None,
-        ends: |line| line.starts_with("==") || summary(line).is_some(),
-    },
-    names: &[FormatName::Pytest],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Pytest),
-    reader: || Box::new(Pytest::default()),
-};
+pub const FORMAT: Format = Format::run::<Pytest>(
+    "pytest",
+    &[FormatName::Pytest],
+    &[Kind::Test],
+    &[],
+    |line| line.starts_with("==") || summary(line).is_some(),
+);
 
 #[derive(Default)]
 struct Pytest {
@@ -54,6 +48,8 @@ struct Pytest {
 /// A summary and what belongs to it.
 struct Summary {
     counts: TestCounts,
+    /// Whether its session shows more than this line, which a test may print.
+    is_own: bool,
     problem: Option<String>,
 }
 
@@ -123,7 +119,11 @@ impl Pytest {
     }
 
     fn sum(&mut self, counts: TestCounts) {
-        if !self.framed && self.last.is_some() && self.is_of_letters(counts) {
+        let is_own = self.framed || self.is_of_letters(counts) || !self.sections.is_empty();
+        let failed = |last: &Summary| last.is_own && last.counts.failed > 0;
+        let is_another = !self.framed && self.is_of_letters(counts)
+            || self.open == 0 && self.last.as_ref().is_some_and(failed);
+        if is_another && self.last.is_some() {
             // Another session, that does not say that it starts (`-q`).
             self.settle();
         }
@@ -135,6 +135,7 @@ impl Pytest {
         }
         self.last = Some(Summary {
             counts,
+            is_own,
             problem: self.stopped.take(),
         });
     }
@@ -160,12 +161,13 @@ impl Pytest {
         );
         let room = FAILED_KEPT.saturating_sub(self.failed.len());
         self.failed.extend(failed.into_iter().take(room));
-        let Some(Summary { counts, problem }) = self.last.take() else {
+        let Some(Summary {
+            counts, problem, ..
+        }) = self.last.take()
+        else {
             return;
         };
-        self.before.passed = self.before.passed.saturating_add(counts.passed);
-        self.before.failed = self.before.failed.saturating_add(counts.failed);
-        self.before.skipped = self.before.skipped.saturating_add(counts.skipped);
+        self.before.add(counts);
         self.problems
             .extend(problem.filter(|_| self.problems.len() < 20));
     }
@@ -210,8 +212,7 @@ impl Pytest {
                 && !title.chars().all(|c| matches!(c, ' ' | '_'))
                 && self.sections.len() < FAILED_KEPT
             {
-                let mut title = title.to_owned();
-                clip(&mut title);
+                let title = clipped(title);
                 self.sections.push(Section {
                     title,
                     ..Section::default()
@@ -264,10 +265,7 @@ impl Pytest {
     }
 
     fn short(&mut self, line: &str) {
-        let (message, rest) = if let Some(rest) = line
-            .strip_prefix("FAILED ")
-            .or_else(|| line.strip_prefix("ERROR "))
-        {
+        let (message, rest) = if let Some(rest) = after(line, &["FAILED ", "ERROR "]) {
             (None, rest)
         } else if let Some(rest) = line.strip_prefix("XPASS ") {
             (Some("passed although it is expected to fail"), rest)
@@ -285,8 +283,7 @@ impl Pytest {
             (_, dash) => dash.unwrap_or(rest.len()),
         };
         let (name, why) = rest.split_at_checked(from).unwrap_or((rest, ""));
-        let mut name = name.trim_end().to_owned();
-        clip(&mut name);
+        let name = clipped(name.trim_end());
         let why = why
             .strip_prefix(" - ")
             .map(str::trim)
@@ -351,17 +348,19 @@ impl Reader for Pytest {
             // Without any summary the letters count.
             let (counts, complete) = self.letters?;
             let problem = (!complete).then(|| "the progress does not go to its end".to_owned());
-            self.last = Some(Summary { counts, problem });
+            self.last = Some(Summary {
+                counts,
+                is_own: true,
+                problem,
+            });
         }
-        let mut reading = Reading::of(FORMAT.id);
+        let mut reading = Reading::default();
         if self.last.is_none() {
             reading.object("the session ended without its summary");
         }
         self.settle();
-        self.failed.into_iter().for_each(|test| reading.fail(test));
-        self.problems
-            .into_iter()
-            .for_each(|problem| reading.object(problem));
+        reading.fail_all(self.failed);
+        reading.object_all(self.problems);
         if self.stopped_early {
             reading.leave_out("the tests behind the first failures");
         }
@@ -449,6 +448,7 @@ fn summary(text: &str) -> Option<TestCounts> {
         return None;
     }
     let mut tests = TestCounts::default();
+    let mut reruns = 0_u64;
     for part in counts.split(", ") {
         if part == "no tests ran" || part.starts_with("no tests collected") {
             continue;
@@ -458,7 +458,8 @@ fn summary(text: &str) -> Option<TestCounts> {
             "passed" => &mut tests.passed,
             "failed" | "xpassed" | "error" | "errors" => &mut tests.failed,
             "skipped" | "xfailed" => &mut tests.skipped,
-            "warning" | "warnings" | "deselected" | "rerun" => continue,
+            "rerun" => &mut reruns,
+            "warning" | "warnings" | "deselected" => continue,
             // Plug-ins add words of their own, and tests that are only collected do not run.
             _ if word.split(' ').count() <= 3
                 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') =>
@@ -469,6 +470,8 @@ fn summary(text: &str) -> Option<TestCounts> {
         };
         *sum = sum.saturating_add(n);
     }
+    // Those of tests that failed in the end are not told apart.
+    tests.flaky = reruns.min(tests.passed);
     Some(tests)
 }
 
@@ -477,7 +480,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Reading> {
-        crate::check::output::read(&[&FORMAT], text.as_bytes(), b"")
+        crate::output::read(&[&FORMAT], text.as_bytes(), b"")
     }
 
     #[test]
@@ -487,8 +490,11 @@ mod tests {
                 failed,
                 passed,
                 skipped,
+                ..TestCounts::default()
             })
         };
+        let flaky = summary("3 passed, 2 rerun in 0.12s").map(|tests| tests.flaky);
+        assert_eq!(flaky, Some(2));
         for (text, want) in [
             ("2 passed in 0.01s", counts(2, 0, 0)),
             (
@@ -538,6 +544,20 @@ mod tests {
                 ),
                 2,
                 0,
+                false,
+            ),
+            (
+                "two quiet ones",
+                "F  [100%]\n1 failed in 0.1s\n2 passed in 0.1s\n".to_owned(),
+                2,
+                1,
+                false,
+            ),
+            (
+                "two summaries",
+                format!("{starts}=== 1 failed in 0.1s ===\n=== 2 passed in 0.1s ===\n"),
+                2,
+                1,
                 false,
             ),
             (

@@ -5,35 +5,31 @@
 //! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
 //! block never does.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::message::{self, Message};
-use crate::check::output::kit::number;
-use crate::check::output::kit::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::message::{self, Message};
+use crate::output::kit::number;
+use crate::output::kit::place;
+use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use std::collections::BTreeSet;
+use vplan_base::vocabulary::FormatName;
 
 /// The Test Anything Protocol.
-pub const FORMAT: Format = Format {
-    id: "tap",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| starts(line, &["1..", "TAP version ", "not ok ", "ok "])),
-        ends: |line| starts(line, &["# ", "1..", "not ok ", "ok "]),
-    },
-    names: &[FormatName::Tap, FormatName::Node],
-    kinds: &[Kind::Test],
-    written_by: |run| {
-        run.is(Tool::NodeTest) || run.runs(&["tap", "tape"]) || run.asks(&["tap", "tap-flat"])
-    },
-    reader: || Box::<Tap>::default(),
-};
+pub const FORMAT: Format = Format::run::<Tap>(
+    "tap",
+    &[FormatName::Tap, FormatName::Node],
+    &[Kind::Test],
+    &["1..", "TAP version ", "not ok ", "ok "],
+    |line| starts(line, &["# ", "1..", "not ok ", "ok "]),
+)
+.asked_by(&["tap", "tap-flat"]);
 
 /// The greatest depth of subtests that is followed.
 const DEPTH: usize = 64;
 /// The indentation of a subtest, in blanks.
 const INDENT: usize = 4;
+/// Maximum number of points that come before their turn.
+const EARLY: usize = 10_000;
 
 #[derive(Default)]
 struct Tap {
@@ -62,12 +58,38 @@ struct Level {
     /// Whether the first point has the number 1; without a plan nothing else tells that this is
     /// TAP.
     numbered: bool,
+    numbers: Numbers,
     plan: Option<Plan>,
     /// The name of the subtest that follows or is open below.
     below: Option<String>,
     /// A version or a comment says that this is TAP.
     announced: bool,
     bailed: bool,
+}
+
+/// The numbers of points so far.
+#[derive(Default)]
+struct Numbers {
+    /// Each up to this one.
+    all_to: u64,
+    /// Those after it, which came before their turn.
+    early: BTreeSet<u64>,
+}
+
+impl Numbers {
+    /// Takes the number of a point; whether it is the first with it. Of very many numbers that come
+    /// before their turn none is the first.
+    fn take(&mut self, number: u64) -> bool {
+        if number > self.all_to.saturating_add(1) {
+            return self.early.len() < EARLY && self.early.insert(number);
+        }
+        let is_new = number > self.all_to;
+        self.all_to = self.all_to.max(number);
+        while self.early.remove(&self.all_to.saturating_add(1)) {
+            self.all_to = self.all_to.saturating_add(1);
+        }
+        is_new
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -121,16 +143,12 @@ impl Reader for Tap {
         if !self.told {
             return None;
         }
-        let mut reading = Reading::of(FORMAT.id);
-        reading.tests = Some(self.total.counts);
-        self.total
-            .problems
-            .into_iter()
-            .for_each(|problem| reading.object(problem));
-        self.total
-            .failed
-            .into_iter()
-            .for_each(|test| reading.fail(test));
+        let mut reading = Reading {
+            tests: Some(self.total.counts),
+            ..Reading::default()
+        };
+        reading.object_all(self.total.problems);
+        reading.fail_all(self.total.failed);
         Some(reading)
     }
 }
@@ -228,6 +246,11 @@ impl Tap {
         level.points = level.points.saturating_add(1);
         level.numbered |= level.points == 1 && point.number == Some(1);
         level.below = point.opens.then(|| point.shown());
+        if let Some(number) = point.number.filter(|n| *n > 0)
+            && !level.numbers.take(number)
+        {
+            level.object(format!("two points have the number {number}"));
+        }
         if let Some(plan) = level
             .plan
             .filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count))
@@ -253,14 +276,7 @@ impl Tap {
                     .map(String::as_str)
                     .chain([name.as_str()]),
             );
-            self.failure = Some((
-                depth,
-                FailedTest {
-                    name,
-                    ..FailedTest::default()
-                },
-                Message::default(),
-            ));
+            self.failure = Some((depth, FailedTest::named(name), Message::default()));
         }
         self.after_point = Some(depth * INDENT);
     }
@@ -564,8 +580,8 @@ fn unquoted(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::counted;
-    use crate::check::output::read;
+    use crate::output::counted;
+    use crate::output::read;
 
     fn tests(text: &str) -> Option<(u64, u64, u64, usize)> {
         counted(&FORMAT, text)

@@ -4,47 +4,33 @@
 //! last summary counts, behind its line of dashes, and of those before it each that failed and whose
 //! failures were listed.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::number::{count, counted};
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip};
-use crate::check::tool::{Invocation, Tool};
+use crate::Kind;
+use crate::output::kit::number::{count, counted};
+use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::reading::{
+    FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TEXT_KEPT, TestCounts, clipped,
+};
+use vplan_base::vocabulary::FormatName;
 
 /// Text of unittest, and of what runs it (Django).
-pub const FORMAT: Format = Format {
-    id: "unittest",
-    is_document: false,
-    extent: Extent::Run {
-        begins: None,
-        ends: |line| starts(line, &["OK", "Ran "]),
-    },
-    names: &[FormatName::Unittest],
-    kinds: &[Kind::Test],
-    written_by,
-    reader: || Box::new(Unittest::default()),
-};
-
-fn written_by(run: &Invocation) -> bool {
-    run.is(Tool::Unittest)
-        || run.is(Tool::Python)
-            && matches!(run.arguments(), [script, test, ..] if script.ends_with("manage.py") && test == "test")
-}
+pub const FORMAT: Format = Format::run::<Unittest>(
+    "unittest",
+    &[FormatName::Unittest],
+    &[Kind::Test],
+    &[],
+    |line| starts(line, &["OK", "Ran "]),
+);
 
 #[derive(Default)]
 struct Unittest {
     at: At,
     failed: Vec<FailedTest>,
-    /// The last summary, and whether it says that it went well.
-    summary: Option<(TestCounts, bool)>,
+    /// The counts of all summaries.
+    tests: Option<TestCounts>,
     /// Tests have begun to be counted, and the result did not come.
     torn: bool,
-    /// The counts of the runs before it that failed.
-    before: TestCounts,
-    /// Whether a failure was listed since the last summary.
-    listed: bool,
-    /// Whether the failures of the last summary were listed.
-    last_listed: bool,
+    /// What the summaries say that does not agree with their counts.
+    problems: Vec<&'static str>,
 }
 
 /// The kind of the lines so far.
@@ -68,15 +54,24 @@ enum At {
 
 impl Unittest {
     fn failure(&mut self, name: &str) {
-        self.listed = true;
         if self.failed.len() < FAILED_KEPT {
-            let mut name = name.to_owned();
-            clip(&mut name);
-            self.failed.push(FailedTest {
-                name,
-                ..FailedTest::default()
-            });
+            let name = clipped(name);
+            self.failed.push(FailedTest::named(name));
         }
+    }
+
+    /// A summary, and whether it says that its run went well.
+    fn summary(&mut self, tests: TestCounts, good: bool) {
+        let problem = if !good && tests.failed == 0 && tests.ran() > 0 {
+            Some("a run without a failed test says that it failed")
+        } else if good && tests.failed > 0 {
+            Some("a run with failed tests says that it passed")
+        } else {
+            None
+        };
+        self.problems
+            .extend(problem.filter(|_| self.problems.len() < PROBLEMS_KEPT));
+        self.tests.get_or_insert_default().add(tests);
     }
 
     /// A line of a traceback, or the message behind it.
@@ -114,22 +109,14 @@ impl Unittest {
             }
             self.at = At::Elsewhere;
             if let Some((good, more)) = verdict(line) {
-                let is_own = good || std::mem::take(&mut self.listed);
-                if let Some((last, false)) = self.summary.filter(|_| self.last_listed) {
-                    self.before.add(last);
-                }
-                self.last_listed = is_own;
-                self.summary = Some((counts(ran, more), good));
+                self.summary(counts(ran, more), good);
                 self.torn = false;
             }
             return;
         }
         match self.at {
             At::Double => {
-                if let Some(name) = line
-                    .strip_prefix("FAIL: ")
-                    .or_else(|| line.strip_prefix("ERROR: "))
-                {
+                if let Some(name) = after(line, &["FAIL: ", "ERROR: "]) {
                     self.failure(name);
                     self.at = At::Title;
                 } else if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ") {
@@ -176,21 +163,16 @@ impl Reader for Unittest {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        if self.summary.is_none() && !self.torn {
+        if self.tests.is_none() && !self.torn {
             return None;
         }
-        let mut reading = Reading::of(FORMAT.id);
-        let (mut tests, good) = self.summary.unwrap_or_default();
+        let mut reading = Reading::default();
         if self.torn {
             reading.object("the run ended without its result");
-        } else if !good && tests.failed == 0 && tests.ran() > 0 {
-            reading.object("a run without a failed test says that it failed");
-        } else if good && tests.failed > 0 {
-            reading.object("a run with failed tests says that it passed");
         }
-        self.failed.into_iter().for_each(|test| reading.fail(test));
-        tests.add(self.before);
-        reading.tests = Some(tests);
+        reading.object_all(self.problems);
+        reading.fail_all(self.failed);
+        reading.tests = Some(self.tests.unwrap_or_default());
         Some(reading)
     }
 }
@@ -202,9 +184,7 @@ fn is_rule(line: &str, of: char) -> bool {
 /// `Ran 3 tests in 0.001s`
 fn ran(line: &str) -> Option<u64> {
     let (n, rest) = counted(line.strip_prefix("Ran ")?)?;
-    let rest = rest
-        .strip_prefix("tests in ")
-        .or_else(|| rest.strip_prefix("test in "))?;
+    let rest = after(rest, &["tests in ", "test in "])?;
     rest.ends_with('s').then_some(n)
 }
 
@@ -247,7 +227,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Reading> {
-        crate::check::output::read(&[&FORMAT], b"", text.as_bytes())
+        crate::output::read(&[&FORMAT], b"", text.as_bytes())
     }
 
     #[test]
@@ -285,8 +265,13 @@ mod tests {
                 format!(
                     "{rule}\nRan 9 tests in 1s\n\nOK\n{rule}\nRan 1 test in 1s\n\nFAILED (failures=1)\n"
                 ),
-                Some((0, 1, 0)),
+                Some((9, 1, 0)),
                 false,
+            ),
+            (
+                format!("{rule}\nRan 1 test in 1s\n\nFAILED\n{rule}\nRan 2 tests in 1s\n\nOK\n"),
+                Some((3, 0, 0)),
+                true,
             ),
             (
                 format!("{rule}\nRan 3 tests in 0.001s\n"),

@@ -3,29 +3,23 @@
 //! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures are
 //! under ` FAIL  file > suite > name`.
 
-use crate::base::vocabulary::FormatName;
-use crate::check::Kind;
-use crate::check::output::kit::blocks::{Blocks, first};
-use crate::check::output::kit::message::Message;
-use crate::check::output::kit::number;
-use crate::check::output::kit::place;
-use crate::check::output::reader::{Extent, Format, Reader, Stream, starts};
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
-use crate::check::tool::Tool;
+use crate::Kind;
+use crate::output::kit::blocks::{Blocks, first};
+use crate::output::kit::message::Message;
+use crate::output::kit::number;
+use crate::output::kit::place;
+use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use vplan_base::vocabulary::FormatName;
 
 /// vitest's text.
-pub const FORMAT: Format = Format {
-    id: "vitest",
-    is_document: false,
-    extent: Extent::Run {
-        begins: Some(|line| starts(line, &["RUN "])),
-        ends: |line| starts(line, &["Duration ", "Test Files ", "Tests "]),
-    },
-    names: &[FormatName::Vitest],
-    kinds: &[Kind::Test],
-    written_by: |run| run.is(Tool::Vitest),
-    reader: || Box::<Vitest>::default(),
-};
+pub const FORMAT: Format = Format::run::<Vitest>(
+    "vitest",
+    &[FormatName::Vitest],
+    &[Kind::Test],
+    &["RUN "],
+    |line| starts(line, &["Duration ", "Test Files ", "Tests "]),
+);
 
 #[derive(Default)]
 struct Vitest {
@@ -37,11 +31,16 @@ struct Vitest {
     message: Message,
     reading: Reading,
     begun: bool,
+    /// The number of tests that passed when they were tried again.
+    retried: u64,
     none_found: bool,
 }
 
 impl Reader for Vitest {
     fn line(&mut self, _: Stream, line: &str) {
+        if line.contains(" (retry x") && line.trim_start().starts_with('✓') {
+            self.retried = self.retried.saturating_add(1);
+        }
         match line.as_bytes() {
             [b' ', b'F', b'A', b'I', b'L', b' ', b' ', ..] => {
                 self.fail(line.get(6..).unwrap_or_default().trim())
@@ -61,7 +60,6 @@ impl Reader for Vitest {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.flush();
-        self.reading.format = FORMAT.id.to_owned();
         let Some(last) = self.blocks.last else {
             self.reading.tests = Some(TestCounts::default());
             // Nothing was counted; without its banner another tool may have said so.
@@ -71,9 +69,8 @@ impl Reader for Vitest {
             return None;
         }
         self.blocks.finish(&mut self.reading, "test files");
-        if last.errors > 0 {
-            self.reading
-                .object(format!("errors outside of tests: {}", last.errors));
+        if let Some(tests) = &mut self.reading.tests {
+            tests.flaky = self.retried.min(tests.passed);
         }
         Some(self.reading)
     }
@@ -89,10 +86,7 @@ impl Vitest {
             if text.trim() == "no tests" || number::counts(text, '|').any(is_known) {
                 self.blocks.tests(text, '|');
             }
-        } else if let Some(text) = line
-            .strip_prefix("Errors ")
-            .or_else(|| line.strip_prefix("Type Errors "))
-        {
+        } else if let Some(text) = after(line, &["Errors ", "Type Errors "]) {
             let errors = number::counts(text, '|')
                 .next()
                 .map_or(0, |(number, _)| number);
@@ -107,7 +101,6 @@ impl Vitest {
 
     /// `a.test.ts > suite > name`, or for a file that could not be run `a.test.ts [ a.test.ts ]`.
     fn fail(&mut self, name: &str) {
-        self.blocks.shown = true;
         // Several may share one error: their lines follow each other.
         if self.message.ended() || self.suite.is_some() || !self.message.is_empty() {
             self.flush();
@@ -175,8 +168,8 @@ const WORDS: [&str; 5] = ["expected", "failed", "passed", "skipped", "todo"];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::output::counted;
-    use crate::check::output::read;
+    use crate::output::counted;
+    use crate::output::read;
 
     #[test]
     fn summaries() {
@@ -206,6 +199,14 @@ mod tests {
                 " Test Files  1 passed (1)\n      Tests  1 passed (1)\n      Tests  9 failed (9)\n",
                 Some((1, 0, 0, 0)),
             ),
+            (
+                " Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+                Some((3, 1, 0, 0)),
+            ),
+            (
+                " Test Files  1 failed (1)\n      Tests  no tests\n     Errors  1 error\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n",
+                Some((1, 0, 0, 2)),
+            ),
             ("      Tests  9 failed (9)\n", None),
             ("Tests  9 failed (9)\n", None),
             (
@@ -216,6 +217,14 @@ mod tests {
         ] {
             assert_eq!(tests(text), want, "{text}");
         }
+    }
+
+    #[test]
+    fn what_was_tried_again_is_flaky() {
+        let text = " ✓ a.ts (2 tests) 3ms\n   ✓ x (retry x1) 1ms\n   ✓ y 1ms\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let tests = reading.tests.unwrap();
+        assert_eq!((tests.passed, tests.flaky), (2, 1));
     }
 
     #[test]

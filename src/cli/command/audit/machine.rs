@@ -1,18 +1,18 @@
 //! Says what this machine can confine steps to, as found by trying.
 
-use crate::base::vocabulary::Exit;
-use crate::check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
-use crate::cli::args::Format;
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::effect::runner::sandbox::{lacking, missing};
+use crate::args::Format;
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::vocabulary::Exit;
+use vplan_check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
+use vplan_runner::sandbox::{lacking, missing};
 
 /// What this machine guarantees.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct MachineDocument {
+pub(crate) struct MachineDocument {
     /// The exit code.
     exit_code: u8,
     /// Each guarantee.
@@ -43,10 +43,7 @@ pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Ter
         network: NetworkUse::On,
     };
     let reaches = |level: &SandboxLevel| missing(asked(*level)).is_empty();
-    let exit = match required {
-        Some(level) if !reaches(&level) => Exit::Setup,
-        _ => Exit::Success,
-    };
+    let exit = Exit::Setup.when(required.is_some_and(|level| !reaches(&level)));
     let guarantees = Guarantee::ALL.map(|name| {
         let why = lacking(name);
         Tried {

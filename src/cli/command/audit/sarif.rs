@@ -1,17 +1,17 @@
 //! The findings of an audit as SARIF 2.1.0.
 
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::cli::render::sarif::{BASE, uri};
-use crate::plan::audit::{Audited, Finding, FindingKind, Severity};
+use crate::render::sarif::{BASE, uri};
 use serde_json::{Value, json};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_plan::audit::{Audited, Finding, FindingKind, Severity};
 
 /// A log with one run.
 pub(super) fn log(audited: &Audited, exit: Exit) -> Value {
     let rules = FindingKind::ALL.map(|kind| {
         json!({
             "defaultConfiguration": {"level": level(kind.severity())},
-            "id": kind.word(),
+            "id": kind.name(),
             "shortDescription": {"text": kind.meaning()},
         })
     });
@@ -52,7 +52,7 @@ fn result(finding: &Finding) -> Value {
     let mut result = json!({
         "level": level(finding.severity),
         "message": {"text": finding.sentence()},
-        "ruleId": finding.kind.word(),
+        "ruleId": finding.kind.name(),
         "ruleIndex": finding.kind as usize,
     });
     let source = &finding.source;

@@ -1,11 +1,11 @@
 //! Says for people what an audit has found.
 
-use crate::base::word::{count, visible};
-use crate::cli::render::diff::unified;
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::engine::audit::{AuditedContract, Mended};
-use crate::plan::audit::{Finding, Severity};
+use crate::render::diff::unified;
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
+use vplan_base::word::{count, visible};
+use vplan_engine::audit::{AuditedContract, Mended};
+use vplan_plan::audit::{Finding, Severity};
 
 /// Prints all of it.
 pub(super) fn print(
@@ -19,7 +19,7 @@ pub(super) fn print(
     for finding in &found.audited.findings {
         let class = (finding.kind, finding.severity);
         if last.replace(class) != Some(class) {
-            let head = format!("{}: {}", finding.kind.word(), finding.meaning());
+            let head = format!("{}: {}", finding.kind.name(), finding.meaning());
             out.push_str(&paint(terminal.color, tone(finding.severity), &head));
             out.push('\n');
         }
@@ -53,18 +53,15 @@ fn lines(finding: &Finding) -> String {
     let source = &finding.source;
     let program = finding.program.as_ref();
     let program = program.map_or_else(String::new, |program| format!("  by {program}"));
-    let check = visible(finding.check.as_bytes());
-    let file = visible(source.file.as_bytes());
+    let check = visible(&finding.check);
+    let file = visible(&source.file);
     let mut out = format!(
         "  {check} ({file}:{})  {}{program}\n",
         source.line,
         finding.what()
     );
     if let Some(line) = &finding.line {
-        out.push_str(&format!(
-            "    would be mended by: {}\n",
-            visible(line.as_bytes())
-        ));
+        out.push_str(&format!("    would be mended by: {}\n", visible(line)));
     }
     out
 }

@@ -1,16 +1,16 @@
 //! Records the findings of a run.
 
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::history::{NAMES, Records, open, pick};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
-use crate::engine::baseline_record::{RecordRequest, RecordedBaseline};
-use crate::run::past::short;
+use crate::args::{Format, Global};
+use crate::history::{NAMES, Records, open, pick};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::baseline_record::{RecordRequest, RecordedBaseline};
+use vplan_run::past::short;
 
 /// `vplan baseline record`
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub struct RecordArgs {
 /// The result of a recording.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RecordedDocument {
+pub(crate) struct RecordedDocument {
     /// The number of entries that were added.
     added: usize,
     /// The number of entries now.
@@ -91,7 +91,7 @@ pub(super) fn record(
         terminal.print_json(&document(&recorded));
     } else {
         for left in left {
-            let check = visible(left.check.as_bytes());
+            let check = visible(&left.check);
             let name = if check.is_empty() {
                 String::new()
             } else {
@@ -103,12 +103,7 @@ pub(super) fn record(
             terminal.say(&text(&recorded));
         }
     }
-    Ok(if lacks {
-        Exit::Incomplete
-    } else {
-        Exit::Success
-    }
-    .code())
+    Ok(Exit::Incomplete.when(lacks).code())
 }
 
 fn document(recorded: &RecordedBaseline) -> RecordedDocument {

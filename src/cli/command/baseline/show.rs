@@ -1,16 +1,17 @@
 //! Lists the known findings and failing tests.
 
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::baseline::{Baseline, EntryKind};
-use crate::cli::args::{Format, Global};
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::engine::Failure;
+use crate::args::{Format, Global};
+use crate::command::answer_if;
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_baseline::{Baseline, EntryKind};
+use vplan_engine::Failure;
 
 /// `vplan baseline show`
 #[derive(Debug, Args)]
@@ -23,7 +24,7 @@ pub struct ShowArgs {
 /// The baseline of the work tree.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BaselineDocument {
+pub(crate) struct BaselineDocument {
     /// The digest of all that it lists.
     digest: Digest,
     /// The entries: by check, findings before tests.
@@ -72,7 +73,7 @@ pub(super) fn show(
     let (path, whole) = engine.baseline(&site)?;
     for check in &args.checks {
         if !whole.entries().any(|e| e.check == *check) {
-            let name = visible(check.as_bytes());
+            let name = visible(check);
             let message = format!("the baseline lists nothing of a check `{name}`");
             return Err(Failure::usage("vplan::usage::unknown_check", message)
                 .help("`vplan baseline show` lists all"));
@@ -81,20 +82,22 @@ pub(super) fn show(
     let is_asked = |check: &String| args.checks.is_empty() || args.checks.contains(check);
     let asked = whole.entries().filter(|e| is_asked(&e.check)).cloned();
     let shown = Baseline::new(asked);
-    if format == Format::Json {
-        terminal.print_json(&BaselineDocument {
+    answer_if(
+        terminal,
+        format,
+        true,
+        &BaselineDocument {
             digest: whole.digest(),
             entries: shown.entries().map(entry).collect(),
             path: path.to_string(),
             version: 1,
-        });
-    } else {
-        terminal.say(&text(&path.to_string(), &shown, terminal.color));
-    }
+        },
+        || text(&path.to_string(), &shown, terminal.color),
+    );
     Ok(Exit::Success.code())
 }
 
-fn entry(entry: &crate::baseline::KnownEntry) -> EntryDocument {
+fn entry(entry: &vplan_baseline::KnownEntry) -> EntryDocument {
     let (kind, file, message, rule) = match &entry.what {
         EntryKind::Finding {
             file,
@@ -121,7 +124,7 @@ fn text(path: &str, shown: &Baseline, color: bool) -> String {
         if entry.check != check {
             check = &entry.check;
             let all = shown.entries().filter(|e| e.check == check).count();
-            let name = paint(color, Tone::Strong, &visible(check.as_bytes()));
+            let name = paint(color, Tone::Strong, &visible(check));
             out.push_str(&format!("{name}: {all} known\n"));
         }
         out.push_str(&format!("  {}\n", entry.line()));

@@ -1,21 +1,21 @@
 //! The results of the checks of a run, gathered from its record.
 
-use crate::base::nearest::nearest;
-use crate::base::word::visible;
-use crate::check::Kind;
-use crate::effect::store::history::{History, Past};
-use crate::engine::Failure;
-use crate::plan::caveat::Caveat;
-use crate::plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
-use crate::run::past::{State, Summary, records, short};
-use crate::run::record::StepRecord;
-use crate::run::report::Report;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::nearest::suggest;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_engine::Failure;
+use vplan_plan::caveat::Caveat;
+use vplan_plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
+use vplan_run::past::{State, Summary, records, short};
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
+use vplan_store::history::{History, Past};
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DetailsDocument {
+pub(crate) struct DetailsDocument {
     /// The caveats: why the answer means less than was requested.
     pub caveats: Vec<Caveat>,
     /// Notes on the plan.
@@ -41,7 +41,7 @@ pub struct DetailsDocument {
 /// One step, by the plan and by the report.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Detail {
+pub(crate) struct Detail {
     /// Its verb; absent when no plan is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
@@ -133,17 +133,15 @@ pub(super) fn only(document: &mut DetailsDocument, name: &str) -> Result<(), Fai
             .chain(document.omitted.iter().map(|o| o.id.as_str()))
     };
     if !ids().any(|id| id == name) {
-        let help = match nearest(name, ids()) {
-            Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
-            None => format!(
+        let help = suggest(
+            name,
+            ids(),
+            format!(
                 "`vplan details {}` shows all of them",
                 short(&document.run.run_id)
             ),
-        };
-        let message = format!(
-            "no check of this run is called `{}`",
-            visible(name.as_bytes())
         );
+        let message = format!("no check of this run is called `{}`", visible(name));
         return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
     }
     document.steps.retain(|s| s.record.id == name);

@@ -1,15 +1,15 @@
 //! Renders the results of the checks of a run for people.
 
 use super::document::{Detail, DetailsDocument};
-use crate::base::word::visible;
-use crate::check::reading::{FailedTest, Finding};
-use crate::cli::history::headline;
-use crate::cli::render::style::{Tone, cut, duration, mark, paint};
-use crate::cli::render::{caveats, report};
-use crate::cli::terminal::Terminal;
-use crate::plan::explain::{sentence, text::omission};
-use crate::reuse::decide::Why;
-use crate::run::record::StepRecord;
+use crate::history::headline;
+use crate::render::style::{Tone, cut, duration, mark, marked, paint};
+use crate::render::{caveats, report};
+use crate::terminal::Terminal;
+use vplan_base::word::visible;
+use vplan_check::reading::{FailedTest, Finding};
+use vplan_plan::explain::{sentence, text::omission};
+use vplan_reuse::decide::Why;
+use vplan_run::record::StepRecord;
 
 pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -> String {
     let color = terminal.color;
@@ -19,11 +19,7 @@ pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -
         out.push_str(&caveats(&document.caveats, color));
     }
     for remark in &document.remarks {
-        out.push_str(&format!(
-            "  {} {}\n",
-            paint(color, Tone::Warn, "!"),
-            visible(remark.as_bytes())
-        ));
+        out.push_str(&marked(color, Tone::Warn, "!", remark));
     }
     if !one {
         document
@@ -35,25 +31,17 @@ pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -
                 "{} was not applied: {}",
                 refusal.recovery_rule, refusal.reason
             );
-            out.push_str(&format!(
-                "  {} {}\n",
-                paint(color, Tone::Faint, "↻"),
-                visible(what.as_bytes())
-            ));
+            out.push_str(&marked(color, Tone::Faint, "↻", &what));
         }
         for note in &document.notes {
-            out.push_str(&format!(
-                "  {} {}\n",
-                paint(color, Tone::Warn, "!"),
-                visible(note.message.as_bytes())
-            ));
+            out.push_str(&marked(color, Tone::Warn, "!", &note.message));
         }
     }
     for step in &document.steps {
         out.push_str(&detail(step, color));
     }
     for record in &document.superseded {
-        let id = visible(record.id.as_bytes());
+        let id = visible(&record.id);
         let status = record.status.name().replace('_', " ");
         let time = duration(record.duration_ms);
         let what = format!("before a rewrite: {id} {status} in {time}; it no longer counts");
@@ -65,7 +53,7 @@ pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -
     for omitted in &document.omitted {
         out.push_str(&format!(
             "  - {}: {}\n",
-            visible(omitted.id.as_bytes()),
+            visible(&omitted.id),
             omission(omitted)
         ));
     }
@@ -103,25 +91,25 @@ fn head(step: &Detail, color: bool) -> String {
     format!(
         "\n{} {}{kind}: {head}\n",
         paint(color, tone, sign),
-        paint(color, Tone::Strong, &visible(record.id.as_bytes()))
+        paint(color, Tone::Strong, &visible(&record.id))
     )
 }
 
 /// Its command, how that ended, and why it was in the plan.
 fn describe(step: &Detail, color: bool) -> Vec<String> {
     let record = &step.record;
-    let command = visible(record.command.as_bytes());
+    let command = visible(&record.command);
     let mut lines = vec![format!("$ {}", paint(color, Tone::Command, &command))];
     lines.extend(record.detail.as_ref().map(|detail| {
         let reason = record
             .reason
             .map_or_else(String::new, |r| format!(" ({})", word(r)));
-        format!("{}{reason}", visible(detail.as_bytes()))
+        format!("{}{reason}", visible(detail))
     }));
     // That a step never passed before is no news.
     let is_news = |why: &&String| **why != Why::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);
-    lines.extend(why.map(|why| format!("not reused: {}", visible(why.as_bytes()))));
+    lines.extend(why.map(|why| format!("not reused: {}", visible(why))));
     lines.extend(record.sandbox.as_ref().map(report::confined));
     let code = record.failure_code.as_ref();
     lines.extend(code.map(|code| format!("classified as {}", visible(code.as_bytes()))));
@@ -149,7 +137,7 @@ fn seen(record: &StepRecord) -> Vec<String> {
     }
     lines.extend(record.diagnostics.iter().take(NAMED).map(finding));
     lines.extend(record.failed_tests.iter().take(NAMED).map(failed_test));
-    lines.extend(record.problems.iter().map(|p| visible(p.as_bytes())));
+    lines.extend(record.problems.iter().map(visible));
     lines.extend((record.leaked > 0).then(|| {
         format!(
             "left {} processes behind, which were stopped",
@@ -173,7 +161,7 @@ fn finding(finding: &Finding) -> String {
         .code
         .as_ref()
         .map_or_else(String::new, |c| format!(" [{c}]"));
-    visible(format!("{place}{}{code}", finding.message).as_bytes())
+    visible(format!("{place}{}{code}", finding.message))
 }
 
 fn failed_test(test: &FailedTest) -> String {
@@ -181,7 +169,7 @@ fn failed_test(test: &FailedTest) -> String {
         .message
         .as_ref()
         .map_or_else(String::new, |m| format!(": {}", cut(m, 200)));
-    visible(format!("failed test {}{why}", test.name).as_bytes())
+    visible(format!("failed test {}{why}", test.name))
 }
 
 /// The ends of its output, and where all of it is.
@@ -194,12 +182,12 @@ fn output(record: &StepRecord, color: bool) -> Vec<String> {
         let tail = tail.trim_end();
         if !tail.is_empty() {
             lines.push(paint(color, Tone::Faint, &format!("{name}, its end:")));
-            let shown = |l: &str| format!("│ {}", visible(l.as_bytes())).trim_end().to_owned();
+            let shown = |l: &str| format!("│ {}", visible(l)).trim_end().to_owned();
             lines.extend(tail.lines().map(shown));
         }
     }
     if record.log.is_some() {
-        let id = visible(record.id.as_bytes());
+        let id = visible(&record.id);
         let all = format!("`vplan log {id}` shows all of its output");
         lines.push(paint(color, Tone::Faint, &all));
     }

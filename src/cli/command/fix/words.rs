@@ -1,16 +1,16 @@
 //! The messages of fixes for people.
 
-use crate::base::unit::show_duration;
-use crate::base::vocabulary::Exit;
-use crate::base::word::{first_of, visible};
-use crate::cli::render::style::{Tone, count, paint};
-use crate::engine::fix::{FixOutcome, FixRecord};
+use crate::render::style::{Tone, count, paint};
+use vplan_base::unit::show_duration;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::{first_of, visible};
+use vplan_engine::fix::{FixOutcome, FixRecord};
 
 /// The most checks without a fix that are named.
 const NAMED: usize = 5;
 
 /// Describes what a fix did.
-pub(in crate::cli::command) fn fixed(record: &FixRecord, color: bool) -> String {
+pub(in crate::command) fn fixed(record: &FixRecord, color: bool) -> String {
     let how = match (record.outcome, record.exit_code, &record.signal) {
         (_, Some(code), _) => format!("exit code {code}"),
         ("timed_out", ..) => "its time was up".to_owned(),
@@ -22,11 +22,8 @@ pub(in crate::cli::command) fn fixed(record: &FixRecord, color: bool) -> String 
         0 => "changed nothing".to_owned(),
         files => format!("changed {}", count(files, "file")),
     };
-    let (sign, check) = (
-        paint(color, Tone::Warn, "↻"),
-        visible(record.check.as_bytes()),
-    );
-    let how = visible(how.as_bytes());
+    let (sign, check) = (paint(color, Tone::Warn, "↻"), visible(&record.check));
+    let how = visible(&how);
     let time = show_duration(record.duration_ms);
     let mut text = format!("  {sign} fix of {check}: {changed} ({how}, {time})\n");
     for path in &record.changed {
@@ -38,7 +35,7 @@ pub(in crate::cli::command) fn fixed(record: &FixRecord, color: bool) -> String 
     }
     for path in &record.outside {
         let sign = paint(color, Tone::Bad, "✗");
-        let path = visible(path.as_bytes());
+        let path = visible(path);
         text.push_str(&format!("    {sign} {path}: it must not change this\n"));
     }
     if record.outcome != "exited" || record.changed.is_empty() {
@@ -55,7 +52,7 @@ pub(super) fn summary(outcome: &FixOutcome, exit: u8, color: bool) -> String {
         outcome
             .without
             .iter()
-            .map(|id| format!("`{}`", visible(id.as_bytes()))),
+            .map(|id| format!("`{}`", visible(id))),
         NAMED,
     );
     let is_outside = outcome.fixes.iter().any(|fix| !fix.outside.is_empty());

@@ -1,14 +1,14 @@
 //! The result of formatting, as a document.
 
 use super::text::diff;
-use crate::cli::render::diagnostic::{self, Message};
-use crate::engine::layout::{Formatting, Text};
+use crate::render::diagnostic::{self, Message};
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_engine::layout::{Formatting, Text};
 
 /// The result of formatting.
 #[derive(Serialize, JsonSchema)]
-pub struct FmtDocument<'a> {
+pub(crate) struct FmtDocument<'a> {
     /// The errors of invalid files.
     pub diagnostics: Vec<Message<'a>>,
     /// The files, in the order in which they were named.
@@ -19,7 +19,7 @@ pub struct FmtDocument<'a> {
 
 /// A file.
 #[derive(Serialize, JsonSchema)]
-pub struct FormattedFile {
+pub(crate) struct FormattedFile {
     /// The differences from the standard layout, as a unified diff; absent when there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,

@@ -1,9 +1,9 @@
 //! Renders the result of formatting for people.
 
-use crate::cli::render::diff::unified;
-use crate::cli::render::style::count;
-use crate::cli::terminal::Terminal;
-use crate::engine::layout::{Formatting, Text};
+use crate::render::diff::unified;
+use crate::render::style::count;
+use crate::terminal::Terminal;
+use vplan_engine::layout::{Formatting, Text};
 
 pub(super) fn print(done: &Formatting, check: bool, terminal: &Terminal) {
     let items = &done.texts;

@@ -2,20 +2,21 @@
 //! the one at its base.
 
 use super::words::unknown;
-use crate::base::canon::Digest;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global, digest};
-use crate::cli::terminal::Terminal;
-use crate::effect::store::ledger::{LedgerFile, PATIENCE};
-use crate::effect::store::records::wall_clock;
-use crate::engine::Failure;
-use crate::engine::subject::named;
-use crate::ledger::Acceptance;
+use crate::args::{Format, Global, digest};
+use crate::command::answer;
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
+use vplan_base::canon::Digest;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::subject::named;
+use vplan_ledger::Acceptance;
+use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
+use vplan_store::records::wall_clock;
 
 /// `vplan gate accept`
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ fn written(text: &str) -> Result<PathBuf, String> {
 /// The acceptance.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct Accepted<'a> {
+pub(crate) struct Accepted<'a> {
     /// The digest of the contract.
     contract: &'a Digest,
     /// For which subject.
@@ -75,17 +76,15 @@ pub fn accept(
             Err(unknown(ledger, &args.subject))
         }
     })?;
-    if format == Format::Json {
-        terminal.print_json(&Accepted {
+    answer(
+        terminal,
+        format,
+        &Accepted {
             contract: &contract,
             subject: &args.subject,
             version: 1,
-        });
-    } else if !terminal.quiet {
-        terminal.say(&format!(
-            "`{}` may go on under {contract}\n",
-            visible(args.subject.as_bytes())
-        ));
-    }
+        },
+        || format!("`{}` may go on under {contract}\n", visible(&args.subject)),
+    );
     Ok(Exit::Success.code())
 }

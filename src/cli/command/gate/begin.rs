@@ -1,23 +1,25 @@
 //! `vplan gate begin`: records where the work of a subject begins.
 
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::terminal::Terminal;
-use crate::effect::git::environment;
-use crate::effect::repo::changes::{BaseRevision, base};
-use crate::effect::repo::load::{Loaded, Site};
-use crate::effect::store::ledger::{LedgerFile, PATIENCE};
-use crate::effect::store::records::wall_clock;
-use crate::engine::Failure;
-use crate::engine::failure::{changes_unknown, invalid};
-use crate::engine::subject::SubjectBase;
-use crate::engine::subject::named;
-use crate::ledger::Terms;
-use crate::ledger::began::Began;
+use crate::args::{Format, Global};
+use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::continuation::site_identity;
+use vplan_engine::failure::{changes_unknown, invalid};
+use vplan_engine::subject::SubjectBase;
+use vplan_engine::subject::named;
+use vplan_git::environment;
+use vplan_ledger::Terms;
+use vplan_ledger::began::Began;
+use vplan_ledger::contract_mark::ContractMark;
+use vplan_repo::changes::{BaseRevision, base};
+use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
+use vplan_repo::load::{Loaded, Site};
+use vplan_store::records::wall_clock;
 
 /// `vplan gate begin`
 #[derive(Debug, Args)]
@@ -34,7 +36,7 @@ pub struct BeginArgs {
 /// The beginning of a subject.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli::command) struct Begun<'a> {
+pub(in crate::command) struct Begun<'a> {
     /// The commit that its rounds compare with.
     base: &'a str,
     /// Its name.
@@ -60,10 +62,12 @@ pub(super) fn begin(
     let Some(contract) = &loaded.contract else {
         return Err(invalid(loaded));
     };
-    let (gate, contract) = (Terms::of(Some(&contract.gate)), contract.digest.clone());
+    let (mark, gate) = (ContractMark::of(contract), Terms::of(Some(&contract.gate)));
+    let contract = contract.digest.clone();
     let SubjectBase { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();
-    LedgerFile::new(global.engine().state(&site)?).change(PATIENCE, |ledger| {
+    let file = LedgerFile::new(global.engine().state(&site)?);
+    file.change(PATIENCE, |ledger| {
         let known = ledger
             .entry(&args.subject)
             .and_then(|e| e.began.as_ref())
@@ -83,6 +87,7 @@ pub(super) fn begin(
                 };
                 let mut next = ledger.clone();
                 next.begin(&args.subject, &wall_clock(), began);
+                next.bind(&args.subject, Some(mark.clone()), site_identity(&site));
                 Ok((next, ()))
             }
         }
@@ -94,15 +99,12 @@ pub(super) fn begin(
             version: 1,
         });
     } else if !terminal.quiet {
-        let guessed = if assumed {
-            ", which is HEAD: no default branch is known"
-        } else {
-            ""
-        };
+        let guessed = assumed.then_some(", which is HEAD: no default branch is known");
+        let guessed = guessed.unwrap_or_default();
         let short: String = base.chars().take(12).collect();
         terminal.say(&format!(
             "{} begins at {short}{guessed}\n",
-            visible(args.subject.as_bytes())
+            visible(&args.subject)
         ));
     }
     Ok(Exit::Success.code())
@@ -142,7 +144,7 @@ fn place(
 
 fn elsewhere(subject: &str, base: &str) -> Failure {
     let short: String = base.chars().take(12).collect();
-    let name = visible(subject.as_bytes());
+    let name = visible(subject);
     Failure::usage(
         "vplan::usage::subject_base",
         format!("the subject `{name}` has begun at {short}"),

@@ -1,19 +1,21 @@
 //! Shows the state of all subjects.
 
-use super::standings::{Standings, Subject, is_settled, standing};
+use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled, standing};
 use super::words::{line, unknown};
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::{Format, Global};
-use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::terminal::Terminal;
-use crate::effect::repo::load::LoadError;
-use crate::effect::store::ledger::LedgerFile;
-use crate::engine::Failure;
-use crate::engine::failure::{invalid, load_failed};
-use crate::engine::subject::named;
-use crate::ledger::{Contents, Ledger, SubjectEntry, Terms};
+use crate::args::{Format, Global};
+use crate::command::answer;
+use crate::render::style::{Tone, count, paint};
+use crate::terminal::Terminal;
 use clap::Args;
+use std::path::PathBuf;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_engine::failure::{invalid, load_failed};
+use vplan_engine::subject::named;
+use vplan_ledger::{Ledger, SubjectEntry, Terms};
+use vplan_repo::ledger_file::LedgerFile;
+use vplan_repo::load::LoadError;
 
 /// `vplan gate show`
 #[derive(Debug, Args)]
@@ -62,27 +64,25 @@ pub(super) fn show(
                 .ok_or_else(|| unknown(&ledger, subject))?,
         ],
     };
-    // The files are looked at only where a subject may be settled.
-    let settles = entries.iter().any(|e| e.settled.is_some());
+    let own = ledger.own.iter().map(|path| site.root.join(path.to_os()));
+    let own: Vec<PathBuf> = own.collect();
+    let elsewhere = entries.iter().filter(|e| engine.is_other_subject(&site, e));
+    let now = PresentState {
+        contents: engine.tree(&site, contract, &own).contents().ok(),
+        elsewhere: elsewhere.map(|e| e.subject.as_str()).collect(),
+    };
     let shown = SubjectList {
-        now: settles
-            .then(|| engine.tree(&site, contract, &[]).contents().ok())
-            .flatten(),
+        now,
         entries,
         ledger: &ledger,
         terms,
     };
-    if format == Format::Json {
-        terminal.print_json(&shown.standings());
-    } else if !terminal.quiet {
-        terminal.say(&shown.text(terminal.color));
-    }
-    Ok(if args.check && !shown.is_good() {
-        Exit::Unconfirmed
-    } else {
-        Exit::Success
-    }
-    .code())
+    answer(terminal, format, &shown.standings(), || {
+        shown.text(terminal.color)
+    });
+    Ok(Exit::Unconfirmed
+        .when(args.check && !shown.is_good())
+        .code())
 }
 
 /// The subjects that are shown.
@@ -90,23 +90,24 @@ struct SubjectList<'a> {
     entries: Vec<&'a SubjectEntry>,
     ledger: &'a Ledger,
     terms: Terms,
-    /// The files now, where a subject may be settled.
-    now: Option<Contents>,
+    now: PresentState<'a>,
 }
 
 impl SubjectList<'_> {
     fn is_confirmed(&self, entry: &SubjectEntry) -> bool {
         entry.counter >= self.terms.applicable(entry).confirmations
+            && !entry.failed
+            && self.now.outdated(entry, self.ledger).is_none()
     }
 
     /// Whether there are some, and nothing is left to do for any.
     fn is_good(&self) -> bool {
-        let is_good = |e: &&SubjectEntry| self.is_confirmed(e) || is_settled(e, self.now.as_ref());
+        let is_good = |e: &&SubjectEntry| self.is_confirmed(e) || is_settled(e, &self.now);
         !self.entries.is_empty() && self.entries.iter().all(is_good)
     }
 
     fn standings(&self) -> Standings<'_> {
-        let (terms, ledger, now) = (&self.terms, self.ledger, self.now.as_ref());
+        let (terms, ledger, now) = (&self.terms, self.ledger, &self.now);
         let entries = self.entries.iter();
         Standings {
             complete: !self.entries.is_empty() && entries.clone().all(|e| self.is_confirmed(e)),
@@ -124,12 +125,19 @@ impl SubjectList<'_> {
         for entry in &self.entries {
             let required = self.terms.applicable(entry).confirmations;
             let counter = entry.counter.min(required);
-            let decision = standing(entry, &self.terms, self.ledger);
+            let decision = standing(entry, &self.terms, self.ledger, &self.now);
             text.push_str(&line(&entry.subject, counter, required, decision, color));
-            if is_settled(entry, self.now.as_ref()) {
+            if is_settled(entry, &self.now) {
                 text.push_str(": nothing applies");
+            } else if let Some(outdated) = self.now.outdated(entry, self.ledger) {
+                text.push_str(match outdated {
+                    StaleReason::FilesChanged => ": files changed since the last round",
+                    StaleReason::OtherSubject => {
+                        ": of another work tree or history; `vplan gate reset` begins anew"
+                    }
+                });
             }
-            let at = visible(entry.ended_at.as_bytes());
+            let at = visible(&entry.ended_at);
             let rounds = match usize::try_from(entry.rounds).unwrap_or(usize::MAX) {
                 0 => format!("begun at {at}"),
                 rounds => format!("{}, the last at {at}", count(rounds, "round")),

@@ -1,12 +1,12 @@
 //! Describes subjects and their rounds for people.
 
-use crate::base::nearest::nearest;
-use crate::base::word::visible;
-use crate::cli::render::style::{Tone, count, paint};
-use crate::engine::Failure;
-use crate::ledger::Ledger;
-use crate::ledger::round::{Because, Recorded};
-use crate::run::report::Decision;
+use crate::render::style::{Tone, count, paint};
+use vplan_base::nearest::suggest;
+use vplan_base::word::visible;
+use vplan_engine::Failure;
+use vplan_ledger::Ledger;
+use vplan_ledger::round::{Because, Recorded};
+use vplan_run::report::Decision;
 
 /// Describes the result of a round: the subject, why, and who else is not complete.
 #[must_use]
@@ -19,23 +19,19 @@ pub(super) fn account(recorded: &Recorded, color: bool) -> String {
     } = *recorded;
     let mut text = line(&recorded.subject, counter, required, decision, color);
     if recorded.reason == Some(Because::NotVerified) {
-        let subject = visible(recorded.subject.as_bytes());
+        let subject = visible(&recorded.subject);
         text.push_str(&format!(
             ": a word verifies nothing here, `vplan run --subject '{subject}'` does"
         ));
     } else if let Some(reason) = recorded.reason {
-        text.push_str(&format!(": {}", reason.word().replace('_', " ")));
+        text.push_str(&format!(": {}", reason.name().replace('_', " ")));
     } else if decision == Decision::Retry {
         let left = usize::try_from(recorded.retries_remaining).unwrap_or(usize::MAX);
         text.push_str(&format!(": {} left", count(left, "more round")));
     }
     text.push('\n');
     for other in recorded.others.iter().filter(|o| o.counter < required) {
-        let what = format!(
-            "{} {}/{required}",
-            visible(other.subject.as_bytes()),
-            other.counter
-        );
+        let what = format!("{} {}/{required}", visible(&other.subject), other.counter);
         text.push_str(&format!("  {}\n", paint(color, Tone::Faint, &what)));
     }
     text
@@ -43,7 +39,7 @@ pub(super) fn account(recorded: &Recorded, color: bool) -> String {
 
 /// `S 2/3 [●●○] reverify`
 #[must_use]
-pub(in crate::cli) fn line(
+pub(crate) fn line(
     subject: &str,
     counter: u32,
     required: u32,
@@ -64,20 +60,18 @@ pub(in crate::cli) fn line(
     };
     format!(
         "{} {counter}/{required}{bar} {}",
-        visible(subject.as_bytes()),
+        visible(subject),
         paint(color, tone, decision.name())
     )
 }
 
 /// The failure of a subject that nothing is known of.
 pub(super) fn unknown(ledger: &Ledger, subject: &str) -> Failure {
-    let message = format!(
-        "the subject `{}` has had no round",
-        visible(subject.as_bytes())
+    let message = format!("the subject `{}` has had no round", visible(subject));
+    let help = suggest(
+        subject,
+        ledger.subjects.iter().map(|e| e.subject.as_str()),
+        "`vplan gate show` lists those that have had one",
     );
-    let help = match nearest(subject, ledger.subjects.iter().map(|e| e.subject.as_str())) {
-        Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
-        None => "`vplan gate show` lists those that have had one".to_owned(),
-    };
     Failure::usage("vplan::usage::unknown_subject", message).help(help)
 }

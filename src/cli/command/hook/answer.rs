@@ -2,28 +2,26 @@
 //! is kept inert.
 
 use super::page::{LIST, NAMES, Page, cut, list, list_within};
-use crate::base::inert::without_commands;
-use crate::base::word::count;
-use crate::check::outcome::Status;
-use crate::cli::render::feedback::{code, markdown_within};
-use crate::engine::Failure;
-use crate::plan::caveat::sorted;
-use crate::run::feedback::Feedback;
-use crate::run::report::{Decision, Report};
+use crate::render::feedback::{code, markdown_within};
 use serde::Serialize;
+use vplan_base::inert::without_commands;
+use vplan_base::word::count;
+use vplan_check::outcome::Status;
+use vplan_engine::Failure;
+use vplan_plan::caveat::sorted;
+use vplan_run::feedback::Feedback;
+use vplan_run::report::{Decision, Report};
 
 /// The output of a hook: the document that Claude Code reads on standard output.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HookOutput {
     /// `block`: the agent goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
     /// The reason, for the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// For people; the agent does not read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     system_message: Option<String>,
 }
 
@@ -33,19 +31,19 @@ impl HookOutput {
         Self::default()
     }
 
-    /// The agent goes on.
-    pub(super) fn block(page: &Page) -> Self {
+    /// The agent goes on. People read that, too: an agent may be ended whatever a hook says.
+    pub(super) fn block(page: &Page, message: &str) -> Self {
         Self {
             decision: Some("block"),
             reason: Some(page.text()),
-            system_message: None,
+            ..Self::let_go(message)
         }
     }
 
     /// The agent may stop although nothing says that its work is verified, and people are told.
-    pub(super) fn let_go(message: String) -> Self {
+    pub(super) fn let_go(message: &str) -> Self {
         Self {
-            system_message: Some(without_commands(&message)),
+            system_message: Some(without_commands(message)),
             ..Self::default()
         }
     }

@@ -1,21 +1,23 @@
 //! Prints the agent settings that call the hook, and says of those that there are how they are
 //! installed.
 
+use super::args::Hook;
 use super::settings::{look, settings};
-use crate::base::path::RepoPath;
-use crate::base::vocabulary::Exit;
-use crate::base::word::visible;
-use crate::cli::args::Global;
-use crate::cli::terminal::Terminal;
-use crate::contract::Contract;
-use crate::effect::git::environment;
-use crate::effect::os::files::{is_writable, read_plain};
-use crate::effect::repo::load::Site;
-use crate::engine::Failure;
-use crate::engine::agent::settings::{MOST, SETTINGS};
-use crate::ledger::Terms;
+use crate::args::Global;
+use crate::terminal::Terminal;
+use serde_json::Value;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::Exit;
+use vplan_base::word::visible_path;
+use vplan_contract::Contract;
+use vplan_engine::Failure;
+use vplan_engine::agent::settings::{MOST, SETTINGS};
+use vplan_git::environment;
+use vplan_ledger::Terms;
+use vplan_os::files::{is_writable, read_plain};
+use vplan_repo::load::Site;
 
 /// The least time that a hook is given, in seconds.
 const LEAST: u64 = 120;
@@ -46,12 +48,9 @@ fn of_contract(contract: Option<&Contract>) -> u64 {
 /// # Errors
 /// None.
 #[expect(clippy::unnecessary_wraps, reason = "as every command")]
-pub(super) fn print(
-    global: &Global,
-    timeout: Option<u64>,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
-    let text = serde_json::to_string_pretty(&settings(limit(global, timeout))).unwrap_or_default();
+pub(super) fn print(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
+    let settings = settings(limit(global, args.timeout), args.subagents);
+    let text = serde_json::to_string_pretty(&settings).unwrap_or_default();
     terminal.say(&format!("{text}\n"));
     if !terminal.quiet {
         terminal.note(
@@ -66,24 +65,24 @@ pub(super) fn print(
 ///
 /// # Errors
 /// No repository.
-pub(super) fn check(
-    global: &Global,
-    timeout: Option<u64>,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
     let site = global.engine().locate()?;
     let contract = global
         .engine()
         .load_contract(&site)
         .ok()
         .and_then(|l| l.contract);
-    let timeout = timeout.unwrap_or_else(|| of_contract(contract.as_ref()));
+    let timeout = args
+        .timeout
+        .unwrap_or_else(|| of_contract(contract.as_ref()));
     let (mut lines, mut is_installed) = (Vec::new(), false);
     for path in places(&site) {
         let Ok(bytes) = read_plain(&path, MOST) else {
             continue;
         };
-        let (found, of_file) = installed(&site, &path, &bytes, timeout);
+        let (found, of_file) = installed(&site, &path, &bytes, |found| {
+            look(found, timeout, args.subagents)
+        });
         is_installed |= found;
         lines.extend(of_file);
     }
@@ -103,19 +102,20 @@ pub(super) fn check(
         ));
     }
     terminal.say(&(lines.join("\n") + "\n"));
-    Ok(if is_installed {
-        Exit::Success.code()
-    } else {
-        Exit::Failed.code()
-    })
+    Ok(Exit::Failed.when(!is_installed).code())
 }
 
 /// Whether a file of settings has all hooks, and what is to be said of it.
-fn installed(site: &Site, path: &Path, bytes: &[u8], timeout: u64) -> (bool, Vec<String>) {
+fn installed(
+    site: &Site,
+    path: &Path,
+    bytes: &[u8],
+    look: impl Fn(&Value) -> Result<bool, Vec<String>>,
+) -> (bool, Vec<String>) {
     let below = path.strip_prefix(&site.root).unwrap_or(path);
-    let shown = visible(below.as_os_str().as_bytes());
+    let shown = visible_path(below);
     let found = serde_json::from_slice(bytes).map_err(|e| vec![format!("is no JSON: {e}")]);
-    match found.and_then(|found| look(&found, timeout)) {
+    match found.and_then(|found| look(&found)) {
         Ok(false) => (false, vec![format!("{shown}: no hook of vplan")]),
         Ok(true) => {
             let reach = reach(site, path);

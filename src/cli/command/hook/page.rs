@@ -1,6 +1,6 @@
 //! A text for an agent, in Markdown, that is not longer than an agent is given.
 
-use crate::cli::render::feedback::code;
+use crate::render::feedback::code;
 
 /// The longest text that an agent is given, in bytes.
 const MOST: usize = 8 << 10;

@@ -1,28 +1,30 @@
 //! The agent settings that call the hook, and how others differ from them.
 
-use crate::base::word::visible;
 use serde_json::{Value, json};
+use vplan_base::word::visible;
 
-/// The events that are answered.
-const EVENTS: [&str; 3] = ["SessionStart", "Stop", "SubagentStop"];
+/// The events that are answered; the last one only where it is asked for.
+const EVENTS: [&str; 3] = ["SessionStart", "Stop", SUBAGENT];
+const SUBAGENT: &str = "SubagentStop";
 
 fn command(timeout: u64) -> String {
     format!("vplan -C \"$CLAUDE_PROJECT_DIR\" hook claude-code --timeout {timeout}")
 }
 
-pub(super) fn settings(timeout: u64) -> Value {
+pub(super) fn settings(timeout: u64, subagents: bool) -> Value {
     let hook =
         json!([{"hooks": [{"type": "command", "command": command(timeout), "timeout": timeout}]}]);
     let hooks: serde_json::Map<String, Value> = EVENTS
         .iter()
+        .filter(|event| subagents || **event != SUBAGENT)
         .map(|e| ((*e).to_owned(), hook.clone()))
         .collect();
     json!({"hooks": hooks})
 }
 
 /// Whether settings have all hooks as they would be printed; `Ok(false)` when they have none of
-/// vplan.
-pub(super) fn look(found: &Value, timeout: u64) -> Result<bool, Vec<String>> {
+/// vplan. One for subagents that is not requested may be there.
+pub(super) fn look(found: &Value, timeout: u64, subagents: bool) -> Result<bool, Vec<String>> {
     let of = |event: &str| -> Vec<Value> {
         let groups = found
             .pointer(&format!("/hooks/{event}"))
@@ -61,6 +63,7 @@ pub(super) fn look(found: &Value, timeout: u64) -> Result<bool, Vec<String>> {
     let wanted = json!({"type": "command", "command": command(timeout), "timeout": timeout});
     for (event, hooks) in all {
         match hooks.as_slice() {
+            [] if event == SUBAGENT && !subagents => {}
             [] => faults.push(format!("`{event}` has no hook of vplan")),
             hooks if hooks.contains(&wanted) => {}
             [hook, ..] => faults.push(format!(
@@ -80,9 +83,8 @@ fn differs(hook: &Value, wanted: &Value) -> String {
     let differing = ["type", "command", "timeout"]
         .into_iter()
         .filter(|key| hook.get(key) != wanted.get(key));
-    let shown = |value: Option<&Value>| {
-        value.map_or("nothing".to_owned(), |v| visible(v.to_string().as_bytes()))
-    };
+    let shown =
+        |value: Option<&Value>| value.map_or("nothing".to_owned(), |v| visible(v.to_string()));
     let said: Vec<String> = differing
         .map(|key| {
             format!(

@@ -3,47 +3,60 @@
 use super::answer::{self, HookOutput};
 use super::install;
 use super::page::{Page, list};
-use crate::base::unit::show_size;
-use crate::cli::args::Global;
-use crate::cli::render::feedback::{block, code};
-use crate::effect::git::object::Oid;
-use crate::effect::os::clock::Clock;
-use crate::effect::os::own_program;
-use crate::engine::Failure;
-use crate::engine::agent::{Failed, RetryState, Stop, Stopped, subject};
-use crate::plan::caveat::{Caveat, Code, Effect, sorted};
-use crate::run::report::Report;
-use crate::run::verdict::Verdict;
+use crate::args::Global;
+use crate::render;
+use crate::render::feedback::{block, code};
 use std::ffi::OsString;
 use std::time::Duration;
+use vplan_base::unit::show_size;
+use vplan_engine::Failure;
+use vplan_engine::agent::{Failed, RetryState, Stop, Stopped, Stopping};
+use vplan_git::object::Oid;
+use vplan_os::clock::Clock;
+use vplan_os::own_program;
+use vplan_run::report::Report;
+use vplan_run::verdict::Verdict;
 
 /// The time by which the hook gives up sooner than the agent.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Answers a stop.
+/// Answers a stop. `unreachable`: why the directory of the repository cannot be entered.
 ///
 /// # Errors
 /// The reason why not even a failed round can be recorded.
 pub(super) fn stop(
     global: &Global,
     timeout: Option<u64>,
-    id: &str,
+    who: Stopping<'_>,
+    unreachable: Option<Failure>,
     clock: &Clock,
 ) -> Result<HookOutput, Failure> {
     let engine = global.engine();
-    let Some(mut stop) = Stop::open(&engine, id)? else {
+    let Some(mut stop) = Stop::open(&engine, who, unreachable)? else {
         return Ok(HookOutput::pass());
     };
     let limit = Duration::from_secs(install::limit(global, timeout));
     let limit = limit
         .saturating_sub(MARGIN.min(limit / 2))
         .saturating_sub(clock.elapsed());
-    let run = |left| own_program::run(&arguments(global, id), left);
-    let mut page = match stop.verify(limit, &run)? {
-        Stopped::Passed(report) => return Ok(passed(&report, id)),
-        Stopped::GivenUp { reason, why } => return Ok(let_go(id, reason.as_deref(), &why)),
-        Stopped::Again(report) => answer::of_report(&report, next(stop.base())),
-        Stopped::Failed(failed, left) => of_failed(&failed, &left, stop.base()),
+    let name = who.subject();
+    let run = |left| own_program::run(&arguments(global, &name), left);
+    let stopped = stop.verify(limit, &run)?;
+    let people = Account {
+        name: &name,
+        stop: &stop,
+    };
+    let mut page = match &stopped {
+        Stopped::Untouched => return Ok(people.when_any("did nothing in its work tree", None)),
+        Stopped::Passed(report) => return Ok(people.when_any("passed", Some(report))),
+        Stopped::Dropped(report) => return Ok(people.dropped(report)),
+        Stopped::GivenUp {
+            reason,
+            report,
+            why,
+        } => return Ok(people.given_up(reason.as_deref(), report.as_deref(), why)),
+        Stopped::Again(report) => answer::of_report(report, next(stop.base())),
+        Stopped::Failed(failed, left) => of_failed(failed, left, stop.base()),
     };
     let changed = stop.changed();
     if !changed.is_empty() {
@@ -51,7 +64,11 @@ pub(super) fn stop(
         page.items
             .push(format!("changed since the session began: {changed}"));
     }
-    Ok(HookOutput::block(&page))
+    let report = match &stopped {
+        Stopped::Again(report) => Some(&**report),
+        _ => None,
+    };
+    Ok(HookOutput::block(&page, &people.blocked(report)))
 }
 
 /// Describes a failed round to an agent.
@@ -69,7 +86,7 @@ fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
         head: format!("The work is not verified: {} ({left}).", failed.what),
         items: Vec::new(),
         body,
-        next: if failed.verdict == Verdict::TimedOut {
+        next: if matches!(failed.verdict, Verdict::TimedOut | Verdict::Failed) {
             next(base)
         } else {
             "vplan check".to_owned()
@@ -77,13 +94,12 @@ fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
     }
 }
 
-fn arguments(global: &Global, id: &str) -> Vec<OsString> {
-    let own = subject(id);
+fn arguments(global: &Global, own: &str) -> Vec<OsString> {
     // All that fails is named at once.
     let words = [
         "run",
         "--subject",
-        &own,
+        own,
         "--keep-going",
         "--progress",
         "none",
@@ -122,41 +138,63 @@ fn next(base: Option<&Oid>) -> String {
     )
 }
 
-/// The message to people about a pass that means less than all, or less than the last one.
-fn passed(report: &Report, id: &str) -> HookOutput {
-    let is_less = |code| {
-        matches!(
-            code,
-            Code::BaselineChanged | Code::TestsDropped | Code::LineEnds | Code::SwitchedOff
-        )
-    };
-    let counts = |c: &&Caveat| c.effect > Effect::Note || is_less(c.code);
-    let said: Vec<String> = sorted(&report.caveats)
-        .into_iter()
-        .filter(counts)
-        .map(Caveat::for_people)
-        .collect();
-    if said.is_empty() {
-        return HookOutput::pass();
-    }
-    HookOutput::let_go(format!(
-        "vplan: {} passed, and this has to be known: {}",
-        subject(id),
-        said.join("; ")
-    ))
+/// The messages to people about a stop.
+struct Account<'a> {
+    /// The subject.
+    name: &'a str,
+    stop: &'a Stop<'a>,
 }
 
-/// The sentence for people.
-fn let_go(id: &str, reason: Option<&str>, why: &[String]) -> HookOutput {
-    let name = subject(id);
-    let reason = reason.map_or(String::new(), |r| format!(" ({})", r.replace('_', " ")));
-    let why = if why.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", why.join("; "))
-    };
-    HookOutput::let_go(format!(
-        "vplan gave up on {name}{reason}: the work is NOT verified, and a person must look at it{why}. `vplan details` shows the last \
-         run, `vplan gate show --subject {name}` the rounds."
-    ))
+impl Account<'_> {
+    /// Everything that a run shows before its results, and what is remembered of the session.
+    fn lines(&self, report: Option<&Report>) -> String {
+        let mut text = report.map_or_else(String::new, |r| render::caveats(&r.caveats, false));
+        let redefined = report.filter(|r| !r.steps.is_empty());
+        let redefined = redefined.map_or_else(Vec::new, |r| self.stop.definitions(r));
+        for line in redefined.iter().chain(self.stop.remarks()) {
+            text.push_str(&format!("  ! {line}\n"));
+        }
+        text
+    }
+
+    fn when_any(&self, what: &str, report: Option<&Report>) -> HookOutput {
+        let lines = self.lines(report);
+        if lines.is_empty() {
+            return HookOutput::pass();
+        }
+        HookOutput::let_go(&format!("vplan: {} {what}; note:\n{lines}", self.name))
+    }
+
+    fn dropped(&self, report: &Report) -> HookOutput {
+        HookOutput::let_go(&format!(
+            "vplan: {0} was sent back, and nothing of its change is left to verify: the work is NOT verified. \
+             `vplan gate show --subject {0}` shows the rounds.\n{1}",
+            self.name,
+            self.lines(Some(report))
+        ))
+    }
+
+    fn given_up(
+        &self,
+        reason: Option<&str>,
+        report: Option<&Report>,
+        why: &[String],
+    ) -> HookOutput {
+        let name = self.name;
+        let reason = reason.map_or(String::new(), |r| format!(" ({})", r.replace('_', " ")));
+        let why: String = why.iter().map(|line| format!("  ! {line}\n")).collect();
+        HookOutput::let_go(&format!(
+            "vplan gave up on {name}{reason}: the work is NOT verified, and a person must look at it. `vplan details` shows the last \
+             run, `vplan gate show --subject {name}` the rounds.\n{}{why}",
+            self.lines(report)
+        ))
+    }
+
+    fn blocked(&self, report: Option<&Report>) -> String {
+        let lines = self.lines(report);
+        format!(
+            "vplan: {} was sent back: the work is NOT verified yet\n{lines}",
+            self.name
+        )
+    }
 }

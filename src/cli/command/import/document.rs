@@ -1,12 +1,12 @@
 //! The result of a conversion, as a document.
 
-use crate::engine::convert::{Converted, Item};
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_engine::convert::{Converted, Item};
 
 /// The result of a conversion.
 #[derive(Serialize, JsonSchema)]
-pub struct ImportDocument<'a> {
+pub(crate) struct ImportDocument<'a> {
     /// The number of checks in the contract.
     pub checks: usize,
     /// The file that was read.

@@ -1,9 +1,9 @@
 //! Renders the result of a conversion for people.
 
-use crate::cli::render::style::count;
-use crate::effect::repo::load::DEFAULT_CONTRACT;
-use crate::engine::convert::{Converted, Item};
-use crate::front::convert::Weight;
+use crate::render::style::count;
+use vplan_engine::convert::{Converted, Item};
+use vplan_front::convert::Weight;
+use vplan_repo::load::DEFAULT_CONTRACT;
 
 pub(super) fn account(found: &Converted, output: &str) -> String {
     let (checks, triggers) = (found.contract.checks.len(), found.contract.risks.len());

@@ -1,36 +1,35 @@
-//! The account of a proposed contract as a document: each check with its sources, each command that
-//! is none with the reason.
+//! The account of a proposed contract as a document: each check with its source, each command that is
+//! none with the reason.
 
-use crate::base::path::RepoPath;
-use crate::declared::candidate::{Candidate, Origin, State};
-use crate::declared::conditions::Condition;
-use crate::declared::text::command_text;
-use crate::engine::infer::Proposed;
-use crate::engine::trial::TrialEnd;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
+use vplan_engine::infer::Proposed;
+use vplan_engine::trial::TrialEnd;
+use vplan_init::check::{Check, Folded, Uncovered};
+use vplan_init::found::{NotRead, Place};
+use vplan_init::text::{said, when};
 
-/// What the repository declares, and the contract that is proposed.
+/// The contract that is proposed, and what of the repository is not in it.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct InitDocument<'a> {
+pub(crate) struct InitDocument<'a> {
     /// The proposed checks, in the order of the contract.
     checks: Vec<CheckDocument<'a>>,
     /// The contract that was written; absent where it was only shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<&'a RepoPath>,
-    /// The commands that are no check, in the order of their sources.
+    /// Commands that are the same work as a check.
+    folded: Vec<FoldedDocument<'a>>,
+    /// Commands that are no check; tests first.
     left_out: Vec<LeftOut<'a>>,
+    /// Workflows, jobs, hooks and files that are not read.
+    not_read: Vec<Unread<'a>>,
     /// The text of the contract.
     text: &'a str,
-    /// The tools that CI sets up, with versions where they are said.
-    tools: &'a [String],
     /// What came of each check in a trial; absent without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     tried: Option<Vec<TriedCheck<'a>>>,
     /// The reason why the trial that was asked for did not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     untried: Option<&'a str>,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -50,38 +49,59 @@ struct TriedCheck<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CheckDocument<'a> {
-    /// Further sources of the same work.
-    also: Vec<Source<'a>>,
     /// Its command.
     command: String,
     /// Its directory; empty for the root.
     dir: String,
     /// Its name.
     name: &'a str,
+    /// The checks that run before it.
+    needs: Vec<&'a str>,
     /// What was changed in comparison with the source, and what is known of it.
-    notes: Vec<&'a String>,
-    /// The commands that it runs in the end, behind launchers, scripts and targets, as far as that
-    /// is known.
-    runs: Vec<String>,
+    notes: &'a [String],
     /// Its source.
     source: Source<'a>,
-    /// The globs of the files for which it runs; empty for every change.
-    when: &'a [String],
+    /// Its verb.
+    verb: &'static str,
+    /// The globs of the files for which it runs.
+    when: Vec<String>,
 }
 
-/// A command, or something larger, that is no check.
+/// A command that is the same work as a check.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct FoldedDocument<'a> {
+    /// The stem of the check's name.
+    check: &'a str,
+    /// The command.
+    command: &'a str,
+    /// Its source.
+    source: Source<'a>,
+}
+
+/// A command that is no check.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LeftOut<'a> {
-    /// The command as it is declared, or what it is: a workflow, a job, an action.
-    command: String,
-    /// What in particular is in the way; may be empty.
-    detail: &'a str,
-    /// The check that does the same work, where there is one.
+    /// The command as it is declared.
+    command: &'a str,
+    /// Whether it tests something.
+    is_test: bool,
+    /// The reason.
+    reason: &'a str,
+    /// Its source.
+    source: Source<'a>,
+}
+
+/// A part of a source that is not read.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Unread<'a> {
+    /// The job, step or hook; absent for the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    merged_into: Option<&'a str>,
-    /// The reason, as a key.
-    reason: &'static str,
+    part: Option<&'a str>,
+    /// The reason.
+    reason: &'a str,
     /// Its source.
     source: Source<'a>,
 }
@@ -92,18 +112,26 @@ struct LeftOut<'a> {
 struct Source<'a> {
     /// The file.
     file: &'a RepoPath,
-    /// The job and step, the hook, the target.
-    label: &'a str,
     /// The line, from 1.
     line: u32,
 }
 
-impl<'a> From<&'a Origin> for Source<'a> {
-    fn from(origin: &'a Origin) -> Self {
+impl<'a> From<&'a Place> for Source<'a> {
+    fn from(place: &'a Place) -> Self {
         Self {
-            file: &origin.file,
-            label: &origin.label,
-            line: origin.line,
+            file: &place.file,
+            line: place.line,
+        }
+    }
+}
+
+impl<'a> From<&'a Uncovered> for LeftOut<'a> {
+    fn from(left: &'a Uncovered) -> Self {
+        Self {
+            command: &left.text,
+            is_test: left.is_test,
+            reason: &left.why,
+            source: Source::from(&left.place),
         }
     }
 }
@@ -114,47 +142,30 @@ pub(super) fn document<'a>(
     found: &'a Proposed,
     tried: Option<&'a TrialEnd>,
 ) -> InitDocument<'a> {
-    let declared = &found.declared;
-    let names: BTreeMap<usize, &str> = declared
-        .checks
-        .iter()
-        .map(|check| (check.candidate, &*check.name))
-        .collect();
-    let checks = declared.checks.iter().map(|check| {
-        let one = declared.found.candidate(check.candidate);
-        CheckDocument {
-            also: one.also.iter().map(Source::from).collect(),
-            command: command_text(&one.work),
-            dir: if one.dir.is_root() {
-                String::new()
-            } else {
-                one.dir.to_string()
-            },
-            name: &check.name,
-            notes: one.remarks().collect(),
-            runs: one.leaves.iter().map(|leaf| leaf.words.join(" ")).collect(),
-            source: Source::from(&one.origin),
-            when: match &check.condition {
-                Condition::Always => &[],
-                Condition::Changed(globs, _) => globs,
-            },
-        }
-    });
-    let candidates = declared.found.candidates.iter();
-    let commands = candidates.filter_map(|one| left_out(one, &names));
-    let skipped = declared.found.skipped.iter().map(|one| LeftOut {
-        command: one.what.clone(),
-        detail: &one.detail,
-        merged_into: None,
-        reason: one.reason.key(),
-        source: Source::from(&one.origin),
-    });
+    let proposal = &found.proposal;
+    let account = &proposal.account;
+    let folded = |one: &'a Folded| FoldedDocument {
+        check: &one.name,
+        command: &one.text,
+        source: Source::from(&one.place),
+    };
+    let unread = |one: &'a NotRead| Unread {
+        part: one.part.as_deref(),
+        reason: &one.why,
+        source: Source::from(&one.place),
+    };
+    let left = account.left.iter().chain(&account.setup);
     InitDocument {
-        checks: checks.collect(),
+        checks: proposal
+            .checks
+            .iter()
+            .map(|one| check(one, found))
+            .collect(),
         contract: path,
-        left_out: commands.chain(skipped).collect(),
-        text: &found.text,
-        tools: &declared.found.tools,
+        folded: account.folded.iter().map(folded).collect(),
+        left_out: left.map(LeftOut::from).collect(),
+        not_read: account.not_read.iter().map(unread).collect(),
+        text: &proposal.text,
         tried: match tried {
             Some(TrialEnd::Ran(all)) => {
                 let one = |(name, outcome): &'a (String, String)| TriedCheck { name, outcome };
@@ -170,17 +181,20 @@ pub(super) fn document<'a>(
     }
 }
 
-fn left_out<'a>(one: &'a Candidate, names: &BTreeMap<usize, &'a str>) -> Option<LeftOut<'a>> {
-    let (reason, detail, merged_into) = match &one.state {
-        State::Open => return None,
-        State::Merged(into) => ("merged", "", names.get(into).copied()),
-        State::Out(reason, detail) => (reason.key(), &**detail, None),
-    };
-    Some(LeftOut {
-        command: one.text(),
-        detail,
-        merged_into,
-        reason,
-        source: Source::from(&one.origin),
-    })
+fn check<'a>(one: &'a Check, found: &'a Proposed) -> CheckDocument<'a> {
+    let all = &found.proposal.checks;
+    let needs = one.needs.iter().filter_map(|need| all.get(*need));
+    CheckDocument {
+        command: said(one),
+        dir: match one.dir.is_root() {
+            true => String::new(),
+            false => one.dir.to_string(),
+        },
+        name: &one.name,
+        needs: needs.map(|need| &*need.name).collect(),
+        notes: &one.notes,
+        source: Source::from(&one.place),
+        verb: one.verb.verb(),
+        when: when(one, &found.tree, all),
+    }
 }

@@ -1,16 +1,16 @@
 //! The messages of a loop for people and fixers.
 
 use super::documents::{ReviewRequest, Unexplained};
-use crate::base::canon::to_canonical;
-use crate::base::unit::show_duration;
-use crate::base::word::visible;
-use crate::cli::render;
-use crate::cli::render::style::{Tone, paint};
-use crate::engine::repair_loop::{Stop, Turn, TurnRecord};
-use crate::plan::caveat;
-use crate::run::feedback::json_size;
-use crate::run::report::Report;
+use crate::render;
+use crate::render::style::{Tone, paint};
 use clap::ValueEnum;
+use vplan_base::canon::to_canonical;
+use vplan_base::unit::show_duration;
+use vplan_base::word::visible;
+use vplan_engine::repair_loop::{Stop, Turn, TurnRecord};
+use vplan_plan::caveat;
+use vplan_run::feedback::json_size;
+use vplan_run::report::Report;
 
 /// The instruction to an agent that cannot go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
@@ -62,7 +62,7 @@ pub(super) fn stop(stop: Stop) -> &'static str {
 pub(super) fn feedback((form, most): (Form, usize), report: &Report) -> String {
     // Nothing failed, and yet it is no pass: a budget that was used up, nothing that was
     // verified.
-    let why = visible(report.reason.as_deref().unwrap_or_default().as_bytes());
+    let why = visible(report.reason.as_deref().unwrap_or_default());
     let verdict = report.verdict;
     match (form, &report.feedback) {
         (Form::Md, Some(told)) => {
@@ -98,7 +98,7 @@ pub(super) fn review(form: Form, report: &Report) -> String {
         .collect();
     let lines: String = caveats
         .iter()
-        .map(|c| format!("- {}\n", visible(c.as_bytes())))
+        .map(|c| format!("- {}\n", visible(c)))
         .collect();
     let lines = if lines.is_empty() {
         lines
@@ -131,7 +131,7 @@ pub(super) fn turn(turn: Turn, repair: &TurnRecord, limit_ms: u64, color: bool) 
     let how = match (repair.outcome, repair.exit_code, &repair.signal) {
         (_, Some(code), _) => format!("exit code {code}"),
         ("timed_out", ..) => format!("stopped: it took longer than {}", show_duration(limit_ms)),
-        ("signalled", _, Some(signal)) => format!("ended by {}", visible(signal.as_bytes())),
+        ("signalled", _, Some(signal)) => format!("ended by {}", visible(signal)),
         (other, ..) => other.replace('_', " "),
     };
     let changed = if repair.no_change {
@@ -163,7 +163,7 @@ pub(super) fn turn(turn: Turn, repair: &TurnRecord, limit_ms: u64, color: bool) 
     if let Some(log) = &repair.log {
         text.push_str(&format!(
             "    {}\n",
-            paint(color, Tone::Faint, &visible(log.as_bytes()))
+            paint(color, Tone::Faint, &visible(log))
         ));
     }
     text

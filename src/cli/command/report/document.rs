@@ -1,16 +1,16 @@
 //! The timeline of a run, gathered from its record.
 
-use crate::effect::store::history::History;
-use crate::run::journal::{JournalEntry, Line, lines};
-use crate::run::past::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
+use vplan_run::journal::{JournalEntry, Line, lines};
+use vplan_run::past::Summary;
+use vplan_store::history::History;
 
 /// The timeline of a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TimelineDocument {
+pub(crate) struct TimelineDocument {
     /// The events, in order; the last ones when there are many.
     pub events: VecDeque<Line>,
     /// Sums over all events.
@@ -52,24 +52,21 @@ impl TimelineDocument {
 }
 
 /// A run in numbers.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Figures {
+pub(crate) struct Figures {
     /// The number of the round, from 1; absent when its end is not recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The log of the try that ended last and has one, relative to the run's folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_log: Option<String>,
     /// Tries beyond the first of a step.
     pub retries: u64,
     /// The number of rounds left.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retries_remaining: Option<u32>,
     /// The number of times that recovery rewrote the plan.
     pub rewrites: u64,
     /// The try that took longest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Slowest>,
     /// All tries together, in milliseconds: more than the run took where several ran side by side.
     pub steps_ms: u64,
@@ -80,7 +77,7 @@ pub struct Figures {
 /// A try.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Slowest {
+pub(crate) struct Slowest {
     /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// The step.

@@ -1,24 +1,20 @@
 //! Renders the timeline of a run for people.
 
 use super::document::{Figures, TimelineDocument};
-use crate::base::word::visible;
-use crate::cli::history::{fit, headline};
-use crate::cli::render::style::{Tone, count, duration, mark, paint};
-use crate::cli::terminal::Terminal;
-use crate::run::event::Interrupt;
-use crate::run::journal::JournalEntry;
-use crate::run::verdict::Verdict;
+use crate::history::{fit, headline};
+use crate::render::style::{Tone, count, duration, mark, marked, paint};
+use crate::terminal::Terminal;
 use std::fmt::Display;
+use vplan_base::word::visible;
+use vplan_run::event::Interrupt;
+use vplan_run::journal::JournalEntry;
+use vplan_run::verdict::Verdict;
 
 pub(super) fn page(document: &TimelineDocument, terminal: &Terminal) -> String {
     let color = terminal.color;
     let mut out = headline(&document.run, color, terminal.columns);
     for remark in &document.remarks {
-        out.push_str(&format!(
-            "  {} {}\n",
-            paint(color, Tone::Warn, "!"),
-            visible(remark.as_bytes())
-        ));
+        out.push_str(&marked(color, Tone::Warn, "!", remark));
     }
     out.push('\n');
     if document.omitted_events > 0 {
@@ -27,7 +23,7 @@ pub(super) fn page(document: &TimelineDocument, terminal: &Terminal) -> String {
     }
     for line in &document.events {
         let (sign, tone, what) = describe(&line.entry);
-        let what = fit(&visible(what.as_bytes()), terminal.columns, 12);
+        let what = fit(&visible(&what), terminal.columns, 12);
         out.push_str(&format!(
             "{:>9}  {} {what}\n",
             duration(line.t),
@@ -55,14 +51,14 @@ fn sums(figures: &Figures) -> String {
     parts.push(format!("{} in steps", duration(figures.steps_ms)));
     let mut out = format!("\n  {}\n", parts.join("; "));
     if let Some(slowest) = &figures.slowest {
-        let id = visible(slowest.id.as_bytes());
+        let id = visible(&slowest.id);
         out.push_str(&format!(
             "  slowest: {id} ({})\n",
             duration(slowest.duration_ms)
         ));
     }
     if let Some(log) = &figures.last_log {
-        out.push_str(&format!("  last log: {}\n", visible(log.as_bytes())));
+        out.push_str(&format!("  last log: {}\n", visible(log)));
     }
     out
 }

@@ -1,18 +1,18 @@
 //! Prints the result of a run.
 
-use crate::base::word::visible;
-use crate::check::outcome::Status;
-use crate::cli::args::Format;
-use crate::cli::command::gate;
-use crate::cli::render;
-use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::render::wrap::wrapped;
-use crate::cli::terminal::Terminal;
-use crate::engine::Session;
-use crate::engine::verify::Verified;
-use crate::run::report::Report;
+use crate::args::Format;
+use crate::command::gate;
+use crate::render;
+use crate::render::style::{Tone, count, marked, paint};
+use crate::render::wrap::wrapped;
+use crate::terminal::Terminal;
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt as _;
+use vplan_base::word::visible_path;
+use vplan_check::outcome::Status;
+use vplan_engine::Session;
+use vplan_engine::verify::Verified;
+use vplan_plan::{Plan, definition};
+use vplan_run::report::Report;
 
 /// The form of the printed report.
 pub(super) struct Showing<'s> {
@@ -69,7 +69,7 @@ fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
     let mut text = if silent {
         String::new()
     } else {
-        standing(&verified.report, session, look.color)
+        standing(&verified.report, &verified.plan, session, look.color)
     };
     text.push_str(&render::report::report(
         &verified.report,
@@ -82,11 +82,7 @@ fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
             "{} was not applied: {}",
             refusal.recovery_rule, refusal.reason
         );
-        text.push_str(&format!(
-            "  {} {}\n",
-            paint(look.color, Tone::Faint, "↻"),
-            visible(what.as_bytes())
-        ));
+        text.push_str(&marked(look.color, Tone::Faint, "↻", &what));
     }
     let report = &verified.report;
     if let (Some(subject), Some(counter), Some(required)) =
@@ -104,19 +100,20 @@ fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
     wrapped(&text, look.columns)
 }
 
-/// Describes the differences between a saved plan and the present, and the share of it that this
+/// Describes what the change defines of the steps, the differences between a saved plan and the present, and the share of it that this
 /// is.
-fn standing(report: &Report, session: &Session, color: bool) -> String {
+fn standing(report: &Report, plan: &Plan, session: &Session, color: bool) -> String {
     let mut text = String::new();
     text.push_str(&render::compared(report.compared.as_ref(), color));
     text.push_str(&render::caveats(&report.caveats, color));
     let mut warn =
         |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
+    definition::lines(plan).into_iter().for_each(&mut warn);
     if let Some(saved) = &report.saved_plan {
         if saved.as_is {
             warn(format!(
                 "the plan ran as it is: no contract in `{}` confirms it",
-                visible(session.site.root.as_os_str().as_bytes())
+                visible_path(&session.site.root)
             ));
         }
         if !saved.drift.is_empty() {

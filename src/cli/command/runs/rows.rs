@@ -1,15 +1,15 @@
 //! Recorded runs as rows.
 
-use crate::effect::store::history::Past;
-use crate::run::journal::{ReplayedStep, StepState};
-use crate::run::past::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_run::journal::{ReplayedStep, StepState};
+use vplan_run::past::Summary;
+use vplan_store::history::Past;
 
 /// The recorded runs.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RunsDocument {
+pub(crate) struct RunsDocument {
     /// They, newest first.
     pub runs: Vec<Row>,
     #[schemars(extend("const" = 1))]
@@ -30,7 +30,7 @@ pub struct Row {
 /// The end of a check.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CheckEnd {
+pub(crate) struct CheckEnd {
     /// Its duration in milliseconds.
     pub duration_ms: u64,
     /// The check.

@@ -1,11 +1,11 @@
 //! Recorded runs as lines, for people.
 
 use super::rows::Row;
-use crate::base::word::visible;
-use crate::cli::history::{fit, mark};
-use crate::cli::render::style::{Tone, duration, paint};
-use crate::cli::terminal::Terminal;
-use crate::run::past::{State, short};
+use crate::history::{fit, mark};
+use crate::render::style::{Tone, duration, paint};
+use crate::terminal::Terminal;
+use vplan_base::word::visible;
+use vplan_run::past::{State, short};
 
 pub(super) fn table(rows: &[Row], terminal: &Terminal) -> String {
     if rows.is_empty() {
@@ -37,12 +37,7 @@ pub(super) fn table(rows: &[Row], terminal: &Terminal) -> String {
                 .as_ref()
                 .map_or(run.duration_ms, |c| c.duration_ms),
         );
-        let failed = run
-            .failed
-            .iter()
-            .map(|id| visible(id.as_bytes()))
-            .collect::<Vec<_>>()
-            .join(" ");
+        let failed = run.failed.iter().map(visible).collect::<Vec<_>>().join(" ");
         let steps = if run.state == State::Finished {
             format!("{}/{}", run.passed, run.total)
         } else {

@@ -1,11 +1,16 @@
 //! The table of the documents that have a schema.
 
-use crate::cli::command;
-use crate::cli::render::test::json;
-use crate::{check, engine, ledger, plan, reuse, run};
+use crate::command;
+use crate::render::test::json;
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use vplan_check as check;
+use vplan_engine as engine;
+use vplan_ledger as ledger;
+use vplan_plan as plan;
+use vplan_reuse as reuse;
+use vplan_run as run;
 
 /// A kind of document.
 pub(super) struct Kind {

@@ -34,7 +34,7 @@ pub(super) fn schema(kind: &Kind) -> Schema {
     }
     RecursiveTransform(plain).transform(&mut schema);
     let version = if kind.name == "plan" {
-        crate::plan::canonical::VERSION
+        vplan_plan::canonical::VERSION
     } else {
         1
     };

@@ -1,18 +1,18 @@
 //! The end of the latest run, as a document.
 
-use crate::effect::runner::tree::Present;
-use crate::effect::store::history::History;
-use crate::plan::caveat::Caveat;
-use crate::run::ended::VerifiedAnswer;
-use crate::run::past::Summary;
-use crate::run::report::Report;
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_plan::caveat::Caveat;
+use vplan_run::ended::VerifiedAnswer;
+use vplan_run::past::Summary;
+use vplan_run::report::Report;
+use vplan_runner::tree::Present;
+use vplan_store::history::History;
 
 /// The latest run, and whether what is here is verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StatusDocument<'a> {
+pub(crate) struct StatusDocument<'a> {
     /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it
     /// for its own.
     pub answer: VerifiedAnswer,

@@ -1,13 +1,13 @@
 //! The end of the latest run, for people.
 
-use crate::base::word::visible;
-use crate::cli::history::headline;
-use crate::cli::render;
-use crate::cli::render::style::{Tone, paint};
-use crate::cli::terminal::Terminal;
-use crate::engine::tree_status::TreeStatus;
-use crate::run::ended::VerifiedAnswer;
-use crate::run::past::{Summary, short};
+use crate::history::headline;
+use crate::render;
+use crate::render::style::{Tone, paint};
+use crate::terminal::Terminal;
+use vplan_base::word::visible;
+use vplan_engine::tree_status::TreeStatus;
+use vplan_run::ended::VerifiedAnswer;
+use vplan_run::past::{Summary, short};
 
 /// A run, with what is wrong with its journal.
 pub(super) type Latest = (Summary, Option<String>);
@@ -24,7 +24,7 @@ pub(super) struct StatusView {
 pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(compared) = &standing.compared {
-        text.push_str(&format!("compared: {}\n", visible(compared.as_bytes())));
+        text.push_str(&format!("compared: {}\n", visible(compared)));
     }
     text.push_str(&render::caveats(&standing.caveats, terminal.color));
     let Some((latest, trouble)) = &shown.latest else {
@@ -44,7 +44,7 @@ pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Termina
             text.push_str(&headline(finished, terminal.color, terminal.columns));
         }
         if let Some(reason) = &shown.reason {
-            text.push_str(&format!("  {}\n", visible(reason.as_bytes())));
+            text.push_str(&format!("  {}\n", visible(reason)));
         }
     }
     if shown.finished.is_some() || shown.required {

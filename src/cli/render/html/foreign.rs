@@ -1,12 +1,12 @@
 //! Makes foreign text harmless for a page.
 
-use crate::base::inert::inert;
-use crate::base::markup::escape;
-use crate::base::word::visible;
+use vplan_base::inert::inert;
+use vplan_base::markup::escape;
+use vplan_base::word::visible;
 
 /// Foreign text on one line, for an element's content or a quoted attribute.
 pub(super) fn text(foreign: &str) -> String {
-    escape(&visible(foreign.as_bytes()))
+    escape(&visible(foreign))
 }
 
 /// Foreign text of several lines.

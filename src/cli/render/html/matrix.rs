@@ -1,9 +1,9 @@
 //! Draws what observed checks read, by folder, with what the contract does not select.
 
 use super::foreign::text;
-use crate::base::word::{count, first_of};
-use crate::plan::audit::matrix::{Cell, Matrix};
 use std::fmt::Write as _;
+use vplan_base::word::{count, first_of};
+use vplan_plan::audit::matrix::{Cell, Matrix};
 
 /// The most files and globs that a cell names.
 const NAMED: usize = 8;

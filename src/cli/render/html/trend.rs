@@ -1,11 +1,11 @@
 //! Draws the last runs of a contract: a bar a run, as high as it took long, and the same as a table.
 
 use super::foreign::{text, when};
-use crate::base::vocabulary::Exit;
-use crate::cli::render::style::{count, duration};
-use crate::run::past::{State, Summary, short};
-use crate::run::verdict::Verdict;
+use crate::render::style::{count, duration};
 use std::fmt::Write as _;
+use vplan_base::vocabulary::Exit;
+use vplan_run::past::{State, Summary, short};
+use vplan_run::verdict::Verdict;
 
 /// The width of a bar with its gap, in the drawing's own units.
 const STEP: u64 = 12;

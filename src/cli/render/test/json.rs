@@ -1,14 +1,15 @@
 //! Renders the results of a contract's tests as one JSON document.
 
 use super::Results;
-use crate::base::canon::Digest;
-use crate::plan::expectation::coverage::{self, Item};
-use crate::plan::expectation::{self, DifferenceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use vplan_base::canon::Digest;
+use vplan_plan::expectation::coverage::{self, Item};
+use vplan_plan::expectation::{self, DifferenceKind};
 
 /// The tests of a contract, and what came of them.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TestDocument<'a> {
     /// The tests, in order.
@@ -16,36 +17,30 @@ pub struct TestDocument<'a> {
     /// The contract.
     contract: Contract<'a>,
     /// The parts of the contract that the tests touched; absent when they were only listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Covered<'a>>,
     /// The number of failed tests; absent when they were only listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<usize>,
     /// The number of passed tests; absent when they were only listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     passed: Option<usize>,
     #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A test. One that was only listed has neither `differences` nor `plan` nor `status`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 struct Case<'a> {
     /// The differences between the plan and the test.
-    #[serde(skip_serializing_if = "Option::is_none")]
     differences: Option<Vec<Difference<'a>>>,
     /// The file that it is in.
     file: &'a str,
     /// Its line, from 1.
     line: usize,
     /// The checks of the plan, in order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a [String]>,
     /// The reason why there is no plan, where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
     /// Whether it passed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     /// Its title.
     title: &'a str,

@@ -1,11 +1,11 @@
 //! Renders the results of a contract's tests as JUnit XML.
 
 use super::{Results, describe};
-use crate::base::source::Source;
-use crate::base::span::SourceId;
-use crate::cli::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
-use crate::contract::expect::Expect;
-use crate::plan::expectation::Verdict;
+use crate::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
+use vplan_base::source::Source;
+use vplan_base::span::SourceId;
+use vplan_contract::expect::Expect;
+use vplan_plan::expectation::Verdict;
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.

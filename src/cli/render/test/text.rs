@@ -2,15 +2,15 @@
 //! expected next to the actual.
 
 use super::{Results, describe};
-use crate::base::diagnostic::{Code, Diagnostic};
-use crate::base::span::Place;
-use crate::base::word::visible;
-use crate::cli::render::diagnostic::diagnostics;
-use crate::cli::render::style::{Tone, count, cut, paint};
-use crate::contract::expect::{Assertion, AssertionKind, Expect};
-use crate::plan::expectation::alignment::align;
-use crate::plan::expectation::coverage::ItemKind;
-use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
+use crate::render::diagnostic::diagnostics;
+use crate::render::style::{Tone, count, cut, paint};
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::span::Place;
+use vplan_base::word::visible;
+use vplan_contract::expect::{Assertion, AssertionKind, Expect};
+use vplan_plan::expectation::alignment::align;
+use vplan_plan::expectation::coverage::ItemKind;
+use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 
 /// An assertion does not hold.
 const FAILED: Code = Code("vplan::test::failed");
@@ -26,8 +26,8 @@ pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> St
     let title = |e: &Expect| {
         format!(
             "{}  ({}:{})",
-            visible(e.title.as_bytes()),
-            visible(results.file(e).as_bytes()),
+            visible(&e.title),
+            visible(results.file(e)),
             e.line
         )
     };
@@ -114,10 +114,10 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
     }
     let uncovered = &results.coverage.uncovered;
     for item in uncovered.iter().take(UNCOVERED) {
-        let place = format!("{}:{}", visible(item.file.as_bytes()), item.line);
+        let place = format!("{}:{}", visible(&item.file), item.line);
         let text = format!(
             "  {place}  {}: {}",
-            cut(&visible(item.name.as_bytes()), 100),
+            cut(&visible(&item.name), 100),
             item.never
         );
         out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
@@ -143,7 +143,7 @@ fn failure(
     if let Some(refused) = &verdict.refused {
         let message = format!(
             "`{}`: there is no plan: {}",
-            visible(expect.title.as_bytes()),
+            visible(&expect.title),
             refused.message
         );
         let mut diagnostic =
@@ -160,11 +160,7 @@ fn failure(
         if of.is_empty() {
             continue;
         }
-        let message = format!(
-            "`{}`: {}",
-            visible(expect.title.as_bytes()),
-            sum(assertion, &of)
-        );
+        let message = format!("`{}`: {}", visible(&expect.title), sum(assertion, &of));
         let diagnostic = labelled(Diagnostic::error(FAILED, message), assertion, &of);
         out.push_str(&diagnostics(results.sources, &[diagnostic], color, width));
         if assertion.kind == AssertionKind::Plan {
@@ -175,10 +171,7 @@ fn failure(
             } else {
                 verdict.plan.join(" ")
             };
-            out.push_str(&format!(
-                "    the plan is: {}\n\n",
-                visible(plan.as_bytes())
-            ));
+            out.push_str(&format!("    the plan is: {}\n\n", visible(&plan)));
         }
     }
 }
@@ -236,7 +229,7 @@ fn table(
     let head = format!("    {:left$}   {:right$}", "expected", "actual");
     out.push_str(&format!("{}\n", paint(color, Tone::Faint, head.trim_end())));
     for row in align(&expected, &actual) {
-        let cell = |name: Option<&str>| cut(&visible(name.unwrap_or("").as_bytes()), WIDEST);
+        let cell = |name: Option<&str>| cut(&visible(name.unwrap_or("")), WIDEST);
         let (mark, tone) = match (row.expected, row.actual) {
             (Some(_), Some(_)) => (' ', None),
             (Some(_), None) => ('-', Some(Tone::Bad)),
@@ -260,7 +253,7 @@ fn table(
             cells
         };
         let cells = tone.map_or(cells.clone(), |t| paint(color, t, &cells));
-        out.push_str(&format!("{cells}{}\n", visible(why.as_bytes())));
+        out.push_str(&format!("{cells}{}\n", visible(&why)));
     }
     out.push('\n');
 }

@@ -1,10 +1,14 @@
 //! Tests of the index of which checks need which: it says what reading every check would say.
 
 use super::*;
-use crate::arbitrary::config;
-use crate::arbitrary::plan::{command, plain_check, plain_contract};
-use crate::base::index::Index as _;
+use crate::arbitrary::{command, plain_check, plain_contract};
+use crate::diff::units::MOST_NEEDERS;
+use crate::diff::units::changed_in;
+use crate::diff::units::units;
 use proptest::prelude::*;
+use vplan_arbitrary::config;
+use vplan_base::index::Index as _;
+use vplan_contract::Body;
 
 /// Reads every check again for each step upwards.
 fn obvious(contract: &Contract, members: &[CheckIndex]) -> Vec<CheckIndex> {

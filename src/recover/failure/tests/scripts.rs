@@ -180,7 +180,7 @@ fn scripts_by_facts() {
     let mut unknown = Facts::default();
     unknown.add(
         Question::Scripts(RepoPath::root()),
-        FactAnswer::Word(crate::plan::facts::Certainty::Unknown),
+        FactAnswer::Word(vplan_plan::facts::Certainty::Unknown),
     );
     check(
         &[

@@ -1,0 +1,43 @@
+//! How properties are tried, and values drawn from bytes.
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
+
+/// A property is tried with so many cases, the same ones on every machine and in every run, so that
+/// what fails for one fails for all. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for more and for
+/// others.
+#[must_use]
+pub fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        max_global_rejects: 1_000_000,
+        max_local_rejects: 1_000_000,
+        max_shrink_iters: 512,
+        rng_seed: RngSeed::Fixed(11),
+        ..Config::default()
+    }
+}
+
+/// The value of a strategy that some bytes encode: always the same one, and for fuzzing as many
+/// as there are bytes. None when the strategy gives up on them.
+pub fn drawn<S: Strategy>(strategy: &S, bytes: &[u8]) -> Option<S::Value> {
+    // All of the bytes count, in their order, whatever their number.
+    let mut seed = *b"vplan draws this";
+    for byte in bytes {
+        let all = u128::from_le_bytes(seed) ^ u128::from(*byte);
+        seed = all
+            .wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645)
+            .rotate_left(29)
+            .to_le_bytes();
+    }
+    let rng = TestRng::from_seed(RngAlgorithm::XorShift, &seed);
+    let config = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    strategy
+        .new_tree(&mut TestRunner::new_with_rng(config, rng))
+        .ok()
+        .map(|tree| tree.current())
+}

@@ -1,0 +1,168 @@
+//! Reads the line of counts with which many test runners end: `2 tests, 0 passed, 2 failures` (conftest),
+//! `3 examples, 1 failure` (RSpec), `5 tests, 0 failures` (ExUnit, Bats), `3 runs, 5 assertions, 0
+//! failures, 0 errors, 0 skips` (minitest).
+//!
+//! For an output that no other format recognises. All parts of the line must be counts of known
+//! things, one of them of tests and one of failures. Summaries are added.
+
+use crate::output::kit::number;
+use crate::output::reader::{Reader, Stream};
+use crate::reading::{Reading, TestCounts};
+
+/// The id of the format in readings.
+pub const ID: &str = "summary";
+
+/// A fresh reader.
+#[must_use]
+pub fn reader() -> Box<dyn Reader> {
+    Box::<Summary>::default()
+}
+
+/// The longest line that is read, in bytes.
+const LONGEST: usize = 400;
+
+#[derive(Default)]
+struct Summary {
+    counts: Option<TestCounts>,
+    problem: Option<String>,
+}
+
+/// The thing that a part of a line counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thing {
+    Tests,
+    Passed,
+    Failed,
+    Skipped,
+    Other,
+}
+
+impl Thing {
+    fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "test" | "tests" | "example" | "examples" | "run" | "runs" | "spec" | "specs"
+            | "doctest" | "doctests" | "property" | "properties" => Thing::Tests,
+            "passed" => Thing::Passed,
+            "failed" | "failure" | "failures" | "error" | "errors" | "exception" | "exceptions"
+            | "invalid" => Thing::Failed,
+            "skipped" | "skip" | "skips" | "pending" | "pendings" | "omission" | "omissions"
+            | "ignored" | "excluded" | "todo" => Thing::Skipped,
+            "assertion" | "assertions" | "expectation" | "expectations" | "warning"
+            | "warnings" | "notification" | "notifications" => Thing::Other,
+            _ => return None,
+        })
+    }
+}
+
+impl Reader for Summary {
+    fn line(&mut self, _: Stream, line: &str) {
+        let line = line.trim().trim_end_matches('.');
+        if line.len() > LONGEST || !line.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            return;
+        }
+        if let Some((tests, counts)) = counts(line) {
+            let all = counts.ran().saturating_add(counts.skipped);
+            if all > tests && counts.failed == 0 && self.problem.is_none() {
+                self.problem = Some(format!("its counts contradict each other: {line}"));
+            }
+            self.counts.get_or_insert_default().add(counts);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let mut reading = Reading::of(ID);
+        reading.tests = Some(self.counts?);
+        reading.object_all(self.problem);
+        Some(reading)
+    }
+}
+
+/// The number of tests, and their counts.
+fn counts(line: &str) -> Option<(u64, TestCounts)> {
+    let (mut tests, mut passed, mut has_failures) = (None::<u64>, None::<u64>, false);
+    let mut counts = TestCounts::default();
+    let parts = line.split(", ").count();
+    let mut read = 0;
+    for (n, word) in number::counts(line, ',') {
+        read += 1;
+        let sum = match Thing::of(word)? {
+            Thing::Other => continue,
+            Thing::Tests => tests.get_or_insert(0),
+            Thing::Passed => passed.get_or_insert(0),
+            Thing::Skipped => &mut counts.skipped,
+            Thing::Failed => {
+                has_failures = true;
+                &mut counts.failed
+            }
+        };
+        *sum = sum.saturating_add(n);
+    }
+    let tests = tests.filter(|_| read == parts && has_failures)?;
+    let rest = tests
+        .saturating_sub(counts.failed)
+        .saturating_sub(counts.skipped);
+    counts.passed = passed.unwrap_or(rest);
+    Some((tests, counts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let read = |line: &str| counts(line).map(|(_, c)| (c.passed, c.failed, c.skipped));
+        for (line, want) in [
+            ("2 tests, 0 passed, 0 warnings, 2 failures", Some((0, 2, 0))),
+            (
+                "2 tests, 2 passed, 0 warnings, 0 failures, 0 exceptions",
+                Some((2, 0, 0)),
+            ),
+            ("3 examples, 1 failure, 1 pending", Some((1, 1, 1))),
+            (
+                "3 runs, 5 assertions, 0 failures, 0 errors, 1 skips",
+                Some((2, 0, 1)),
+            ),
+            ("2 doctests, 5 tests, 0 failures", Some((7, 0, 0))),
+            ("-1 tests, 0 failures", Some((u64::MAX, 0, 0))),
+            ("2 tests, 1.5 failures", Some((0, u64::MAX, 0))),
+            ("2 tests", None),
+            ("2 failures", None),
+            ("2 tests, 0 failures, 3 apples", None),
+            ("2 tests, no failures", None),
+            ("2 tests ran, 0 failures", None),
+        ] {
+            assert_eq!(read(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn outputs() {
+        use crate::Kind;
+        use crate::output::{guessed, read_expected};
+        let read = |text: &str| {
+            let expected = guessed(&["sh", "t.sh"], Kind::Test);
+            let reading = read_expected(&expected, text.as_bytes(), b"")?;
+            let tests = reading.tests?;
+            Some((
+                reading.format,
+                tests.passed,
+                tests.failed,
+                reading.problems.len(),
+            ))
+        };
+        let summary = |passed, failed, problems| Some((ID.to_owned(), passed, failed, problems));
+        assert_eq!(
+            read("3 examples, 1 failure\n2 tests, 0 failures\n"),
+            summary(4, 1, 0)
+        );
+        assert_eq!(
+            read("1 test, 5 passed, 0 failures\n"),
+            summary(5, 0, 1),
+            "a contradiction"
+        );
+        let tap = "1..1\nok 1\n3 examples, 1 failure\n";
+        assert_eq!(read(tap).map(|(format, ..)| format).as_deref(), Some("tap"));
+        assert_eq!(read("done\n"), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! The commit whose contract and baseline a change is compared with.
+
+use super::open::Session;
+use super::place::Engine;
+use vplan_git::object::Oid;
+use vplan_plan::request::ChangedIn;
+use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
+/// The commit whose contract and baseline a change is held against.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judge {
+    /// The commit; `None` where there is none.
+    pub commit: Option<Oid>,
+    /// The branch that it is the tip of, if it has no common ancestor with HEAD.
+    pub unrelated: Option<Unrelated>,
+}
+
+impl Judge {
+    /// Finds it for a run. A caller that names a base has chosen it; where files are named, or all
+    /// of them are taken, it is the base of the whole change.
+    #[must_use]
+    pub fn of(session: &Session, engine: &Engine<'_>) -> Self {
+        let gathered = &session.gathered;
+        let own = || Self::since(gathered.base, gathered.unrelated.clone(), session, engine);
+        if gathered.place == Some(ChangedIn::WorkTree) {
+            return own();
+        }
+        match default(session, engine) {
+            Some(found) => Self::since(found.commit, found.unrelated, session, engine),
+            None => own(),
+        }
+    }
+
+    /// Finds it for a round of a subject that began at a commit.
+    #[must_use]
+    pub(crate) fn of_subject(base: Option<Oid>, session: &Session, engine: &Engine<'_>) -> Self {
+        let Some(base) = base else {
+            return Self::of(session, engine);
+        };
+        let named = session.gathered.unrelated.clone();
+        let unrelated = is_empty_tree(&base).then(|| named.unwrap_or_default());
+        Self::since(Some(base), unrelated, session, engine)
+    }
+
+    /// Where nothing is in common, the contract at the tip of the branch counts; where that branch
+    /// is not known any more, it is the default one.
+    pub(super) fn since(
+        base: Option<Oid>,
+        unrelated: Option<Unrelated>,
+        session: &Session,
+        engine: &Engine<'_>,
+    ) -> Self {
+        let Some(unrelated) = unrelated else {
+            return Self {
+                commit: base,
+                unrelated: None,
+            };
+        };
+        if unrelated.tip.is_some() {
+            return Self {
+                commit: unrelated.tip,
+                unrelated: Some(unrelated),
+            };
+        }
+        match default(session, engine) {
+            // The histories have been merged since.
+            Some(DefaultBase {
+                commit: Some(commit),
+                unrelated: None,
+                ..
+            }) => Self {
+                commit: Some(commit),
+                unrelated: None,
+            },
+            Some(DefaultBase {
+                unrelated: Some(found),
+                ..
+            }) => Self {
+                commit: found.tip,
+                unrelated: Some(found),
+            },
+            _ => Self {
+                commit: None,
+                unrelated: Some(unrelated),
+            },
+        }
+    }
+}
+
+/// Returns the default base of the change, if it is known.
+pub(super) fn default(session: &Session, engine: &Engine<'_>) -> Option<DefaultBase> {
+    let found = engine.default_base(&session.site, session.loaded.as_ref());
+    found.ok().flatten().filter(|base| base.unknown().is_none())
+}

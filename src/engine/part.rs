@@ -1,0 +1,105 @@
+//! Compares a request that names its files, and a saved plan of one, with the change since the
+//! default base: what covers a part of it is reported.
+
+use super::failure::{Failure, changes_unknown};
+use super::open::{Session, gather_from, statement};
+use super::place::Engine;
+use super::subject::since;
+use std::collections::BTreeSet;
+use vplan_base::change::{ChangeSet, ChangedFile};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{first_of, visible};
+use vplan_plan::Plan;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::contains::missing;
+use vplan_plan::facts::Facts;
+use vplan_plan::request::{Mode, Request};
+use vplan_repo::changes::base::default_base;
+use vplan_repo::changes::error::ChangeError;
+
+/// Maximum number of missing checks that a message names.
+const NAMED: usize = 3;
+
+/// Returns the caveat about a plan whose files the caller named, if the whole change requires more
+/// checks. `saved`: the plan comes from a file.
+///
+/// A clone without the default branch compares with HEAD: who names the files need not have it.
+///
+/// # Errors
+/// The whole change cannot be determined.
+pub(crate) fn part_of_named(
+    engine: &Engine<'_>,
+    session: &Session,
+    plan: &Plan,
+    saved: bool,
+) -> Result<Option<Caveat>, Failure> {
+    let request = &session.request;
+    let names_files = request.changed_in.is_none() && request.mode != Mode::Off;
+    let (Some(git), Some(contract)) = (session.git().filter(|_| names_files), session.contract())
+    else {
+        return Ok(None);
+    };
+    let line = session.loaded.as_ref().and_then(statement);
+    let unknown = |e| changes_unknown(ChangeError::Git(e));
+    let found = default_base(git, line, &engine.commit_cache(&session.site)).map_err(unknown)?;
+    let Some(base) = found.commit else {
+        return Ok(None);
+    };
+    let whole = gather_from(&session.site, Some(&since(&base)))?.changes;
+    let lacking: Vec<&ChangedFile> = whole
+        .files()
+        .iter()
+        .filter(|file| !request.changed.contains(&file.path))
+        .collect();
+    if lacking.is_empty() {
+        return Ok(None);
+    }
+    // With the named files, which need not be changed.
+    let all = lacking.iter().copied().chain(request.changed.files());
+    let mut wider = request.clone();
+    wider.changed = ChangeSet::new(all.cloned().collect());
+    let compiled =
+        |request: &Request| session.compiled(Some(contract), request, &mut Facts::default());
+    // Both as compiled: recovery may have rewritten the plan.
+    let own = if saved && plan.rewrites.is_empty() {
+        Ok(None)
+    } else {
+        compiled(request).map(Some)
+    };
+    let (wider, own) = match (compiled(&wider), own) {
+        (Ok(wider), Ok(own)) => (wider, own),
+        // A saved plan whose drift is allowed.
+        (Err(_), _) | (_, Err(_)) if saved => return Ok(Some(does_not_fit())),
+        (wider, own) => (wider?, own?),
+    };
+    let missing = missing(&wider, own.as_ref().unwrap_or(plan));
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let checks: BTreeSet<&str> = missing.iter().map(|step| step.check()).collect();
+    let name = |check: &&str| format!("`{}`", visible(check.as_bytes()));
+    let shown = first_of(checks.iter().map(name), NAMED);
+    let (what, help) = if saved {
+        ("the saved plan covers only a part", "make the plan again")
+    } else if request.changed.is_empty() {
+        (
+            "the request covers no file",
+            "`--changed-none` verifies none of it",
+        )
+    } else {
+        let help = "leave them out to verify all of it";
+        ("the named files are only a part", help)
+    };
+    let message = format!("{what} of the change, which also requires {shown}");
+    let checks = checks.into_iter().map(str::to_owned).collect();
+    let files: Vec<RepoPath> = lacking.iter().map(|file| file.path.clone()).collect();
+    let caveat = Caveat::new(Code::PartOfChange, Effect::Narrows, message);
+    Ok(Some(caveat.of_checks(checks).about(files).way_out(help)))
+}
+
+/// The caveat about a saved plan whose request cannot be planned today.
+fn does_not_fit() -> Caveat {
+    let message =
+        "the saved plan does not fit the contract, and may cover only a part of the change";
+    Caveat::new(Code::PartOfChange, Effect::Narrows, message).way_out("make the plan again")
+}

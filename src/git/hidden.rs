@@ -1,0 +1,292 @@
+//! Names what hides an untracked file from git where no tracked `.gitignore` does.
+//!
+//! Git itself also obeys `.git/info/exclude`, `core.excludesFile`, and any `.gitignore` in the
+//! tree, one that ignores itself among them. Anyone who can write the repository can write these,
+//! but for the ignore file that the user's own configuration names.
+
+use super::error::{GitError, unread};
+use super::index::IndexEntry;
+use super::snapshot::id_length;
+pub use super::unseen::HiddenBy;
+use super::unseen::HiddenFiles;
+use super::worktree::read_entries;
+use super::{Git, call, rules, split_nul};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_os::process::input::memory;
+
+const COMMAND: &str = "check-ignore";
+/// Number of further attempts while directories are exchanged for links.
+const AGAIN: usize = 5;
+/// The prefix of every path that git is asked about.
+const HERE: &[u8] = b"./";
+
+/// Folders that known tools make and mostly ignore themselves.
+const TOOL_FOLDERS: [&[u8]; 14] = [
+    b".hypothesis",
+    b".import_linter_cache",
+    b".ipynb_checkpoints",
+    b".jj",
+    b".mypy_cache",
+    b".nox",
+    b".pixi",
+    b".pytest_cache",
+    b".ruff_cache",
+    b".tox",
+    b".venv",
+    b"__pycache__",
+    b"htmlcov",
+    b"venv",
+];
+/// The ends of the names of files that editors and desktops leave, and whole names.
+const LEFT_ENDS: [&[u8]; 3] = [b".swp", b".swo", b"~"];
+const LEFT_NAMES: [&[u8]; 3] = [b".DS_Store", b"Thumbs.db", b"desktop.ini"];
+
+/// Whether a path is in a folder that a known tool makes, or of a kind that editors and desktops
+/// leave.
+#[must_use]
+pub fn is_left_by_tools(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    LEFT_NAMES.contains(&name)
+        || LEFT_ENDS.iter().any(|end| name.ends_with(end))
+        || tool_folder(path).is_some()
+}
+
+/// Returns the line of a `.gitignore` that ignores a path: what tools leave wherever it is, anything
+/// else at this place.
+#[must_use]
+pub fn ignoring_line(path: &RepoPath, is_folder: bool) -> String {
+    let bytes = path.as_bytes();
+    let mut names = bytes.split(|byte| *byte == b'/');
+    if let Some(folder) = names.find(|name| TOOL_FOLDERS.contains(name)) {
+        return format!("{}/", visible(folder));
+    }
+    let name = path.name();
+    if !is_folder && LEFT_NAMES.contains(&name) {
+        return visible(name);
+    }
+    match LEFT_ENDS
+        .iter()
+        .find(|end| !is_folder && name.ends_with(end))
+    {
+        Some(end) => format!("*{}", visible(end)),
+        None if is_folder => format!("/{path}/"),
+        None => format!("/{path}"),
+    }
+}
+
+/// Returns the folder that a known tool made and in which a path lies.
+fn tool_folder(path: &[u8]) -> Option<&[u8]> {
+    let mut from = 0;
+    for name in path.split(|byte| *byte == b'/') {
+        let end = from + name.len();
+        if TOOL_FOLDERS.contains(&name) && end < path.len() {
+            return path.get(..=end);
+        }
+        from = end + 1;
+    }
+    None
+}
+
+/// Whether a path lies in a folder of a tool's name that has tracked files.
+fn has_sources(entries: &[IndexEntry], path: &[u8]) -> bool {
+    tool_folder(path).is_some_and(|folder| {
+        let first = entries.partition_point(|entry| &*entry.path < folder);
+        let entry = entries.get(first);
+        entry.is_some_and(|entry| entry.path.starts_with(folder))
+    })
+}
+
+impl Git {
+    /// Returns those of these files that a known tool, editor or desktop leaves, and those that git
+    /// ignores on this machine, each with the reason; of what git cannot tell, none.
+    #[must_use]
+    pub fn left_or_hidden(&self, paths: &[RepoPath]) -> HiddenFiles {
+        let names: Vec<Vec<u8>> = paths.iter().map(|p| p.as_bytes().to_vec()).collect();
+        if names.is_empty() {
+            return HiddenFiles::new();
+        }
+        let entries = id_length(self).and_then(|length| read_entries(self, length));
+        let entries = entries.unwrap_or_default();
+        let hidden = self.hidden(&names, &entries).unwrap_or_default();
+        let by = |path: &RepoPath| {
+            let left = is_left_by_tools(path.as_bytes()) && !has_sources(&entries, path.as_bytes());
+            let by = left.then_some(HiddenBy::Tool);
+            by.or_else(|| hidden.get(path.as_bytes()).copied())
+        };
+        let with = |path: &RepoPath| Some((path.clone(), by(path)?));
+        paths.iter().filter_map(with).collect()
+    }
+
+    /// Returns those of these untracked files that no tracked rule hides and git does not list, each
+    /// with what hides it. A folder ends in `/`. `entries`: the index, in byte order; a folder with
+    /// tracked files is not a tool's.
+    pub(super) fn hidden(
+        &self,
+        others: &[Vec<u8>],
+        entries: &[IndexEntry],
+    ) -> Result<BTreeMap<Vec<u8>, HiddenBy>, GitError> {
+        let mut hidden = BTreeMap::new();
+        if others.is_empty() {
+            return Ok(hidden);
+        }
+        self.has_readable_rules(others)?;
+        // While directories are exchanged, some paths are gone; they are no part of the tree.
+        let mut asked = self.check_ignore(others);
+        for _ in 0..AGAIN {
+            let is_exchanged = |error: &GitError| error.to_string().contains("symbolic link");
+            if !asked.as_ref().is_err_and(is_exchanged) {
+                break;
+            }
+            let others = others.iter().filter(|path| !self.is_beyond_link(path));
+            asked = self.check_ignore(&others.cloned().collect::<Vec<_>>());
+        }
+        let asked = asked?;
+        let unreadable = || GitError::Unreadable(COMMAND);
+        let fields = split_nul(&asked.stdout);
+        let mut by_users_file = None;
+        for record in fields.chunks(4) {
+            // Of which file, the line's number, the line, the path.
+            let [file, _, pattern, path] = record else {
+                return Err(unreadable());
+            };
+            if pattern.starts_with(b"!") {
+                continue;
+            }
+            let path = path.strip_prefix(HERE).ok_or_else(unreadable)?.to_vec();
+            let by = if is_left_by_tools(&path) && !has_sources(entries, &path) {
+                HiddenBy::Tool
+            } else if self.is_own_rule(file) {
+                HiddenBy::Repository
+            } else {
+                *by_users_file.get_or_insert_with(|| self.named_by())
+            };
+            hidden.insert(path, by);
+        }
+        Ok(hidden)
+    }
+
+    fn check_ignore(&self, paths: &[Vec<u8>]) -> Result<call::Output, GitError> {
+        // Git would read a path that begins with a colon as a pathspec with magic.
+        let paths: Vec<Vec<u8>> = paths.iter().map(|path| [HERE, path].concat()).collect();
+        let failed = |e: std::io::Error| GitError::Failed {
+            command: COMMAND.to_owned(),
+            message: e.to_string(),
+        };
+        let given = memory(&paths.join(&0)).map_err(failed)?;
+        // It knows no literal paths, and needs none: what is on standard input has no wildcards.
+        let command = [
+            "--no-literal-pathspecs",
+            COMMAND,
+            "--no-index",
+            "--stdin",
+            "-z",
+            "--verbose",
+        ];
+        let asked = self.start_with(&command, given.into())?.output()?;
+        // 1: none of them.
+        match asked.exit {
+            Some(0 | 1) => Ok(asked),
+            _ => Err(self.failure(COMMAND, &asked)),
+        }
+    }
+
+    /// Whether a directory of a path is a link by now: git refuses to look up what is below it.
+    fn is_beyond_link(&self, path: &[u8]) -> bool {
+        let path = self.root().join(OsStr::from_bytes(path));
+        let mut above = path.ancestors().skip(1);
+        let is_link = |dir: &Path| dir.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        above.any(|dir| dir.starts_with(self.root()) && dir != self.root() && is_link(dir))
+    }
+
+    /// Whether a file of rules, as git names it, is a `.gitignore` in the tree or the repository's
+    /// `info/exclude`.
+    fn is_own_rule(&self, file: &[u8]) -> bool {
+        let file = self.root().join(OsStr::from_bytes(file));
+        let is_below = file.starts_with(self.root());
+        is_below || file.starts_with(&self.layout().common_dir)
+    }
+
+    /// Whose configuration names `core.excludesFile`. An old git that does not know it, and anything
+    /// unusual, counts as the repository's.
+    fn named_by(&self) -> HiddenBy {
+        let args = [
+            "config",
+            "--show-scope",
+            "--includes",
+            "--get",
+            "core.excludesFile",
+        ];
+        match self.call(&args) {
+            // Git's own default place, in the user's folder of configuration.
+            Ok(answer) if answer.exit == Some(1) => HiddenBy::User,
+            Ok(answer)
+                if answer.exit == Some(0)
+                    && [&b"global\t"[..], b"system\t"]
+                        .iter()
+                        .any(|scope| answer.stdout.starts_with(scope)) =>
+            {
+                HiddenBy::User
+            }
+            _ => HiddenBy::Repository,
+        }
+    }
+
+    /// Checks that git does not wait for one of the `.gitignore` that it reads for these files.
+    fn has_readable_rules(&self, files: &[Vec<u8>]) -> Result<(), GitError> {
+        let mut folders = BTreeSet::from([&b""[..]]);
+        for file in files {
+            let slashes = file.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            for (at, _) in slashes.collect::<Vec<_>>().into_iter().rev() {
+                let folder = file.get(..=at).unwrap_or_default();
+                if !folders.insert(folder) {
+                    break;
+                }
+            }
+        }
+        let rules = |folder| [folder, rules::NAME].concat();
+        for path in folders.into_iter().map(rules) {
+            let file = self.root().join(OsStr::from_bytes(&path));
+            // Git follows no symlink there.
+            unread(&path, file.symlink_metadata())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_leave() {
+        for (path, is) in [
+            (&b".venv/lib/x.py"[..], true),
+            (b"src/__pycache__/a.pyc", true),
+            (b"src/.DS_Store", true),
+            (b"src/.a.py.swp", true),
+            (b"a~", true),
+            (b".venv", false),
+            (b"src/helper", false),
+            (b"__pycache__x/a", false),
+            (b"a~/b", false),
+        ] {
+            assert_eq!(is_left_by_tools(path), is, "{path:?}");
+        }
+        for (path, is_folder, line) in [
+            ("src/.venv", true, ".venv/"),
+            ("src/__pycache__/a.pyc", false, "__pycache__/"),
+            ("src/.DS_Store", false, ".DS_Store"),
+            ("src/a~", false, "*~"),
+            (".idea", true, "/.idea/"),
+            ("a/b", false, "/a/b"),
+        ] {
+            let path = RepoPath::parse(path.as_bytes()).unwrap();
+            assert_eq!(ignoring_line(&path, is_folder), line);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Finds the files that a `.gitignore` hides now and did not hide at the base.
+//!
+//! Both sets of rules are followed side by side, and only below the files that have changed.
+
+use super::error::GitError;
+use super::object::Oid;
+use super::rules::{Line, NAME, Rules};
+use super::{Git, is_record, pattern, repository};
+use rustix::fs::FileType;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_os::files::beneath::Beneath;
+
+/// The most files that are listed.
+const MOST: usize = 10_000;
+/// The most directories that are searched.
+const MOST_DIRECTORIES: usize = 100_000;
+
+/// A file that is hidden now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewlyIgnored {
+    /// The line that hides it: `.gitignore:3: /src/x`.
+    pub by: Arc<str>,
+    /// The file.
+    pub path: RepoPath,
+}
+
+/// A directory that is still to be searched.
+struct Open {
+    /// With a slash at its end, unless it is the root.
+    path: Vec<u8>,
+    before: Option<Arc<Rules>>,
+    now: Option<Arc<Rules>>,
+    /// The line that hides it and everything in it.
+    hidden: Option<Arc<str>>,
+}
+
+/// Shows a line to people: `.gitignore:3: /src/x`.
+fn shown((dir, line): (&[u8], &Line)) -> Arc<str> {
+    visible(
+        [
+            dir,
+            NAME,
+            format!(":{}: ", line.number).as_bytes(),
+            &line.text,
+        ]
+        .concat(),
+    )
+    .into()
+}
+
+struct Look {
+    root: PathBuf,
+    beneath: Beneath,
+    tracked: Vec<RepoPath>,
+    /// The rule files that have changed, with their text at the base.
+    changed: BTreeMap<Vec<u8>, Vec<u8>>,
+    found: Vec<NewlyIgnored>,
+    open: Vec<Open>,
+}
+
+/// The rules of the `.gitignore` files, for what is not there yet.
+pub struct IgnoreRules {
+    beneath: Beneath,
+    /// Those of folders, by their paths.
+    known: RefCell<BTreeMap<RepoPath, Arc<Rules>>>,
+}
+
+impl IgnoreRules {
+    /// Whether they hide a path by itself. What is in a folder that they hide is not asked about.
+    #[must_use]
+    pub fn hide(&self, path: &RepoPath, is_directory: bool) -> bool {
+        let rules = self.of(&path.folder());
+        !path.is_root() && Rules::ignores(Some(&rules), path.as_bytes(), is_directory).is_some()
+    }
+
+    /// Returns those of a folder. Recursion is bounded by the length of a path.
+    fn of(&self, folder: &RepoPath) -> Arc<Rules> {
+        let known = self.known.borrow().get(folder).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let is_root = folder.is_root();
+        let above = (!is_root).then(|| self.of(&folder.folder()));
+        let dir = if is_root {
+            Vec::new()
+        } else {
+            [folder.as_bytes(), b"/"].concat()
+        };
+        let file = RepoPath::from_exact(&[&dir, NAME].concat());
+        let text = file.and_then(|file| self.beneath.read(&file, pattern::MOST).ok());
+        let rules = Rules::read(above, &dir, &text.unwrap_or_default());
+        self.known
+            .borrow_mut()
+            .insert(folder.clone(), Arc::clone(&rules));
+        rules
+    }
+}
+
+impl Git {
+    /// Returns what tells which paths would be ignored.
+    ///
+    /// # Errors
+    /// The root cannot be opened.
+    pub fn ignore_rules(&self) -> Result<IgnoreRules, GitError> {
+        Ok(IgnoreRules {
+            beneath: self.beneath()?,
+            known: RefCell::default(),
+        })
+    }
+
+    fn beneath(&self) -> Result<Beneath, GitError> {
+        Beneath::open(self.root()).map_err(|e| GitError::File {
+            path: ".".to_owned(),
+            message: e.to_string(),
+        })
+    }
+
+    /// Lists the files that are there, that nothing tracks, and that these `.gitignore` files,
+    /// which differ from those of a commit, hide now and did not hide then; the first of them,
+    /// where there are very many.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn newly_ignored(
+        &self,
+        base: &Oid,
+        changed: &[RepoPath],
+    ) -> Result<Vec<NewlyIgnored>, GitError> {
+        let beneath = self.beneath()?;
+        let mut before = BTreeMap::new();
+        for path in changed {
+            let then = self.file_at(base, path, pattern::MOST)?.unwrap_or_default();
+            if then != beneath.read(path, pattern::MOST).unwrap_or_default() {
+                before.insert(path.as_bytes().to_vec(), then);
+            }
+        }
+        if before.is_empty() {
+            return Ok(Vec::new());
+        }
+        let top = Open {
+            path: Vec::new(),
+            before: None,
+            now: None,
+            hidden: None,
+        };
+        let (tracked, found, open) = (self.tracked()?, Vec::new(), vec![top]);
+        let mut look = Look {
+            root: self.root().to_owned(),
+            beneath,
+            tracked,
+            changed: before,
+            found,
+            open,
+        };
+        for _ in 0..MOST_DIRECTORIES {
+            let Some(dir) = look.open.pop().filter(|_| look.found.len() < MOST) else {
+                break;
+            };
+            look.look_into(dir);
+        }
+        Ok(look.found)
+    }
+}
+
+impl Look {
+    fn look_into(&mut self, mut dir: Open) {
+        let is_root = dir.path.is_empty();
+        let own = dir
+            .path
+            .strip_suffix(b"/")
+            .and_then(RepoPath::from_exact)
+            .unwrap_or_else(RepoPath::root);
+        let listed = self.beneath.list(&own);
+        let is_repository = || repository::at(&self.root.join(own.to_os())).is_some();
+        if !is_root && listed.iter().any(|(name, _)| name == b".git") && is_repository() {
+            return;
+        }
+        self.read_rules(&mut dir);
+        for (name, kind) in listed {
+            let mut path = [&dir.path, name.as_slice()].concat();
+            let is_directory = kind == FileType::Directory;
+            if is_root && (name == b".git" || is_record(&path)) || self.is_tracked(&path) {
+                continue;
+            }
+            if Rules::ignores(dir.before.as_ref(), &path, is_directory).is_some() {
+                continue;
+            }
+            let now = || Rules::ignores(dir.now.as_ref(), &path, is_directory).map(shown);
+            let hidden = dir.hidden.clone().or_else(now);
+            match (kind, hidden) {
+                (FileType::Directory, hidden) => {
+                    path.push(b'/');
+                    if hidden.is_some() || self.is_near(&path) {
+                        self.open.push(Open {
+                            path,
+                            before: dir.before.clone(),
+                            now: dir.now.clone(),
+                            hidden,
+                        });
+                    }
+                }
+                (FileType::RegularFile | FileType::Symlink, Some(by)) => {
+                    self.found
+                        .extend(RepoPath::from_exact(&path).map(|path| NewlyIgnored { by, path }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds the rules of the directory's own file, now and at the base.
+    fn read_rules(&self, dir: &mut Open) {
+        let path = [&dir.path, NAME].concat();
+        let Some(file) = RepoPath::from_exact(&path) else {
+            return;
+        };
+        let tracked = self.is_tracked(&path);
+        let text = if tracked {
+            self.beneath.read(&file, pattern::MOST).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let before = self.changed.get(&path).unwrap_or(&text);
+        dir.before = Some(Rules::read(dir.before.take(), &dir.path, before));
+        // Git does not read the files inside a hidden directory.
+        if dir.hidden.is_none() {
+            dir.now = Some(Rules::read(dir.now.take(), &dir.path, &text));
+        }
+    }
+
+    /// Whether a directory is above a rule file that has changed, or below its directory.
+    fn is_near(&self, dir: &[u8]) -> bool {
+        self.changed.keys().any(|file| {
+            let around = file.strip_suffix(NAME).unwrap_or(file);
+            dir.starts_with(around) || around.starts_with(dir)
+        })
+    }
+
+    fn is_tracked(&self, path: &[u8]) -> bool {
+        RepoPath::from_exact(path).is_some_and(|path| self.tracked.binary_search(&path).is_ok())
+    }
+}

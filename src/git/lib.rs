@@ -1,0 +1,604 @@
+//! Queries git in such a way that the repository's own configuration cannot run anything.
+//!
+//! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`,
+//! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree
+//! (`git diff`, `git status`, `diff-files`, `diff-index` without `--cached`) runs the clean filter
+//! of `.git/config` for entries that are not older than the index, also with all other hardening in
+//! place; so vplan compares the work tree with the index itself ([`worktree`]). The environment is
+//! built from nothing, revisions become object ids before anything else sees them, and nothing is
+//! fetched.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the door: the core's purity is a lint, and this is where it ends"
+)]
+
+mod attributes;
+pub mod between;
+mod call;
+mod checked;
+mod checkout;
+mod convert;
+pub mod error;
+pub mod fetch;
+pub mod fingerprint;
+pub mod hidden;
+pub mod ignored;
+pub mod index;
+mod known;
+mod listing;
+mod memory;
+pub mod mended;
+pub mod object;
+pub mod observed;
+pub mod oracle;
+mod others;
+pub mod own_files;
+mod pattern;
+pub mod pins;
+mod present;
+pub mod proposed;
+pub mod reflog;
+pub mod refs;
+pub mod repository;
+pub mod revision;
+mod rules;
+pub mod shared_state;
+pub mod snapshot;
+pub mod staged;
+mod tree;
+pub mod unseen;
+pub mod worktree;
+
+use error::GitError;
+use memory::Memory;
+use object::Oid;
+use repository::{Discovery, Layout};
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use unseen::Unseen;
+use vplan_base::command::quote;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, visible, visible_path};
+use vplan_os::files;
+
+/// The time limit of a call, in seconds.
+const LIMIT_SECONDS: u64 = 30;
+/// The limit on its output, in MiB.
+const CAP_MIB: u64 = 256;
+
+/// Looks a variable up in the caller's environment.
+pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Sync);
+
+/// Looks a variable up in vplan's own environment.
+#[must_use]
+pub fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// A repository with a work tree, and the git that is called on it.
+#[derive(Clone, Debug)]
+pub struct Git {
+    layout: Layout,
+    /// The caller's `PATH`.
+    path: OsString,
+    /// Git's executable, located when it is first asked for.
+    program: OnceLock<Option<PathBuf>>,
+    /// The PATH that git gets, made when it is first started: that takes a system call for each folder
+    /// and each above it, and a request that names the changed files starts no git.
+    safe_path: OnceLock<OsString>,
+    env: Vec<(&'static str, OsString)>,
+    memory: Arc<Memory>,
+    /// In a submodule: its path in the repository that has this memory.
+    below: Vec<u8>,
+}
+
+/// A query that git is working on.
+struct PendingQuery<'g> {
+    git: &'g Git,
+    name: String,
+    started: call::Started,
+}
+
+impl PendingQuery<'_> {
+    fn output(self) -> Result<call::Output, GitError> {
+        let output = self
+            .started
+            .finish()
+            .map_err(|fault| unanswered(fault, self.name))?;
+        tracing::trace!(
+            exit = output.exit,
+            bytes = output.stdout.len(),
+            "git has answered"
+        );
+        Ok(output)
+    }
+
+    /// Returns the output, unless it is longer.
+    fn at_most(mut self, cap: u64) -> Result<Vec<u8>, GitError> {
+        self.started
+            .limit(usize::try_from(cap).unwrap_or(usize::MAX));
+        self.answer()
+    }
+
+    fn answer(self) -> Result<Vec<u8>, GitError> {
+        let (git, name) = (self.git, self.name.clone());
+        let output = self.output()?;
+        if output.exit == Some(0) {
+            Ok(output.stdout)
+        } else {
+            Err(git.failure(&name, &output))
+        }
+    }
+}
+
+fn unanswered(fault: call::CallError, command: String) -> GitError {
+    match fault {
+        call::CallError::Spawn(e) => GitError::Spawn(e.to_string()),
+        call::CallError::TimedOut => GitError::TimedOut {
+            command,
+            seconds: LIMIT_SECONDS,
+        },
+        call::CallError::TooMuch => GitError::TooMuchOutput {
+            command,
+            mib: CAP_MIB,
+        },
+    }
+}
+
+impl Git {
+    /// Finds the repository around a directory. [`Git::available`] checks whether there is a git.
+    ///
+    /// # Errors
+    /// No repository, a bare one.
+    pub fn open(start: &Path, lookup: Lookup<'_>) -> Result<Self, GitError> {
+        let start = start
+            .canonicalize()
+            .map_err(|_| GitError::NotARepository(start.to_owned()))?;
+        match repository::discover(&start) {
+            Discovery::WorkTree(layout) => Ok(Self::at(layout, lookup)),
+            Discovery::Bare(dir) => Err(GitError::Bare(dir)),
+            Discovery::Nothing => Err(GitError::NotARepository(start)),
+        }
+    }
+
+    pub fn at(layout: Layout, lookup: Lookup<'_>) -> Self {
+        let mut env = vec![
+            ("LC_ALL", "C".into()),
+            ("GIT_OPTIONAL_LOCKS", "0".into()),
+            ("GIT_TERMINAL_PROMPT", "0".into()),
+            // A partial clone would open a connection for an object that it does not have.
+            ("GIT_NO_LAZY_FETCH", "1".into()),
+            // `.git/info/grafts` gives commits other parents, and so a change another beginning.
+            ("GIT_GRAFT_FILE", "/dev/null".into()),
+        ];
+        // Where the user's own configuration is: it carries `safe.directory` and the personal
+        // ignore file.
+        for name in ["HOME", "XDG_CONFIG_HOME"] {
+            env.extend(lookup(name).map(|value| (name, value)));
+        }
+        let path = lookup("PATH").unwrap_or_default();
+        Self {
+            layout,
+            path,
+            program: OnceLock::new(),
+            safe_path: OnceLock::new(),
+            env,
+            memory: Arc::default(),
+            below: Vec::new(),
+        }
+    }
+
+    /// Adds a memory of the contents that were seen: where the state of all repositories is. It
+    /// need not be there, and where it cannot be made, every file is read again. Writing to it
+    /// begins with [`Git::keep`].
+    #[must_use]
+    pub fn with_memory(mut self, states: &Path) -> Self {
+        self.memory = Arc::new(Memory::at(states, &self.layout.root));
+        self
+    }
+
+    /// Keeps what was seen so far, and from now on: for a command that writes anyway.
+    pub fn keep(&self) {
+        self.memory.keep();
+    }
+
+    /// Returns what the last comparison of the work tree with a commit left out.
+    #[must_use]
+    pub fn unseen(&self) -> Unseen {
+        self.memory.unseen()
+    }
+
+    /// Returns a file's key in the memory.
+    fn key<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        if self.below.is_empty() {
+            Cow::Borrowed(path)
+        } else {
+            Cow::Owned([&self.below, path].concat())
+        }
+    }
+
+    /// Checks that there is a git.
+    ///
+    /// # Errors
+    /// There is none on the PATH.
+    pub fn available(&self) -> Result<(), GitError> {
+        self.program().map(|_| ())
+    }
+
+    fn program(&self) -> Result<&Path, GitError> {
+        let find = || {
+            std::env::split_paths(&self.path)
+                .map(|dir| (dir.join("git"), dir))
+                .find(|(file, dir)| files::is_program(file) && is_safe(dir, &self.layout.root))
+                .map(|(file, _)| file)
+        };
+        let program = self.program.get_or_init(find);
+        program.as_deref().ok_or(GitError::Missing)
+    }
+
+    fn safe_path(&self) -> &OsStr {
+        let make = || safe_path(&self.path, &self.layout.root);
+        self.safe_path.get_or_init(make)
+    }
+
+    /// Returns git for the repository of a submodule.
+    fn nested(&self, layout: Layout, path: &RepoPath) -> Self {
+        let below = [&self.below, path.as_bytes(), b"/"].concat();
+        Self {
+            layout,
+            below,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the work tree's root, absolute, without symlinks.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.layout.root
+    }
+
+    /// Returns where the repository's files are.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<PendingQuery<'_>, GitError> {
+        self.start_with(args, Stdio::null())
+    }
+
+    fn start_with<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: Stdio,
+    ) -> Result<PendingQuery<'_>, GitError> {
+        let subcommand = args
+            .iter()
+            .find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
+        let name = || subcommand.map(visible_path).unwrap_or_default();
+        let program = self.program()?;
+        self.layout.is_readable()?;
+        let mut command = Command::new(program);
+        command.arg("-C").arg(&self.layout.root).args(HARDENING);
+        // `core.worktree` of the repository could point anywhere else.
+        let mut work_tree = OsString::from("--work-tree=");
+        work_tree.push(&self.layout.root);
+        command
+            .arg(work_tree)
+            .args(args)
+            .stdin(input)
+            .env_clear()
+            .env("GIT_INDEX_FILE", &self.layout.index)
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .env("PATH", self.safe_path());
+        let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
+        let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
+        tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
+        let started = call::start(&mut command, Duration::from_secs(LIMIT_SECONDS), cap);
+        Ok(PendingQuery {
+            git: self,
+            name: name(),
+            started: started.map_err(|fault| unanswered(fault, name()))?,
+        })
+    }
+
+    fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
+        self.start(args)?.output()
+    }
+
+    /// Makes the error for an exit code that was not expected.
+    fn failure(&self, command: &str, output: &call::Output) -> GitError {
+        if output.exit.is_none() {
+            return GitError::Killed(command.to_owned());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        if text.contains("dubious ownership") {
+            return GitError::DubiousOwnership(self.layout.root.clone());
+        }
+        let line = text
+            .lines()
+            .find(|l| !l.trim().is_empty())
+            .unwrap_or("it gave no reason");
+        let line = ["fatal: ", "error: "]
+            .iter()
+            .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
+        GitError::Failed {
+            command: command.to_owned(),
+            message: visible(line.trim_end_matches('.')),
+        }
+    }
+
+    fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        self.start(args)?.answer()
+    }
+
+    /// Returns the commit that is checked out; `None` on a branch without commits.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn head(&self) -> Result<Option<Oid>, GitError> {
+        if let Some(id) = self.layout.head() {
+            return Ok(Some(id));
+        }
+        match self.resolve("HEAD") {
+            Ok(id) => Ok(Some(id)),
+            Err(GitError::UnknownRevision(_)) => {
+                // A branch without commits, or a HEAD that is damaged?
+                let output = self.call(&["symbolic-ref", "--quiet", "HEAD"])?;
+                match output.exit {
+                    Some(0) => Ok(None),
+                    _ => Err(GitError::UnknownRevision("HEAD".to_owned())),
+                }
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Returns the empty tree, which represents a branch without commits.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn empty_tree(&self) -> Result<Oid, GitError> {
+        let format = self.ask(&["rev-parse", "--show-object-format"])?;
+        let length = if format.trim_ascii_end() == b"sha256" {
+            32
+        } else {
+            20
+        };
+        Oid::empty_tree(length).ok_or(GitError::Unreadable("rev-parse"))
+    }
+
+    /// Returns the best common ancestor of a commit and HEAD. `revision` is the user's name for it,
+    /// for the message.
+    ///
+    /// # Errors
+    /// There is none; in a shallow clone the error has a way out.
+    pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
+        let output = self.call(&[
+            "merge-base",
+            "--end-of-options",
+            &commit.to_string(),
+            &head.to_string(),
+        ])?;
+        match output.exit {
+            Some(0) => {
+                Oid::parse(output.stdout.trim_ascii_end()).ok_or(GitError::Unreadable("merge-base"))
+            }
+            Some(1) => Err(GitError::NoMergeBase {
+                revision: revision.to_owned(),
+                shallow: self.layout.is_shallow(),
+            }),
+            _ => Err(self.failure("merge-base", &output)),
+        }
+    }
+
+    /// Returns the names of the remotes that need no quotes in a proposed command line.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn remotes(&self) -> Result<Vec<String>, GitError> {
+        let output = self.ask(&["remote"])?;
+        let names = String::from_utf8_lossy(&output)
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        Ok(names
+            .into_iter()
+            .filter(|name| error::is_branch_name(name))
+            .collect())
+    }
+
+    /// Returns the paths in the index, sorted, each once.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&["ls-files", "-z", "--cached"])?;
+        let mut paths: Vec<RepoPath> = split_nul(&output)
+            .iter()
+            .filter_map(|p| RepoPath::from_exact(p))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Returns the untracked files and folders that a `.gitignore` hides, folders with nothing else in
+    /// them as one path. Sorted. What git's own files or the user's settings hide is not among them.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn ignored(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&[
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--directory",
+            "--exclude-per-directory=.gitignore",
+        ])?;
+        let paths = split_nul(&output);
+        let paths = paths
+            .iter()
+            .map(|path| path.strip_suffix(b"/").unwrap_or(path));
+        let mut paths: Vec<RepoPath> = paths.filter_map(RepoPath::from_exact).collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Returns every path that is tracked, or untracked and not ignored by whatever rule, as git
+    /// lists it; nested repositories as one path. Sorted, each once. For proposals, and for what
+    /// leaves the machine; what belongs to the tree is [`Git::tree`].
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&[
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])?;
+        let exact = |p: &Vec<u8>| RepoPath::from_exact(p.strip_suffix(b"/").unwrap_or(p));
+        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(exact).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Returns which of these paths are in the index, or have something in the index below them.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
+        let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"]
+            .map(OsString::from)
+            .to_vec();
+        args.extend(
+            paths
+                .iter()
+                .map(|p| OsString::from_vec(p.as_bytes().to_vec())),
+        );
+        let found = split_nul(&self.ask(&args)?);
+        let holds = |path: &RepoPath| {
+            found
+                .iter()
+                .filter_map(|f| RepoPath::from_exact(f))
+                .any(|f| f == *path || f.below(path).is_some())
+        };
+        Ok(paths.iter().map(holds).collect())
+    }
+
+    /// Whether the executable bit of files means something on this file system. The configuration
+    /// (`core.fileMode`) is not believed: any process may have written it.
+    fn has_file_modes(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            // FAT, exFAT, NTFS (two drivers), CIFS, SMB2, and 9p, by which WSL shows the drives of
+            // Windows.
+            const WITHOUT: [u32; 7] = [
+                0x4d44,
+                0x2011_bab0,
+                0x5346_544e,
+                0x7366_746e,
+                0xff53_4d42,
+                0xfe53_4d42,
+                0x0102_1997,
+            ];
+            let found = rustix::fs::statfs(&self.layout.root);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the numbers have 32 bits"
+            )]
+            !found.is_ok_and(|found| WITHOUT.contains(&(found.f_type as u32)))
+        }
+        #[cfg(not(target_os = "linux"))]
+        true
+    }
+}
+
+/// The options before every subcommand.
+const HARDENING: &[&str] = &[
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.untrackedCache=false",
+    // A file of the repository that defines which commits come before which, and that nothing
+    // checks.
+    "-c",
+    "core.commitGraph=false",
+    // Two names that differ in case are two files; configuration that says otherwise would hide
+    // one.
+    "-c",
+    "core.ignoreCase=false",
+    // Otherwise git's first message about any failure would be this warning.
+    "-c",
+    "advice.graftFileDeprecated=false",
+    // A hook of some builds of git.
+    "-c",
+    "core.virtualFilesystem=",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "protocol.allow=never",
+    // Whether a name means two things is asked, and a repository may not answer for git.
+    "-c",
+    "core.warnAmbiguousRefs=true",
+    "--no-optional-locks",
+    "--no-pager",
+    "--no-replace-objects",
+    "--literal-pathspecs",
+];
+
+/// Returns PATH without entries that are empty, relative, or inside the repository, where a change
+/// could place a `git`.
+fn safe_path(path: &OsStr, root: &Path) -> OsString {
+    let kept = std::env::split_paths(path).filter(|dir| is_safe(dir, root));
+    std::env::join_paths(kept).unwrap_or_default()
+}
+
+/// Whether a folder of PATH is absolute and not inside the repository.
+fn is_safe(folder: &Path, root: &Path) -> bool {
+    folder.is_absolute() && !files::may_lead_into(folder, root)
+}
+
+/// Whether a path is one of vplan's own records.
+pub fn is_record(path: &[u8]) -> bool {
+    path.strip_prefix(b".vplan")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    if bytes.is_empty() {
+        Vec::new()
+    } else {
+        bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_only_absolute_entries_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let inside = root.join("bin");
+        std::fs::create_dir(&inside).unwrap();
+        let path = format!(":.:bin:{}:/usr/bin", inside.display());
+        assert_eq!(safe_path(OsStr::new(&path), &root), "/usr/bin");
+    }
+}

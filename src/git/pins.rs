@@ -1,0 +1,60 @@
+//! Supplies the bytes of git imports, which the lock pins.
+
+use vplan_base::diagnostic::Code;
+use vplan_base::origin::{GitOrigin, GitRef};
+use vplan_base::word::visible;
+
+/// Supplies the bytes of git imports. Loading a contract requests each file once; the source is the
+/// content-addressed cache, checked against the lock, or, for `vplan lock` alone, the repository
+/// itself.
+pub trait Pins {
+    /// Reads the file's bytes, which have the pinned digest.
+    ///
+    /// # Errors
+    /// Not pinned, not in the cache, other bytes than those pinned, or a repository that cannot be
+    /// read.
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError>;
+
+    /// Returns the commit that a branch or tag names.
+    ///
+    /// # Errors
+    /// Not pinned, or a repository that cannot be asked.
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError>;
+}
+
+/// A source that pins nothing: every git import is still to be locked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NothingPinned;
+
+impl Pins for NothingPinned {
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
+        Err(not_pinned(&origin.to_string()))
+    }
+
+    fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
+        Err(not_pinned(&at.to_string()))
+    }
+}
+
+fn not_pinned(what: &str) -> PinError {
+    PinError {
+        code: NOT_PINNED,
+        message: format!("`{}` is not pinned", visible(what)),
+        help: Some("run `vplan lock`".to_owned()),
+    }
+}
+
+/// The lock has no entry for a git import.
+pub const NOT_PINNED: Code = Code("vplan::lock::not_pinned");
+
+/// The reason why there are no bytes. It is reported at the `import`, and the command ends with
+/// exit 4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinError {
+    /// Its stable code: `vplan::lock::not_pinned`, …
+    pub code: Code,
+    /// One line.
+    pub message: String,
+    /// The way out.
+    pub help: Option<String>,
+}

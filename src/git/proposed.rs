@@ -1,0 +1,92 @@
+//! An index of HEAD with one file more, for a trial of what is not committed.
+
+use super::Git;
+use super::error::GitError;
+use super::object::Oid;
+use super::staged::failed;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use vplan_base::path::RepoPath;
+
+/// An index beside the repository's own; removed when it is dropped.
+#[derive(Debug)]
+pub struct ProposedIndex {
+    file: PathBuf,
+    /// A commit with this content, which no name leads to.
+    commit: Option<Oid>,
+}
+
+impl ProposedIndex {
+    /// The file, in the git directory: `GIT_INDEX_FILE` may name it.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// A commit with the index's content, which no name leads to.
+    #[must_use]
+    pub fn commit(&self) -> Option<&Oid> {
+        self.commit.as_ref()
+    }
+}
+
+impl Drop for ProposedIndex {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+        let mut lock = self.file.clone().into_os_string();
+        lock.push(".lock");
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
+impl Git {
+    /// Makes an index of HEAD in which `path` has this content. The content is added to git's
+    /// objects, where git removes what nothing names.
+    ///
+    /// # Errors
+    /// Errors of git; no commit; a git directory that cannot be written.
+    pub fn propose(&self, path: &RepoPath, content: &str) -> Result<ProposedIndex, GitError> {
+        let name = format!("vplan-try-{:x}", std::process::id());
+        let file = self.layout.git_dir.join(name);
+        let mut index = ProposedIndex {
+            file: file.clone(),
+            commit: None,
+        };
+        let mut other = self.clone();
+        other.layout.index = file;
+        let Some(head) = self.head()? else {
+            return Err(GitError::File {
+                path: "HEAD".to_owned(),
+                message: "there is no commit yet".to_owned(),
+            });
+        };
+        other.ask(&["read-tree".to_owned(), head.to_string()])?;
+        let temporary = |e: std::io::Error| failed(path.to_string(), &e);
+        let mut written = tempfile::NamedTempFile::new().map_err(temporary)?;
+        written.write_all(content.as_bytes()).map_err(temporary)?;
+        let mut words: Vec<std::ffi::OsString> = ["hash-object", "-w", "--no-filters", "--"]
+            .map(Into::into)
+            .to_vec();
+        words.push(written.path().into());
+        let id = String::from_utf8_lossy(&other.ask(&words)?)
+            .trim()
+            .to_owned();
+        let entry = format!("100644,{id},{path}");
+        other.ask(&["update-index", "--add", "--cacheinfo", &entry])?;
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
+        let tree = line(other.ask(&["write-tree"])?);
+        let (name, mail) = ("user.name=vplan", "user.email=vplan@localhost");
+        let words = [
+            "-c",
+            name,
+            "-c",
+            mail,
+            "commit-tree",
+            "-m",
+            "vplan init --try",
+            &tree,
+        ];
+        index.commit = Oid::parse(line(other.ask(&words)?).as_bytes());
+        Ok(index)
+    }
+}

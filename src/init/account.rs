@@ -1,0 +1,272 @@
+//! The account of a proposal: what is not covered, not read, folded.
+
+use super::check::{Check, Folded, Uncovered};
+use super::found::{NotRead, Place};
+use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{count, visible};
+use vplan_check::Kind;
+
+/// The most lines of a part, unless all are asked for.
+const SHOWN: usize = 12;
+/// The widest text of a command in the account and in the contract.
+const WIDEST: usize = 60;
+
+/// The sources of a proposal.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The files of CI.
+    pub files: Vec<RepoPath>,
+    /// The one file that was converted.
+    pub converted: Option<String>,
+}
+
+/// What became of all commands that are no check of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    pub sources: Sources,
+    /// Commands that are not covered; tests first.
+    pub left: Vec<Uncovered>,
+    /// Commands that install.
+    pub setup: Vec<Uncovered>,
+    pub not_read: Vec<NotRead>,
+    pub folded: Vec<Folded>,
+    /// The files of checks that CI does not declare.
+    others: Vec<String>,
+}
+
+impl Account {
+    pub(super) fn new(
+        sources: Sources,
+        checks: &[Check],
+        left: Vec<Uncovered>,
+        setup: Vec<Uncovered>,
+        mut not_read: Vec<NotRead>,
+        folded: Vec<Folded>,
+    ) -> Self {
+        not_read.sort();
+        not_read.dedup();
+        let mut others: Vec<String> = checks
+            .iter()
+            .map(|check| &check.place.file)
+            .filter(|file| !sources.files.contains(file) && !is_workflow(file))
+            .map(ToString::to_string)
+            .collect();
+        others.sort();
+        others.dedup();
+        let mut account = Self {
+            sources,
+            left: Vec::new(),
+            setup,
+            not_read,
+            folded,
+            others,
+        };
+        account.leave(left);
+        account
+    }
+
+    /// Adds commands that are not covered.
+    pub(super) fn leave(&mut self, left: impl IntoIterator<Item = Uncovered>) {
+        self.left.extend(left);
+        self.left
+            .sort_by_key(|left| (!left.is_test, left.place.clone()));
+    }
+
+    /// The sources in words: `12 workflows and .pre-commit-config.yaml`.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let mut parts = Vec::new();
+        let (workflows, files): (Vec<&RepoPath>, Vec<&RepoPath>) = self
+            .sources
+            .files
+            .iter()
+            .partition(|file| is_workflow(file));
+        if !workflows.is_empty() {
+            parts.push(count(workflows.len(), "workflow"));
+        }
+        parts.extend(files.iter().map(ToString::to_string));
+        parts.extend(self.others.iter().take(3).cloned());
+        if self.others.len() > 3 {
+            parts.push(count(self.others.len() - 3, "more file"));
+        }
+        match parts.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+            None => "nothing".to_owned(),
+        }
+    }
+
+    /// Tests that are not covered.
+    pub fn tests(&self) -> impl Iterator<Item = &Uncovered> {
+        self.left.iter().filter(|left| left.is_test)
+    }
+
+    /// The account for people, after its first line; with `all` nothing is cut.
+    #[must_use]
+    pub fn text(&self, checks: &[Check], all: bool) -> String {
+        let most = if all { usize::MAX } else { SHOWN };
+        let mut out = self.tests_line(checks);
+        let rows = |list: &[Uncovered]| -> Vec<[String; 3]> {
+            let row = |one: &Uncovered| [shorten(&one.text), place(&one.place), one.why.clone()];
+            list.iter().map(row).collect()
+        };
+        let mut setup = rows(&self.setup);
+        if !all {
+            setup.truncate(1);
+            for [_, place, why] in &mut setup {
+                *place = and_more(self.setup.len());
+                *why = "prepares the machine".to_owned();
+            }
+        }
+        part(&mut out, "not covered", rows(&self.left), most);
+        part(&mut out, "not covered, and nothing to cover", setup, most);
+        let not_read = self.not_read.iter().map(|one| {
+            let file = short(&one.place.file);
+            let what = match &one.part {
+                Some(part) => format!("{file}, {part}"),
+                None => file,
+            };
+            [shorten(&what), String::new(), one.why.clone()]
+        });
+        part(&mut out, "not read", not_read.collect(), most);
+        let folded = self.folded_line(if all { usize::MAX } else { 6 });
+        out.push_str(&folded);
+        visible_lines(&out)
+    }
+
+    fn tests_line(&self, checks: &[Check]) -> String {
+        let names: Vec<&str> = checks
+            .iter()
+            .filter(|check| check.verb == Kind::Test)
+            .map(|check| &*check.name)
+            .collect();
+        let missing: Vec<String> = self.tests().map(|left| shorten(&left.text)).collect();
+        let covered = match (&*names, &*missing) {
+            ([], []) => return "tests: no test was found\n".to_owned(),
+            ([], _) => "none is covered".to_owned(),
+            _ => names.join(", "),
+        };
+        let rest = match &*missing {
+            [] => "every test that was found is covered".to_owned(),
+            missing => {
+                let shown: Vec<&str> = missing.iter().map(String::as_str).take(4).collect();
+                let more = match missing.len().saturating_sub(shown.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!("not covered: {}{more}", shown.join(", "))
+            }
+        };
+        format!("tests: {covered}; {rest}\n")
+    }
+
+    fn folded_line(&self, most: usize) -> String {
+        if self.folded.is_empty() {
+            return String::new();
+        }
+        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        for one in &self.folded {
+            *names.entry(&one.name).or_default() += 1;
+        }
+        let shown = names.iter().take(most).map(|(name, times)| match times {
+            1 => (*name).to_owned(),
+            times => format!("{name} {times} times"),
+        });
+        let mut shown: Vec<String> = shown.collect();
+        if names.len() > shown.len() {
+            shown.push("...".to_owned());
+        }
+        format!("folded: {} ({})\n", self.folded.len(), shown.join(", "))
+    }
+
+    /// The lines of the contract about what it does not cover: tests, then the most relevant others.
+    #[must_use]
+    pub fn remarks(&self, most: usize) -> Vec<String> {
+        let line = |left: &Uncovered| {
+            format!(
+                "Not covered: {} ({}, {})",
+                shorten(&left.text),
+                left.why,
+                place(&left.place)
+            )
+        };
+        let mut lines: Vec<String> = self.left.iter().take(most).map(line).collect();
+        if let (Some(last), true) = (lines.last_mut(), self.left.len() > most) {
+            let more = self.left.len() - most;
+            last.push_str(&format!("; {more} more: `vplan init --stdout -v`"));
+        }
+        lines
+    }
+}
+
+/// Lines of three columns.
+fn part(out: &mut String, title: &str, rows: Vec<[String; 3]>, most: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\n{title}\n"));
+    let width = |column: usize| {
+        let widths = rows.iter().take(most).filter_map(|row| row.get(column));
+        widths.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let (first, second) = (width(0), width(1));
+    for [text, place, why] in rows.iter().take(most) {
+        let place = match second {
+            0 => String::new(),
+            second => format!("{place:second$}  "),
+        };
+        out.push_str(&format!("  {text:first$}  {place}{why}\n"));
+    }
+    if rows.len() > most {
+        out.push_str(&format!("  {} more (`-v`)\n", rows.len() - most));
+    }
+}
+
+fn and_more(number: usize) -> String {
+    match number.saturating_sub(1) {
+        0 => String::new(),
+        more => format!("and {more} more"),
+    }
+}
+
+fn is_workflow(file: &RepoPath) -> bool {
+    let bytes = file.as_bytes();
+    [
+        &b".github/workflows/"[..],
+        b".forgejo/workflows/",
+        b".gitea/workflows/",
+    ]
+    .iter()
+    .any(|folder| bytes.starts_with(folder))
+}
+
+/// A file's name; the path where it is no workflow.
+pub(super) fn short(file: &RepoPath) -> String {
+    match is_workflow(file) {
+        true => String::from_utf8_lossy(file.name()).into_owned(),
+        false => file.to_string(),
+    }
+}
+
+/// A place: `ci.yml:12`.
+#[must_use]
+pub fn place(place: &Place) -> String {
+    format!("{}:{}", short(&place.file), place.line)
+}
+
+/// A text on one line, in at most 60 characters.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    let line = visible(text.replace(['\n', '\t'], " ").as_bytes());
+    if line.chars().count() <= WIDEST {
+        return line;
+    }
+    let cut: String = line.chars().take(WIDEST - 3).collect();
+    format!("{}...", cut.trim_end())
+}
+
+fn visible_lines(text: &str) -> String {
+    let lines = text.lines().map(|line| visible(line.as_bytes()) + "\n");
+    lines.collect()
+}

@@ -1,0 +1,116 @@
+//! A proposed check, and what is not one.
+
+use super::found::{Origin, Place};
+use super::hooks::CHANGED;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::escape;
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
+
+/// The changes for which a check runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// A named set: a language, `code` or `all`.
+    Set(&'static str),
+    /// The globs of the source itself.
+    Own(Vec<String>),
+    /// What reaches a package of the workspace: the check is a row for each.
+    Package,
+}
+
+/// What makes two commands the same work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub verb: Kind,
+    /// The tool and its subcommand, or the runner and the task.
+    pub tool: String,
+    pub dir: RepoPath,
+    /// Positional arguments.
+    pub operands: Vec<String>,
+    /// Package, profile and `--doc`.
+    pub options: BTreeSet<String>,
+    /// Features, of which at most three sets are kept.
+    pub features: BTreeSet<String>,
+}
+
+/// A check of the proposal.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub name: String,
+    pub verb: Kind,
+    pub words: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub dir: RepoPath,
+    pub place: Place,
+    pub origin: Origin,
+    pub job: Option<String>,
+    /// The name of the step, for a name that must differ.
+    pub label: String,
+    pub condition: Condition,
+    /// The indices of checks that run before it.
+    pub needs: Vec<usize>,
+    /// Whether it must leave the tree as it is.
+    pub unchanged: bool,
+    /// What is different from the source, or known of it.
+    pub notes: Vec<String>,
+    /// Whether its output may show no number of tests.
+    pub is_uncounted: bool,
+    pub key: Key,
+    /// The tools that it starts in the end, as far as that is known.
+    pub tools: BTreeSet<String>,
+    /// The identities of the commands of the recipe that it starts, if that was read.
+    pub parts: Vec<String>,
+    /// Whether it makes what later commands of its job use.
+    pub is_build: bool,
+    /// Whether it is about documentation.
+    pub is_docs: bool,
+    pub oddness: u32,
+    /// The services that its job starts.
+    pub services: Vec<String>,
+    /// Set by a trial: the globs around what it read, and its tier.
+    pub inputs: Vec<String>,
+    pub tier: u8,
+}
+
+impl Check {
+    /// Takes what it was seen to read as its inputs: the folders at the root, and the files there.
+    /// Wider than what was read, because one run is one path through the code.
+    pub fn add_inputs(&mut self, read: &BTreeSet<RepoPath>) {
+        // A check that is given changed files, or compares the tree afterwards, depends on more than it reads.
+        if self.unchanged || self.words.iter().any(|word| word == CHANGED) {
+            return;
+        }
+        let glob = |path: &RepoPath| {
+            let mut around = path.ancestors().into_iter();
+            let first = around.next()?;
+            let rest = around.next().map_or("", |_| "/**");
+            let first = std::str::from_utf8(first.as_bytes()).ok()?;
+            Some(format!("{}{rest}", escape(first)))
+        };
+        let globs: BTreeSet<String> = read.iter().filter_map(glob).collect();
+        if !globs.is_empty() {
+            let note = "`inputs` are around what it read when it was tried: `vplan audit` tells what is missing";
+            self.notes.push(note.to_owned());
+        }
+        self.inputs = globs.into_iter().collect();
+    }
+}
+
+/// A command that is no check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// The command as it is written.
+    pub text: String,
+    pub place: Place,
+    pub why: String,
+    /// Whether it tests something.
+    pub is_test: bool,
+}
+
+/// A command that is the same work as a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    pub name: String,
+    pub text: String,
+    pub place: Place,
+}

@@ -1,0 +1,800 @@
+//! What a command verifies: the one inference of `init`, `import`, fallback, and of commands without a
+//! verb. The table of tools decides, then the name of a task or script; a recipe is read one level
+//! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
+
+use super::check::Key;
+use super::found::{Ending, Origin, SourceCommand, identity};
+use super::listed::listed;
+use super::shell;
+use super::source::quoted;
+use super::tasks::{self, Task, Tasks};
+use super::tree::Tree;
+use super::{fold, hooks};
+use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
+use vplan_check::tool::Form;
+use vplan_check::tool::reading::{Reading, read};
+use vplan_check::tool::table::{Class as Row, TaskVerb, task_word};
+
+/// What becomes of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    Check,
+    /// Replaced by these commands, which it starts.
+    Instead(Vec<SourceCommand>),
+    /// It prepares or prints.
+    Silent,
+    /// It is no check, for this reason.
+    Out(String),
+    /// It prepares the machine or the checkout, in this way.
+    Setup(&'static str),
+}
+
+/// The meaning of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classified {
+    pub class: Class,
+    pub verb: Kind,
+    /// The name of a language, `code`, `all`, or nothing.
+    pub paths: &'static str,
+    /// The words to propose.
+    pub form: Vec<String>,
+    /// Where it runs.
+    pub dir: RepoPath,
+    /// The stem of the check's name.
+    pub name: String,
+    /// What is different from the source.
+    pub note: Option<String>,
+    pub key: Key,
+    /// The tools that it starts in the end, as far as that is known.
+    pub tools: BTreeSet<String>,
+    /// The identities of the commands of its recipe, if that was read.
+    pub parts: Vec<String>,
+    /// Whether its output may show no number of tests.
+    pub is_uncounted: bool,
+    /// Whether it starts a service that later commands may use.
+    pub is_service: bool,
+    /// Whether it makes what later commands use.
+    pub is_build: bool,
+    /// Whether what it writes is compared afterwards, and nothing may differ.
+    pub unchanged: bool,
+}
+
+/// The verb of a command, `run` where nothing says another one.
+#[must_use]
+pub fn verb(words: &[String], dir: &RepoPath, tree: &Tree) -> Kind {
+    let found = SourceCommand::plain(words, dir);
+    match classify(&found, tree) {
+        Classified {
+            class: Class::Check,
+            verb,
+            ..
+        } => verb,
+        _ => Kind::Run,
+    }
+}
+
+/// Classifies a command.
+#[must_use]
+pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
+    // What is not read has no words.
+    if let (Some(why), true) = (&found.unknown, found.words.is_empty()) {
+        return blank(found).out(why);
+    }
+    let mut one = match classified(found, tree) {
+        Some(one) => one,
+        None => script(found, tree)
+            .or_else(|| built(found))
+            .unwrap_or_else(|| blank(found).out("not a known tool")),
+    };
+    if matches!(one.class, Class::Silent) {
+        return one;
+    }
+    let why = match (&found.unknown, &found.ending) {
+        _ if matches!(one.class, Class::Out(_) | Class::Setup(_)) => None,
+        // The row may have removed the words that are not known.
+        (Some(unknown), _) if !remains(unknown, found, &one) => None,
+        (Some(unknown), _) if unknown.contains(' ') => Some(unknown.clone()),
+        (Some(unknown), _) => Some(format!("`{unknown}` is known only to CI")),
+        (None, Ending::Ignored(how)) => Some(format!("cannot fail ({how})")),
+        (None, Ending::Background) => Some("runs in the background".to_owned()),
+        _ => None,
+    };
+    if let Some(why) = why {
+        one.class = Class::Out(why);
+    }
+    one
+}
+
+/// Whether the words to propose still have what is not known; where the words do not show it, they do.
+fn remains(unknown: &str, found: &SourceCommand, one: &Classified) -> bool {
+    let has = |words: &[String]| words.iter().any(|word| word.contains(unknown));
+    !has(&found.words) || has(&one.form)
+}
+
+fn blank(found: &SourceCommand) -> Classified {
+    Classified {
+        class: Class::Silent,
+        verb: Kind::Run,
+        paths: "",
+        form: found.words.clone(),
+        dir: found.dir.clone(),
+        name: String::new(),
+        note: None,
+        key: Key::default(),
+        tools: BTreeSet::new(),
+        parts: Vec::new(),
+        is_uncounted: false,
+        is_service: found.ending == Ending::Background,
+        is_build: false,
+        unchanged: false,
+    }
+}
+
+impl Classified {
+    fn out(self, why: &str) -> Self {
+        Self {
+            class: Class::Out(why.to_owned()),
+            ..self
+        }
+    }
+}
+
+/// The words that decide, and the text of a shell in front of them: of `sh -c TEXT` those of the text, of
+/// `test -z "$(X)"` those of X, of `X | xargs Y` those of Y.
+fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
+    let text = match words {
+        [shell, flag, text] if matches!(&**shell, "sh" | "bash") && flag == "-c" => text,
+        _ => return (words.to_vec(), None),
+    };
+    let plain = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    if let Some(at) = text.find("| xargs ") {
+        let (before, rest) = text.split_at_checked(at + 2).unwrap_or((text, ""));
+        return (plain(rest), Some(before));
+    }
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let tests = matches!(first, "test" | "[" | "[[" | "diff");
+    let mut inner = ["$(", "<("]
+        .iter()
+        .filter_map(|open| text.split_once(open))
+        .map(|(_, rest)| rest);
+    let inner = inner
+        .rfind(|rest| !rest.starts_with("echo"))
+        .filter(|_| tests);
+    let inner = inner.map_or(&**text, |rest| rest.split(')').next().unwrap_or(rest));
+    (plain(inner), Some(""))
+}
+
+/// The words that send what a command did to a service.
+const REPORTER: [&str; 3] = ["nx-cloud", "record", "--"];
+
+/// By the table of tools.
+fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
+    if let Some(at) = found.words.windows(3).position(|words| words == REPORTER) {
+        let mut words = found.words.clone();
+        words.drain(at..at + REPORTER.len());
+        return classified(
+            &SourceCommand {
+                words,
+                ..found.clone()
+            },
+            tree,
+        );
+    }
+    let (words, shell) = deciding(&found.words);
+    let reading = read(&words)?;
+    let (program, subcommand) = &reading.key;
+    if let ("tox", Some(unknown)) = (&**program, &found.unknown)
+        && let Some(tasks) = tasks::of_program(tree, program, &found.dir)
+        && let Some(words) = tasks::tox::resolved(&tasks.variables, &found.words, unknown)
+    {
+        let known = SourceCommand {
+            words,
+            unknown: None,
+            ..found.clone()
+        };
+        let note = format!("`{unknown}` is known only to CI");
+        return classified(&known, tree).map(|one| Classified {
+            note: Some(note),
+            ..one
+        });
+    }
+    let mut one = Classified {
+        verb: reading.verb.unwrap_or(Kind::Run),
+        paths: reading.paths,
+        name: reading.name.clone(),
+        key: key(found, &reading, tree),
+        tools: [format!("{program} {subcommand}").trim().to_owned()].into(),
+        is_uncounted: reading.verb == Some(Kind::Test) && reading.formats.is_empty(),
+        is_build: is_build(program, subcommand, reading.verb),
+        ..blank(found)
+    };
+    if let Some((manager, id)) = hooks_of(&reading, &words) {
+        let hooks = hooks::read_started(tree, manager, id);
+        one.class = Class::Instead(started_by(found, hooks.found));
+        return Some(one);
+    }
+    Some(match reading.class {
+        Row::Plumbing | Row::Launcher => match script(found, tree) {
+            Some(script) => script,
+            None if starts_file(&words, program) => {
+                one.out("starts a file that git does not track")
+            }
+            None => one,
+        },
+        Row::Never(reason) => one.out(reason),
+        Row::Service(reason) => Classified {
+            is_service: true,
+            ..one.out(reason)
+        },
+        Row::Setup(how) => Classified {
+            class: Class::Setup(how),
+            ..one
+        },
+        Row::Tool => tool(one, found, &reading, shell),
+        Row::Task => task(one, found, &reading, tree),
+    })
+}
+
+/// Whether an interpreter is given a file.
+fn starts_file(words: &[String], program: &str) -> bool {
+    const SCRIPTS: &str = "*.sh *.bash *.py *.js *.mjs *.cjs *.ts *.rb *.pl";
+    let is_script = |word: &String| !word.contains(' ') && listed(SCRIPTS, word);
+    listed(INTERPRETERS, program) && words.iter().skip(1).any(is_script)
+}
+
+/// Commands that a command of a source starts, as commands of that source.
+fn started_by(found: &SourceCommand, mut inner: Vec<SourceCommand>) -> Vec<SourceCommand> {
+    for one in &mut inner {
+        one.origin = found.origin.min(one.origin);
+    }
+    inner
+}
+
+fn tool(
+    mut one: Classified,
+    found: &SourceCommand,
+    reading: &Reading,
+    shell: Option<&str>,
+) -> Classified {
+    let is_compared = found.ending == Ending::TreeCompared;
+    one.class = Class::Check;
+    match (&reading.form, shell) {
+        (Form::AsWritten(_), Some(_)) => {}
+        (Form::AsWritten(words), None) => one.form.clone_from(words),
+        (Form::Checking(words), None) => {
+            one.form.clone_from(words);
+            one.note = Some(writes(&found.words));
+        }
+        (Form::Checking(words), Some(before)) if !before.is_empty() => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let text = format!("{before}{}", words.join(" "));
+            one.form = vec!["sh".to_owned(), "-c".to_owned(), text];
+            one.note = Some("this is the checking form".to_owned());
+        }
+        _ if is_compared => one.unchanged = true,
+        (Form::Checking(_), Some(_)) => return one.out("it writes"),
+        (Form::None(reason), _) => return one.out(reason),
+    }
+    one
+}
+
+fn writes(words: &[String]) -> String {
+    format!("`{}` writes; this is its checking form", words.join(" "))
+}
+
+/// A command of a recipe and its meaning.
+struct Step {
+    found: SourceCommand,
+    reading: Option<Reading>,
+}
+
+impl Step {
+    fn row(&self) -> Option<Row> {
+        self.reading.as_ref().map(|reading| reading.class)
+    }
+
+    fn writes(&self) -> bool {
+        let form = self.reading.as_ref().map(|reading| &reading.form);
+        self.row() == Some(Row::Tool) && !matches!(form, Some(Form::AsWritten(_)) | None)
+    }
+
+    fn has_checking_form(&self) -> bool {
+        self.reading
+            .as_ref()
+            .is_some_and(|reading| matches!(reading.form, Form::Checking(_)))
+    }
+
+    fn starts_hooks(&self) -> bool {
+        let reading = self.reading.as_ref();
+        reading.is_some_and(|reading| hooks_of(reading, &self.found.words).is_some())
+    }
+
+    fn installs(&self) -> bool {
+        // `pnpm dlx X` downloads its tool.
+        if self.found.words.iter().any(|word| word == "dlx") {
+            return true;
+        }
+        matches!(self.row(), Some(Row::Setup(_)))
+    }
+}
+
+/// A task of a runner: by its name, and by its recipe where that is read.
+fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tree) -> Classified {
+    let name = reading.task.as_deref().unwrap_or_default();
+    if let Some(words) = reading.form.words() {
+        one.form = words.to_vec();
+    }
+    one.class = Class::Check;
+    one.unchanged = found.ending == Ending::TreeCompared;
+    let (steps, owns) = recipe(found, reading, tree);
+    one.tools.extend(steps.iter().filter_map(|step| {
+        let (program, subcommand) = &step.reading.as_ref()?.key;
+        Some(format!("{program} {subcommand}").trim().to_owned())
+    }));
+    let counts = |step: &Step| {
+        step.reading
+            .as_ref()
+            .is_some_and(|r| !r.formats.is_empty() && r.verb == Some(Kind::Test))
+    };
+    one.is_uncounted = !steps.iter().any(counts) && reading.formats.is_empty();
+    let work: Vec<&Step> = steps
+        .iter()
+        .filter(|s| s.row() != Some(Row::Plumbing))
+        .collect();
+    let parts = work.iter().map(|step| {
+        let mut env = found.env.clone();
+        env.extend(step.found.env.clone());
+        identity(&step.found.dir, &env, &step.found.words)
+    });
+    one.parts = parts.collect();
+    if steps.iter().any(Step::starts_hooks) {
+        return instead(one, found, work, "it starts hooks");
+    }
+    if !owns && work.iter().any(|step| step.installs()) {
+        return instead(one, found, work, "it installs");
+    }
+    if work.iter().any(|step| step.writes()) {
+        match (&*work, owns) {
+            ([step], false) if !one.unchanged || step.has_checking_form() => {
+                return checking(one, found, step);
+            }
+            _ if one.unchanged => {}
+            _ => return instead(one, found, work, "it writes"),
+        }
+    }
+    let said = match (&*reading.key.0, name) {
+        (_, "") => TaskVerb::Unclear,
+        // The standard target of GNU makefiles that runs the tests.
+        ("make" | "gmake", "check" | "distcheck") if work.is_empty() => TaskVerb::Test,
+        ("make" | "gmake", "check") => TaskVerb::Unclear,
+        (_, name) => task_word(name),
+    };
+    let by_make = (reading.key.0 == "make" && name.ends_with("check")).then_some(Kind::Test);
+    match (said, reading.verb) {
+        (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, Some(verb)) => {
+            one.verb = by_make.unwrap_or(verb);
+        }
+        (TaskVerb::Writes, _) if one.unchanged => {}
+        (TaskVerb::Writes, _) => return one.out("writes, by its name"),
+        (TaskVerb::Idle, _) => return one.out("verifies nothing, by its name"),
+        _ => {
+            let of = |verb| {
+                work.iter()
+                    .any(|s| s.reading.as_ref().is_some_and(|r| r.verb == Some(verb)))
+            };
+            let all = [Kind::Test, Kind::Lint, Kind::Compile];
+            let verb = all.into_iter().find(|verb| of(*verb));
+            // A name such as `ci` counts where its step says so, or a tool is known in it.
+            let label = task_word(&found.label).kind();
+            match verb
+                .or(label)
+                .or(by_make)
+                .or(reading.verb)
+                .or_else(|| known_name(name))
+            {
+                Some(verb) => one.verb = verb,
+                None if one.unchanged => {}
+                None => return one.out("its name does not say what it does"),
+            }
+        }
+    }
+    one.is_uncounted &= one.verb == Kind::Test;
+    one
+}
+
+/// The usual meaning of names that have two.
+fn known_name(name: &str) -> Option<Kind> {
+    match name {
+        "check" => Some(Kind::Test),
+        "ci" | "all" | "verify" | "validate" | "default" | "" => Some(Kind::Run),
+        _ => None,
+    }
+}
+
+/// The hooks that a command starts.
+fn hooks_of<'w>(
+    reading: &Reading,
+    words: &'w [String],
+) -> Option<(&'static hooks::Manager, Option<&'w str>)> {
+    let (program, _) = &reading.key;
+    // A value of the launcher may have the same name: `uv run --group pre-commit pre-commit run`.
+    (0..words.len()).find_map(|at| {
+        let (first, rest) = words.get(at..)?.split_first()?;
+        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+        (first == program).then(|| hooks::started(program, &rest))?
+    })
+}
+
+/// The one command of a task that writes, in its checking form.
+fn checking(mut one: Classified, found: &SourceCommand, step: &Step) -> Classified {
+    let form = step.reading.as_ref().map(|reading| &reading.form);
+    let Some(Form::Checking(words)) = form else {
+        return one.out("it writes, and has no form that only checks");
+    };
+    let launcher = step.found.label.as_str();
+    one.form = launcher
+        .split_whitespace()
+        .map(str::to_owned)
+        .chain(words.iter().cloned())
+        .collect();
+    one.dir.clone_from(&step.found.dir);
+    one.unchanged = false;
+    one.verb = step
+        .reading
+        .as_ref()
+        .and_then(|r| r.verb)
+        .unwrap_or(Kind::Lint);
+    one.note = Some(writes(&found.words));
+    one
+}
+
+/// The commands of a recipe that check, in its place.
+fn instead(mut one: Classified, found: &SourceCommand, work: Vec<&Step>, why: &str) -> Classified {
+    let own = work.into_iter().filter(|step| {
+        let form = step.reading.as_ref().map(|reading| &reading.form);
+        !step.installs() && !matches!(form, Some(Form::None(_))) && step.reading.is_some()
+    });
+    let own: Vec<SourceCommand> = own
+        .map(|step| {
+            let launcher = step.found.label.split_whitespace().map(str::to_owned);
+            let words = launcher.chain(step.found.words.iter().cloned()).collect();
+            SourceCommand {
+                words,
+                origin: found.origin,
+                job: found.job.clone(),
+                label: found.label.clone(),
+                paths: found.paths.clone(),
+                oddness: found.oddness,
+                ..step.found.clone()
+            }
+        })
+        .collect();
+    if own.is_empty() {
+        return one.out(why);
+    }
+    one.class = Class::Instead(own);
+    one
+}
+
+/// The recipe of a task, one level deep, and whether its runner makes its own environment. The label
+/// of each command is the launcher that it needs outside of the runner.
+fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, bool) {
+    let (program, _) = &reading.key;
+    let owns = matches!(program.as_str(), "tox" | "nox" | "hatch");
+    let tasks = tasks::of_program(tree, program, &folder(found));
+    let Some(tasks) = tasks.filter(|_| !is_elsewhere(&found.words)) else {
+        return (Vec::new(), owns);
+    };
+    let name = reading.task.as_deref().unwrap_or_default();
+    let name = name.split('(').next().unwrap_or(name);
+    let names: Vec<&str> = match (tasks.runner.key, name, tasks.all.first()) {
+        ("make" | "just", "", Some(first)) => vec![&first.name],
+        ("just", ..) => reading.positional.iter().map(String::as_str).collect(),
+        _ => name.split(' ').collect(),
+    };
+    let environments;
+    let started: Vec<&Task> = if program == "tox" {
+        environments =
+            tasks::tox::started((&tasks.all, &tasks.variables), &found.words, &found.env);
+        environments.iter().collect()
+    } else {
+        names
+            .into_iter()
+            .filter_map(|name| tasks.task(name))
+            .collect()
+    };
+    let bodies = started.into_iter().flat_map(|task| tasks.body(task));
+    let steps = bodies.flat_map(|(line, text)| split(found, &tasks, tree, *line, text));
+    (steps.collect(), owns)
+}
+
+fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &str) -> Vec<Step> {
+    let launcher = match tasks.runner.key {
+        "package-json" => hooks::launcher(tasks::manager(tree, &tasks.dir)),
+        _ => "",
+    };
+    let commands = shell::split(text, &tasks.scope()).into_iter();
+    commands
+        .map(|command| {
+            let mut inner = SourceCommand::of(command, &tasks.file, line, found.origin);
+            if inner.text.contains("{{") {
+                inner.unknown = Some("a parameter of the recipe".to_owned());
+            }
+            let reading = read(&deciding(&inner.words).0);
+            let is_bin = |row| matches!(row, Row::Tool);
+            let needs = reading.as_ref().is_some_and(|r| {
+                is_bin(r.class)
+                    && inner
+                        .words
+                        .first()
+                        .is_some_and(|word| *word == r.key.0 && word != "node")
+            });
+            inner.label = if needs {
+                launcher.to_owned()
+            } else {
+                String::new()
+            };
+            Step {
+                found: inner,
+                reading,
+            }
+        })
+        .collect()
+}
+
+/// The folder of a runner: that of the command, or the one that an option names.
+fn folder(found: &SourceCommand) -> RepoPath {
+    let mut words = found.words.iter();
+    let named = words.find_map(|word| {
+        let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        listed("-C --prefix --cwd --dir --directory", option).then_some(value)
+    });
+    let value = match named {
+        Some("") => words.next().map(String::as_str),
+        value => value,
+    };
+    let dir = value.and_then(|value| found.dir.join(value.as_bytes()).ok());
+    dir.unwrap_or_else(|| found.dir.clone())
+}
+
+/// Whether a package manager runs the script of other packages.
+fn is_elsewhere(words: &[String]) -> bool {
+    const ELSEWHERE: &str = "\
+        -r --recursive -w --workspace --workspaces -ws --filter -F workspace workspaces";
+    words.iter().any(|word| {
+        let name = word.split('=').next().unwrap_or(word);
+        listed(ELSEWHERE, name)
+    })
+}
+
+/// Whether later commands of its job use what a command makes.
+fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
+    const MAKERS: &str = "\
+        autogen.sh autoreconf bootstrap buildconf cmake configure gmake make meson ninja";
+    let word = |word: &str| ["build", "compile", "configure", "bootstrap"].contains(&word);
+    let named = subcommand.split(|c: char| !c.is_alphanumeric()).any(word);
+    let tests = verb.is_some_and(|verb| verb != Kind::Compile);
+    !tests && (listed(MAKERS, program) || verb == Some(Kind::Compile) && named)
+}
+
+/// Interpreters and shells that run a script.
+const INTERPRETERS: &str = "\
+    bash sh zsh python python3 node ruby perl php tsx ts-node bun pwsh env uv run";
+
+/// A tracked script: by its name, its plain arguments, then the step's name and its folder.
+fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
+    let (words, _) = deciding(&found.words);
+    let is_tracked = |word: &String| {
+        let path = found.dir.join(word.as_bytes()).ok();
+        path.filter(|path| tree.files.contains(path))
+    };
+    let at = words
+        .iter()
+        .take(6)
+        .position(|word| is_tracked(word).is_some())?;
+    let before = words.get(..at)?;
+    let runs =
+        |word: &String| listed(INTERPRETERS, word) || word.starts_with('-') || word.contains('=');
+    if !before.iter().all(runs) {
+        return None;
+    }
+    let path = words.get(at).and_then(is_tracked)?;
+    let file = String::from_utf8_lossy(path.name()).into_owned();
+    let stem = file.split('.').next().unwrap_or_default().to_owned();
+    let plain = |word: &&String| {
+        word.chars()
+            .all(|c| c.is_alphanumeric() || "-_:".contains(c))
+            && !word.starts_with('-')
+    };
+    let arguments = words.iter().skip(at + 1).filter(plain);
+    let arguments: Vec<&str> = arguments.map(String::as_str).collect();
+    let folder = String::from_utf8_lossy(path.folder().name()).into_owned();
+    let said = match task_word(&arguments.join(" ")) {
+        // `docs.py update` updates.
+        asked @ (TaskVerb::Never(_) | TaskVerb::Writes | TaskVerb::Idle) => asked,
+        asked => {
+            let [stem, label, folder] = [&stem, &found.label, &folder].map(|name| task_word(name));
+            let mut all = [stem, asked, label, folder].into_iter();
+            all.find(|verb| *verb != TaskVerb::Unclear).unwrap_or(asked)
+        }
+    };
+    // Most scripts of hooks rewrite: one must say that it tests or lints.
+    let said = match said {
+        TaskVerb::Test | TaskVerb::Lint => said,
+        _ if hooks::is_file(&found.place.file) => TaskVerb::Unclear,
+        said => said,
+    };
+    let mut one = Classified {
+        name: match (&*stem, arguments.first()) {
+            (stem, Some(first)) if task_word(stem) == TaskVerb::Unclear => (*first).to_owned(),
+            _ => stem.clone(),
+        },
+        paths: "code",
+        ..blank(found)
+    };
+    // A script is often named by the tool that it starts.
+    one.tools.insert(stem.clone());
+    one.key = Key {
+        verb: Kind::Run,
+        tool: path.to_string(),
+        dir: found.dir.clone(),
+        operands: arguments.iter().map(|word| (*word).to_owned()).collect(),
+        ..Key::default()
+    };
+    one.unchanged = found.ending == Ending::TreeCompared;
+    one.class = Class::Check;
+    match said {
+        TaskVerb::Never(reason) => return Some(one.out(&format!("{reason}, by its name"))),
+        TaskVerb::Writes | TaskVerb::Unclear | TaskVerb::Idle if one.unchanged => {}
+        TaskVerb::Writes => return Some(one.out("writes, by its name")),
+        TaskVerb::Idle => return Some(one.out("verifies nothing, by its name")),
+        TaskVerb::Unclear => return Some(one.out("a script whose name does not say what it does")),
+        verb => one.verb = verb.kind().unwrap_or(Kind::Run),
+    }
+    one.key.verb = one.verb;
+    one.is_uncounted = one.verb == Kind::Test;
+    one.is_build = one.verb == Kind::Compile;
+    Some(one)
+}
+
+/// A program that was built before, whose name says that it tests.
+fn built(found: &SourceCommand) -> Option<Classified> {
+    let (words, _) = deciding(&found.words);
+    let path = words
+        .iter()
+        .find(|word| !word.contains('=') && *word != "env")?;
+    let (_, name) = path.rsplit_once('/')?;
+    (!path.starts_with('/') && task_word(name) == TaskVerb::Test).then(|| Classified {
+        class: Class::Check,
+        verb: Kind::Test,
+        paths: "code",
+        name: name.to_owned(),
+        key: Key {
+            verb: Kind::Test,
+            tool: path.clone(),
+            dir: found.dir.clone(),
+            ..Key::default()
+        },
+        is_uncounted: true,
+        ..blank(found)
+    })
+}
+
+/// The key of a command.
+fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
+    let (program, subcommand) = &reading.key;
+    let mut key = Key {
+        verb: reading.verb.unwrap_or(Kind::Run),
+        dir: found.dir.clone(),
+        ..Key::default()
+    };
+    // The folders of builds differ by cell of a matrix; one job's chain stays.
+    let builds = ["cmake", "ctest", "meson", "ninja"].contains(&program.as_str());
+    if builds && !tree.has_folder(&found.dir) {
+        key.dir = RepoPath::root();
+    }
+    // A phase of Maven and a task such as `check` contain the tests of the earlier ones.
+    let jvm = ["mvn", "mvnw", "gradle", "gradlew"].contains(&program.as_str());
+    match &reading.task {
+        task if jvm
+            && reading.verb == Some(Kind::Test)
+            && task.as_deref().is_none_or(is_lifecycle) =>
+        {
+            key.tool.clone_from(program);
+        }
+        Some(task) => {
+            // A session of nox has its parameters in parentheses.
+            let name = task.split('(').next().unwrap_or(task);
+            key.tool = format!("{program} {}", fold::without_versions(name));
+            let others = reading
+                .positional
+                .iter()
+                .filter(|word| !task.split(' ').any(|name| name == *word));
+            key.operands = others.filter(|word| !word.contains('=')).cloned().collect();
+        }
+        None => {
+            key.tool = format!("{program} {subcommand}").trim().to_owned();
+            let operands = reading.positional.iter().map(|w| w.trim_end_matches('/'));
+            let operands = operands.filter(|word| *word != "." && !word.contains('='));
+            key.operands = operands.map(str::to_owned).collect();
+        }
+    }
+    if builds {
+        key.operands.clear();
+    }
+    options(&found.words, &mut key);
+    key
+}
+
+/// Whether all tasks of Gradle or phases of Maven are those that every project has, of which the later ones
+/// contain the earlier ones, as the default goal does: a task such as `nativeTest` is work of its own.
+fn is_lifecycle(tasks: &str) -> bool {
+    const TASKS: &str = "clean assemble compile test check build package verify install";
+    let mut tasks = tasks.split(' ').map(|task| task.rsplit(':').next());
+    tasks.all(|task| task.is_none_or(|task| task.is_empty() || listed(TASKS, task)))
+}
+
+/// Packages, profiles and features.
+fn options(words: &[String], key: &mut Key) {
+    const FEATURES: [&str; 5] = ["--features", "-F", "-tags", "--tags", "--feature-powerset"];
+    const PACKAGES: &str = "\
+        -p --package --profile -w --workspace --filter --manifest-path";
+    const FLAGS: [&str; 4] = ["--release", "--doc", "--examples", "--build"];
+    const ALL: [&str; 2] = ["--all-features", "--no-default-features"];
+    let starts = |programs: &[&str]| programs.iter().any(|program| key.tool.starts_with(program));
+    let has_values = starts(&["cargo", "go ", "cmake"]);
+    let is_package = starts(&["cargo", "npm", "pnpm", "yarn", "bun", "turbo"]);
+    // A property that is a word chooses what is tested; a version is that of a tool.
+    let is_property = |name: &str, value: &str| {
+        starts(&["gradle"])
+            && name.starts_with("-P")
+            && !matches!(value, "true" | "false")
+            && !value.contains(|c: char| c.is_ascii_digit())
+    };
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, value) = word
+            .split_once('=')
+            .map_or((&**word, None), |(n, v)| (n, Some(v)));
+        if word == "--" {
+            break;
+        }
+        if ALL.contains(&name) || value.is_some_and(|value| is_property(name, value)) {
+            key.features.insert(word.clone());
+        // Tests in a browser are others than those without one.
+        } else if FLAGS.contains(&name) && has_values || name == "--browser" {
+            key.options.insert(name.to_owned());
+        } else if FEATURES.contains(&name) && has_values || listed(PACKAGES, name) && is_package {
+            let next = words.peek().filter(|word| !word.starts_with('-'));
+            let value = value.or(next.map(|word| word.as_str())).unwrap_or_default();
+            let set = match FEATURES.contains(&name) {
+                true => &mut key.features,
+                false => &mut key.options,
+            };
+            set.insert(format!("{name} {value}"));
+        }
+    }
+}
+
+impl SourceCommand {
+    /// A command without a source.
+    #[must_use]
+    pub fn plain(words: &[String], dir: &RepoPath) -> Self {
+        let command = shell::Command {
+            words: words.to_vec(),
+            unknown: None,
+            text: words.join(" "),
+            dir: dir.clone(),
+            env: std::collections::BTreeMap::new(),
+            line: 0,
+            ending: Ending::Counts,
+            compares_tree: false,
+        };
+        Self::of(command, &RepoPath::root(), 1, Origin::Manifest)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! Commands and what they are.
+
+use super::*;
+use crate::tests::{found, words};
+
+/// The class, verb and words of a command in one line.
+fn shown(tree: &Tree, text: &str) -> String {
+    shown_of(tree, &found(text))
+}
+
+fn shown_of(tree: &Tree, found: &SourceCommand) -> String {
+    let one = classify(found, tree);
+    match one.class {
+        Class::Check => format!("{} {}: {}", one.verb.verb(), one.name, one.form.join(" ")),
+        Class::Instead(inner) => {
+            let all: Vec<String> = inner.iter().map(|one| one.words.join(" ")).collect();
+            format!("instead: {}", all.join("; "))
+        }
+        Class::Silent => "silent".to_owned(),
+        Class::Out(why) => format!("out: {why}"),
+        Class::Setup(how) => format!("setup: {how}"),
+    }
+}
+
+#[track_caller]
+fn compare(tree: &Tree, cases: &[(&str, &str)]) {
+    for (text, want) in cases {
+        assert_eq!(shown(tree, text), *want, "{text}");
+    }
+}
+
+#[test]
+fn tools_and_the_form_that_only_checks() {
+    let tree = Tree::default();
+    compare(
+        &tree,
+        &[
+            ("ruff check .", "lint ruff: ruff check ."),
+            ("cargo fmt", "lint fmt: cargo fmt --check"),
+            ("echo hello", "silent"),
+            (
+                "cargo test --workspace",
+                "test test: cargo test --workspace",
+            ),
+        ],
+    );
+    assert!(shown(&tree, "npm ci").starts_with("setup: "));
+    assert_eq!(shown(&tree, "frobnicate --all"), "out: not a known tool");
+}
+
+#[test]
+fn what_cannot_fail_or_be_known_is_no_check() {
+    let tree = Tree::default();
+    let mut one = found("pytest");
+    one.ending = Ending::Ignored("|| true".to_owned());
+    assert_eq!(shown_of(&tree, &one), "out: cannot fail (|| true)");
+    one.ending = Ending::Background;
+    assert_eq!(shown_of(&tree, &one), "out: runs in the background");
+    let mut one = found("pytest");
+    one.unknown = Some("$TOKEN".to_owned());
+    assert_eq!(shown_of(&tree, &one), "out: `$TOKEN` is known only to CI");
+}
+
+#[test]
+fn tasks_stay_as_they_are_written() {
+    let tree = Tree::of(&[(
+        "Makefile",
+        "test: build\n\trm -rf out\n\tpytest\nlint:\n\truff check --fix .\nall: \n\tcargo test\nfix:\n\truff check --fix .\n\tpytest\n",
+    )]);
+    compare(
+        &tree,
+        &[
+            // A recipe that removes files is no reason to leave a test out.
+            ("make test", "test test: make test"),
+            // One command that writes: its checking form.
+            ("make lint", "lint lint: ruff check --no-fix ."),
+            // An unclear name means what its recipe does.
+            ("make all", "test all: make all"),
+            // Several, of which one writes: those that check.
+            ("make fix", "instead: ruff check --fix .; pytest"),
+        ],
+    );
+}
+
+#[test]
+fn a_recipe_that_installs_is_replaced_by_its_checks() {
+    let tree = Tree::of(&[(
+        "package.json",
+        r#"{"scripts": {"test": "npm ci && jest", "format": "prettier --write ."}}"#,
+    )]);
+    compare(
+        &tree,
+        &[
+            ("npm run test", "instead: npx jest"),
+            ("npm run format", "lint format: npx prettier --check ."),
+        ],
+    );
+}
+
+#[test]
+fn a_recipe_that_runs_hooks_is_replaced_by_them() {
+    let tree = Tree::of(&[
+        (
+            "tox.ini",
+            "[testenv:lint]\ncommands = pre-commit run --all-files\n",
+        ),
+        (
+            ".pre-commit-config.yaml",
+            "repos:\n- repo: x\n  hooks:\n  - id: flake8\n",
+        ),
+    ]);
+    compare(
+        &tree,
+        &[
+            ("tox -e lint", "instead: pre-commit run --all-files"),
+            ("pre-commit run --all-files", "instead: flake8"),
+        ],
+    );
+}
+
+#[test]
+fn scripts_by_their_names() {
+    let tree = Tree::of(&[
+        ("ci/run-tests.sh", ""),
+        ("ci/go.sh", ""),
+        ("ci/deploy.sh", ""),
+    ]);
+    compare(
+        &tree,
+        &[
+            ("./ci/run-tests.sh", "test run-tests: ./ci/run-tests.sh"),
+            ("bash ci/go.sh lint", "lint lint: bash ci/go.sh lint"),
+        ],
+    );
+    assert!(shown(&tree, "ci/deploy.sh").ends_with(", by its name"));
+    let mut named = found("ci/go.sh");
+    named.label = "Run the unit tests".to_owned();
+    assert_eq!(shown_of(&tree, &named), "test go: ci/go.sh");
+    assert!(shown(&tree, "ci/go.sh").starts_with("out: a script whose name"));
+}
+
+#[test]
+fn a_shell_that_compares_output_is_the_tool_in_it() {
+    let tree = Tree::default();
+    let mut one = found("");
+    one.words = ["sh", "-c", "test -z \"$(gofmt -l .)\""]
+        .map(str::to_owned)
+        .to_vec();
+    let shown = shown_of(&tree, &one);
+    assert!(shown.starts_with("lint gofmt: sh -c test"), "{shown}");
+}
+
+#[test]
+fn what_is_compared_afterwards_may_write() {
+    let mut one = found("go generate ./...");
+    one.ending = Ending::TreeCompared;
+    let made = classify(&one, &Tree::default());
+    assert_eq!((made.class, made.unchanged), (Class::Check, true));
+}
+
+#[test]
+fn the_tests_of_other_projects_are_no_check() {
+    let shown = shown(&Tree::default(), "bundle exec bake test:external");
+    assert!(shown.starts_with("out: tests other projects"), "{shown}");
+}
+
+#[test]
+fn keys_of_the_same_work() {
+    let tree = Tree::default();
+    let key = |text: &str| classify(&found(text), &tree).key;
+    for (a, b, same) in [
+        ("cargo test --locked", "cargo test", true),
+        ("cargo test --doc", "cargo test", false),
+        ("cargo test -p a", "cargo test", false),
+        ("cargo test --features a", "cargo test", false),
+        ("cargo test --release", "cargo test", false),
+        ("cargo +nightly test", "cargo test", true),
+        ("tox -e py310", "tox -e py3.14", true),
+        ("tox -e lint", "tox -e py", false),
+        ("go test -race ./...", "go test ./...", true),
+        ("npm run lint", "npm run test", false),
+        ("bin/bats test", "bats --filter-tags slow test/", true),
+        ("bats unit", "bats test", false),
+    ] {
+        assert_eq!(
+            key(a) == key(b),
+            same,
+            "{a} and {b}: {:?} {:?}",
+            key(a),
+            key(b)
+        );
+    }
+}
+
+#[test]
+fn verbs_of_commands() {
+    let tree = Tree::default();
+    for (text, want) in [
+        ("python3 -m unittest", Kind::Test),
+        ("make test", Kind::Test),
+        ("true", Kind::Run),
+        ("./x", Kind::Run),
+    ] {
+        assert_eq!(verb(&words(text), &RepoPath::root(), &tree), want, "{text}");
+    }
+}
+
+const TOX: &str = "[tox]\nenv_list =\n    lint-{ruff,hooks},\n    3.1{0-2}-tests,\n    # a remark\n    3.1{0-2}-mypy,\n    docs\n[testenv]\ncommands =\n    tests: pytest {posargs:-n auto}\n    mypy: mypy src\n[testenv:docs]\nchangedir = docs\ncommands = sphinx-build -d {envtmpdir} . out\n[testenv:lint-{ruff,hooks}]\ncommands =\n    ruff: ruff check --fix .\n    hooks: pre-commit run\n";
+
+#[test]
+fn environments_that_tox_is_given() {
+    let hooks = "repos:\n- repo: r\n  hooks: [{id: codespell}]\n";
+    let tree = Tree::of(&[("tox.ini", TOX), (".pre-commit-config.yaml", hooks)]);
+    compare(
+        &tree,
+        &[
+            ("tox -e py-tests", "test py-tests: tox -e py-tests"),
+            (
+                "tox run -e 3.12-mypy",
+                "lint 3.12-mypy: tox run -e 3.12-mypy",
+            ),
+            ("tox run -f mypy", "lint mypy: tox run -f mypy"),
+            (
+                "tox run -f lint",
+                "instead: ruff check --fix .; pre-commit run",
+            ),
+        ],
+    );
+    for (text, unknown, want) in [
+        (
+            "tox run --installpkg dist/x.whl -e $PYTHON-tests",
+            "$PYTHON",
+            "test py-tests: tox run -e py-tests",
+        ),
+        (
+            "tox -e $PYTHON-other",
+            "$PYTHON",
+            "out: `$PYTHON` is known only to CI",
+        ),
+        (
+            "tox -e $PYTHON-mypy -- $X",
+            "$PYTHON",
+            "out: `$PYTHON` is known only to CI",
+        ),
+    ] {
+        let mut one = found(text);
+        one.unknown = Some(unknown.to_owned());
+        assert_eq!(shown_of(&tree, &one), want, "{text}");
+    }
+}
+
+#[test]
+fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
+    let tree = Tree::default();
+    let key = |text: &str| classify(&found(text), &tree).key;
+    assert_eq!(key("./gradlew :core:test"), key("./gradlew build"));
+    assert_eq!(key("./mvnw verify"), key("./mvnw clean test"));
+    assert_eq!(key("mvn --errors"), key("mvn verify"));
+    for other in ["nativeTest", ":app:integrationTest", "check nativeTest"] {
+        let text = format!("./gradlew {other}");
+        assert_ne!(key(&text), key("./gradlew build"), "{other}");
+    }
+}
+
+#[test]
+fn hooks_behind_a_launcher_with_a_value_of_their_name() {
+    let command = found("uv run --group pre-commit pre-commit run --all-files");
+    let one = classify(&command, &Tree::default());
+    assert_eq!(one.class, Class::Instead(Vec::new()));
+}
+
+#[test]
+fn scripts_that_wait_or_test_other_projects_are_no_checks() {
+    let tree = Tree::of(&[
+        ("test_files/wait_for_ftp.php", ""),
+        ("downstream/run_downstream.py", ""),
+    ]);
+    compare(
+        &tree,
+        &[
+            (
+                "php test_files/wait_for_ftp.php 21",
+                "out: verifies nothing, by its name",
+            ),
+            (
+                "uv run downstream/run_downstream.py pytest",
+                "out: tests other projects",
+            ),
+        ],
+    );
+}

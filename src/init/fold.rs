@@ -1,0 +1,206 @@
+//! One check for the same work: folding by key.
+
+use super::check::{Check, Folded, Key};
+use super::found::{Origin, identity};
+use super::manifests::USUAL;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_check::Kind;
+
+/// The most feature sets of one work.
+const MAX_FEATURES: usize = 3;
+
+/// Folds checks of the same work; of several the most ordinary cell of a matrix stays, at the place of
+/// the first. Returns those that stay, those folded, and for each check the place of the one that
+/// stands for it.
+#[must_use]
+pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
+    let mut kept: Vec<Check> = Vec::new();
+    let mut folded = Vec::new();
+    let mut stands = Vec::with_capacity(all.len());
+    let mut by_key: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut features: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut tools: BTreeMap<String, usize> = BTreeMap::new();
+    // Commands of recipes (`true`), and commands of their own.
+    let mut commands: BTreeMap<(String, bool), usize> = BTreeMap::new();
+    // A test needs the build of a job that tests, not the one of an analysis.
+    let tests = all.iter().filter(|check| check.verb == Kind::Test);
+    let tested: BTreeSet<String> = tests.filter_map(|check| check.job.clone()).collect();
+    let is_tested = |check: &Check| check.job.as_ref().is_some_and(|job| tested.contains(job));
+    for check in all {
+        let same = by_key.get(&check.key).copied();
+        let hook = (check.origin == Origin::Hook)
+            .then(|| check.tools.iter().find_map(|tool| tools.get(tool).copied()))
+            .flatten();
+        let plain = Key {
+            features: BTreeSet::new(),
+            ..check.key.clone()
+        };
+        let count = features.entry(plain.clone()).or_default();
+        let full = (*count >= MAX_FEATURES)
+            .then(|| by_key.get(&plain).copied())
+            .flatten();
+        // A task and the very commands of its recipe.
+        let own = [identity(&check.dir, &check.env, &check.words)];
+        let is_plain = check.parts.is_empty();
+        let parts = if is_plain { &own[..] } else { &check.parts };
+        let place = |text: &String| commands.get(&(text.clone(), is_plain)).copied();
+        let places: Option<Vec<usize>> = parts.iter().map(place).collect();
+        let recipe = places.and_then(|places| places.first().copied());
+        let into = same.or(hook).or(full).or(recipe);
+        let Some((at, first)) = into.and_then(|at| Some((at, kept.get_mut(at)?))) else {
+            *count += 1;
+            let at = kept.len();
+            stands.push(at);
+            by_key.insert(check.key.clone(), at);
+            by_key.entry(plain).or_insert(at);
+            for tool in &check.tools {
+                tools.entry(tool.clone()).or_insert(at);
+            }
+            let own = own.iter().map(|text| (text, false));
+            for (text, is_part) in check.parts.iter().map(|text| (text, true)).chain(own) {
+                commands.entry((text.clone(), is_part)).or_insert(at);
+            }
+            kept.push(check);
+            continue;
+        };
+        stands.push(at);
+        let is_usual = check.job.as_deref() == Some(USUAL);
+        let builds_tests = check.is_build && is_tested(&check) && !is_tested(first);
+        let is_better =
+            same.is_some() && (check.oddness < first.oddness || is_usual || builds_tests);
+        let (place, text) = (check.place.clone(), check.words.join(" "));
+        if is_better {
+            *first = check;
+        }
+        folded.push((at, text, place));
+    }
+    let folded = folded.into_iter().map(|(at, text, place)| Folded {
+        name: kept
+            .get(at)
+            .map(|check| check.name.clone())
+            .unwrap_or_default(),
+        text,
+        place,
+    });
+    (kept.clone(), folded.collect(), stands)
+}
+
+/// A task's name without versions: `py310`, `py3.14` and `py` are one, `node-20` is `node`.
+#[must_use]
+pub fn without_versions(name: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for part in name.split(['-', ' ']) {
+        let stem = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_version = stem.len() < part.len() && !stem.contains(['/', ':', '=', ',']);
+        match (is_version, stem) {
+            (true, "" | "v") => {}
+            (true, stem) => out.push(stem),
+            (false, _) => out.push(part),
+        }
+    }
+    out.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{check, words};
+    use vplan_base::path::RepoPath;
+
+    fn kept(all: Vec<Check>) -> Vec<String> {
+        let (kept, _, _) = fold(all);
+        kept.iter().map(|check| check.words.join(" ")).collect()
+    }
+
+    #[test]
+    fn the_build_of_a_job_that_tests_stays() {
+        let of = |text: &str, verb: Kind, job: &str| {
+            let mut one = check(text);
+            one.is_build = verb == Kind::Compile;
+            one.job = Some(job.to_owned());
+            (one.verb, one.key.verb) = (verb, verb);
+            one.key.tool = text.split(' ').next().unwrap_or_default().to_owned();
+            one
+        };
+        let all = vec![
+            of("cmake -D TESTS=OFF", Kind::Compile, "analysis"),
+            of("cmake -D TESTS=ON", Kind::Compile, "tests"),
+            of("ctest", Kind::Test, "tests"),
+        ];
+        assert_eq!(kept(all), ["cmake -D TESTS=ON", "ctest"]);
+    }
+
+    #[test]
+    fn versions_of_task_names() {
+        for (name, want) in [
+            ("py310", "py"),
+            ("py3.14", "py"),
+            ("py", "py"),
+            ("py312-django42", "py-django"),
+            ("node-20", "node"),
+            ("e2e", "e2e"),
+            ("test", "test"),
+            ("v2", ""),
+        ] {
+            assert_eq!(without_versions(name), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn same_work_is_one_check() {
+        let mut odd = check("cargo test --target x");
+        odd.oddness = 3;
+        odd.key.tool = "cargo test".to_owned();
+        let mut plain = check("cargo test");
+        plain.key = odd.key.clone();
+        assert_eq!(kept(vec![odd, plain]), ["cargo test"]);
+        let mut other = check("cargo test");
+        other.key.dir = RepoPath::parse(b"web").unwrap();
+        assert_eq!(kept(vec![check("cargo test"), other]).len(), 2);
+    }
+
+    #[test]
+    fn a_hook_folds_into_what_ci_runs() {
+        let ci = check("make lint");
+        let mut hook = check("ruff check {changed}");
+        hook.origin = Origin::Hook;
+        let mut ci = ci;
+        ci.tools = ["ruff check".to_owned()].into();
+        hook.tools = ci.tools.clone();
+        assert_eq!(kept(vec![ci, hook]), ["make lint"]);
+    }
+
+    #[test]
+    fn a_task_and_the_commands_of_its_recipe_are_one() {
+        let task = |name: &str, parts: &[&str]| {
+            let mut one = check(name);
+            let own = |part: &&str| identity(&one.dir, &one.env, &words(part));
+            one.parts = parts.iter().map(own).collect();
+            one
+        };
+        let typing = || task("tox -e typing", &["mypy", "pyright"]);
+        let [mypy, pyright] = ["mypy", "pyright"].map(check);
+        let mut strict = mypy.clone();
+        strict.env.insert("STRICT".to_owned(), "1".to_owned());
+        let others = vec![strict, pyright.clone(), typing()];
+        assert_eq!(kept(others).len(), 3);
+        let all = vec![mypy.clone(), pyright.clone(), typing()];
+        assert_eq!(kept(all), ["mypy", "pyright"]);
+        assert_eq!(
+            kept(vec![typing(), mypy.clone(), pyright]),
+            ["tox -e typing"]
+        );
+        assert_eq!(kept(vec![mypy, typing()]), ["mypy", "tox -e typing"]);
+    }
+
+    #[test]
+    fn three_feature_sets_stay() {
+        let all = ["a", "b", "c", "d", "e"].map(|feature| {
+            let mut one = check(&format!("cargo test --features {feature}"));
+            one.key.tool = "cargo test".to_owned();
+            one.key.features = [feature.to_owned()].into();
+            one
+        });
+        assert_eq!(kept(all.into()).len(), 3);
+    }
+}

@@ -1,0 +1,104 @@
+//! A command that a source of the repository declares: what every reader returns.
+
+use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
+
+/// A line of a file, from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub file: RepoPath,
+    pub line: u32,
+}
+
+impl Place {
+    /// A line of a file.
+    #[must_use]
+    pub fn of(file: &RepoPath, line: u32) -> Self {
+        let file = file.clone();
+        Self { file, line }
+    }
+}
+
+/// The kind of source, the most trusted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    Ci,
+    Hook,
+    Manifest,
+}
+
+/// How the exit code of a command counts where it is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// A failure stops the job.
+    #[default]
+    Counts,
+    /// `X || true`, `continue-on-error`: it cannot fail. The text says how.
+    Ignored(String),
+    /// `X &`: a server.
+    Background,
+    /// The next command is `git diff --exit-code` or an equal: it must leave the tree as it is.
+    TreeCompared,
+}
+
+/// A program with its words, as one source line starts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceCommand {
+    /// The program and its arguments, with what the source defines put in, empty variables removed.
+    pub words: Vec<String>,
+    /// What in it cannot be known (`$TAG`, `secrets.TOKEN`): such a command is never a check.
+    pub unknown: Option<String>,
+    /// The command as it is written, on one line: for the account.
+    pub text: String,
+    /// Where it runs, from the root of the repository.
+    pub dir: RepoPath,
+    /// The variables that the source sets for it and that are not plain environment of the job:
+    /// those in front of it, exported in its script, or set for its step, job or workflow.
+    pub env: BTreeMap<String, String>,
+    pub place: Place,
+    pub origin: Origin,
+    /// The job that it is a part of, unique in the repository, for the order of its commands: a check
+    /// needs the nearest earlier build of its job.
+    pub job: Option<String>,
+    /// The name of the step or hook, for people and for a script whose own name says nothing.
+    pub label: String,
+    /// The globs, in vplan's language (with `!` for those that exclude), of the changes for which the
+    /// source runs it; empty where the source does not say.
+    pub paths: Vec<String>,
+    pub ending: Ending,
+    /// The services that its job starts.
+    pub services: Vec<String>,
+    /// How ordinary the cell of the matrix is: 0 for a cell without a target and with the newest
+    /// versions; the least is preferred.
+    pub oddness: u32,
+}
+
+/// What makes two commands the very same: folder, variables and words.
+#[must_use]
+pub fn identity(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) -> String {
+    format!("{dir} {env:?} {words:?}")
+}
+
+/// A part of a source that is not read, with the reason: `publish.yml`, `starts on release`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotRead {
+    pub place: Place,
+    /// The job or step, where it is not the whole file.
+    pub part: Option<String>,
+    pub why: String,
+}
+
+/// What a reader returns.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub found: Vec<SourceCommand>,
+    pub not_read: Vec<NotRead>,
+}
+
+impl Reading {
+    /// Notes a part that is not read.
+    pub fn skip(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
+        let why = why.into();
+        self.not_read.push(NotRead { place, part, why });
+    }
+}

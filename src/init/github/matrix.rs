@@ -1,0 +1,136 @@
+//! The cells of a job's matrix and how ordinary each of them is.
+
+use super::value::value_of;
+use crate::expression::{Scope, Value};
+use crate::listed::listed;
+use crate::sink::{MAX_CELLS, product};
+use crate::tree::DataFile;
+use vplan_front::tree::Node;
+
+/// The values of the axes.
+pub(super) type Cell = Vec<(String, Value)>;
+
+/// Words in the names of other systems.
+const FOREIGN: &str = "windows macos darwin freebsd openbsd netbsd solaris mac osx win32 win64 ios";
+/// Parts of values that name another machine, a preview or a lower bound.
+const ODD: &str = "\
+    alpha android mingw win loongarch64 arm armv7 beta canary cross dev experimental graalvm \
+    head i686 lowest min minimal minimum msrv musl next nightly oldest powerpc ppc64le pre \
+    preview pypy rc riscv64 riscv64gc s390x wasm wasm32 aarch64 arm64 jruby truffleruby";
+/// Names of axes that choose a machine to build for.
+const TARGETS: &str = "target arch triple experimental cross";
+
+/// Builds the cells. `None` where the matrix is not known before CI runs.
+pub(super) fn cells(scope: &Scope, doc: &DataFile, node: &Node) -> Option<Vec<Cell>> {
+    let Value::Map(entries, _) = value_of(scope, doc, node) else {
+        return None;
+    };
+    let maps = |name: &str| -> Vec<Cell> {
+        let found = entries.iter().find(|(key, _)| key == name);
+        let Some((_, Value::List(items))) = found else {
+            return Vec::new();
+        };
+        let maps = items.iter().filter(|item| matches!(item, Value::Map(..)));
+        maps.take(MAX_CELLS).cloned().map(Value::entries).collect()
+    };
+    let axes = entries
+        .iter()
+        .filter(|(key, _)| key != "include" && key != "exclude");
+    let mut all: Vec<Cell> = product(axes.clone().map(|(key, value)| match value {
+        Value::List(items) => (key.clone(), items.clone()),
+        single => (key.clone(), vec![single.clone()]),
+    }));
+    let excluded = maps("exclude");
+    all.retain(|cell| {
+        !excluded
+            .iter()
+            .any(|out| out.iter().all(|(k, v)| is(cell, k, v)))
+    });
+    all.retain(|cell| !cell.is_empty());
+    let original = all.len();
+    for included in maps("include") {
+        let own = |key: &str| axes.clone().any(|(axis, _)| axis == key);
+        let mut fits = false;
+        for cell in all.iter_mut().take(original) {
+            if included.iter().any(|(k, v)| own(k) && !is(cell, k, v)) {
+                continue;
+            }
+            fits = true;
+            cell.retain(|(k, _)| own(k) || !included.iter().any(|(other, _)| other == k));
+            cell.extend(included.iter().filter(|(k, _)| !own(k)).cloned());
+        }
+        if !fits && all.len() < MAX_CELLS {
+            all.push(included);
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn is(cell: &Cell, key: &str, value: &Value) -> bool {
+    let own = cell.iter().find(|(k, _)| k == key);
+    own.is_some_and(|(_, own)| {
+        own == value || own.scalar().is_some() && own.scalar() == value.scalar()
+    })
+}
+
+fn parts(text: &str) -> Vec<String> {
+    let lower = text.to_ascii_lowercase();
+    lower
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a runner's label is another system.
+pub(crate) fn is_foreign(label: &str) -> bool {
+    let parts = parts(label);
+    parts.iter().any(|part| listed(FOREIGN, part))
+}
+
+/// How ordinary a cell is among all: 0 for the newest versions without a target.
+pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
+    let mut odd = 0_usize;
+    for (key, value) in cell {
+        let text = match value {
+            Value::Map(entries, _) => {
+                let texts = entries.iter().filter_map(|(_, value)| value.scalar());
+                texts.collect::<Vec<_>>().join(" ")
+            }
+            other => other.scalar().unwrap_or_default(),
+        };
+        odd += odd_words(&text);
+        let none = "false x86_64-unknown-linux-gnu x64 amd64 x86_64";
+        if listed(TARGETS, &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
+            odd += 4;
+        }
+        if let Some(version) = version(&text) {
+            let others = all.iter().flatten().filter(|(other, _)| other == key);
+            let others = others.filter_map(|(_, value)| self::version(&value.scalar()?));
+            let newer: std::collections::BTreeSet<_> = others.filter(|v| *v > version).collect();
+            odd += newer.len().min(3);
+        }
+    }
+    u32::try_from(odd).unwrap_or(u32::MAX)
+}
+
+/// A weight for the words of a text that name another machine, a preview or a lower bound.
+pub(crate) fn odd_words(text: &str) -> usize {
+    let parts = parts(text);
+    let odd = |part: &&String| listed(ODD, part) || listed(FOREIGN, part);
+    3 * parts.iter().filter(odd).count()
+}
+
+/// The version in a text such as `3.12`, `v20.x`, `ubuntu-22.04`, `stable`; named ones are the newest.
+fn version(text: &str) -> Option<Vec<u32>> {
+    let parts = parts(text);
+    if parts
+        .iter()
+        .any(|part| matches!(&**part, "stable" | "latest" | "lts"))
+    {
+        return Some(vec![u32::MAX]);
+    }
+    let digits = text.get(text.find(|c: char| c.is_ascii_digit())?..)?;
+    let numbers = digits.split('.').map_while(|part| part.parse().ok());
+    let numbers: Vec<u32> = numbers.collect();
+    (!numbers.is_empty()).then_some(numbers)
+}

@@ -1,0 +1,278 @@
+//! What manifests declare where CI and hooks name nothing: tasks by their names, and the usual
+//! commands of a language.
+
+use super::found::{Origin, Place, Reading, SourceCommand};
+use super::listed::listed;
+use super::tasks::{self, RUNNERS};
+use super::tree::Tree;
+use super::workspace;
+use std::collections::BTreeSet;
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_check::tool::table::{self, Language, TaskVerb, task_word};
+
+/// The text that `npm init` writes where there is no test.
+const NO_TEST: &str = "no test specified";
+/// The job of the usual tests of a language.
+pub const USUAL: &str = "the usual test";
+/// Words of tasks that pack what is built: no CI says that they verify it.
+const PACKS: [&str; 3] = ["dist", "package", "tarball"];
+/// The deepest folder of a package, and the most packages that are in no workspace.
+const MAX_DEPTH: usize = 4;
+const MAX_PACKAGES: usize = 40;
+
+/// Folders whose manifests are examples and fixtures.
+const NOT_OURS: &str = "\
+    __fixtures__ bench benches demo e2e example examples external fixture fixtures \
+    node_modules playground samples spec template templates test testdata tests third-party \
+    third_party vendor";
+
+/// Tools that a file configures: the file, a line in it (any for none), the command.
+const CONFIGURED: &[(&str, &str, &str)] = &[
+    ("ruff.toml", "", "ruff check"),
+    (".ruff.toml", "", "ruff check"),
+    ("pyproject.toml", "[tool.ruff", "ruff check"),
+    (
+        "pyproject.toml",
+        "[tool.ruff.format]",
+        "ruff format --check",
+    ),
+    ("mypy.ini", "", "mypy ."),
+    (".mypy.ini", "", "mypy ."),
+    ("pyproject.toml", "[tool.mypy", "mypy ."),
+    ("Cargo.toml", "", "cargo check"),
+    ("go.mod", "", "go vet ./..."),
+];
+
+/// Reads all manifests.
+#[must_use]
+pub fn read(tree: &Tree) -> Reading {
+    let mut out = Reading::default();
+    let mut folders: BTreeSet<(usize, RepoPath)> = BTreeSet::new();
+    for file in &tree.files {
+        let depth = file.segments().count();
+        let is_manifest = is_manifest(file);
+        if is_manifest && depth <= MAX_DEPTH + 1 && is_ours(file) {
+            folders.insert((depth, file.folder()));
+        }
+    }
+    let packages = workspace::folders(tree);
+    for (index, (_, dir)) in folders.into_iter().enumerate() {
+        if index >= MAX_PACKAGES && !packages.contains(&dir) {
+            continue;
+        }
+        scripts(tree, &dir, &mut out);
+        configured(tree, &dir, &mut out);
+    }
+    out
+}
+
+/// Whether a file is neither hidden nor in a folder of examples.
+fn is_ours(file: &RepoPath) -> bool {
+    let folder = file.folder();
+    let hidden = |segment: &[u8]| segment.starts_with(b".") && segment != b".";
+    let foreign = |segment: &[u8]| {
+        std::str::from_utf8(segment).is_ok_and(|segment| listed(NOT_OURS, segment))
+    };
+    !folder
+        .segments()
+        .any(|segment| hidden(segment) || foreign(segment))
+}
+
+fn is_manifest(file: &RepoPath) -> bool {
+    let named = |name: &str| file.name() == name.as_bytes();
+    let manifests = table::languages().iter().flat_map(|one| &one.manifests);
+    RUNNERS.iter().any(|runner| runner.files().any(named)) || manifests.copied().any(named)
+}
+
+/// The tasks of a folder's runners. A task that another one starts is a part of it.
+fn scripts(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
+    for runner in RUNNERS
+        .iter()
+        .filter(|runner| !matches!(runner.key, "turbo" | "nx" | "moon" | "cargo"))
+    {
+        // Makefiles below the root are called by the one above.
+        if runner.key == "make" && !dir.is_root() {
+            continue;
+        }
+        let Some(file) = tasks::file(tree, runner, dir) else {
+            continue;
+        };
+        let tasks = match tasks::read(tree, runner, &file) {
+            Ok(tasks) => tasks,
+            Err(why) => {
+                out.skip(Place::of(&file, 1), None, why);
+                continue;
+            }
+        };
+        let parts = tasks.parts();
+        for task in &tasks.all {
+            let said = task_word(&task.name);
+            let packs = task
+                .name
+                .split(['-', ':'])
+                .any(|word| PACKS.contains(&word));
+            let is_check = matches!(said, TaskVerb::Test | TaskVerb::Lint)
+                || said == TaskVerb::Compile && !packs;
+            let unclear = ["check", "ci", "verify", "validate"].contains(&task.name.as_str());
+            let is_plain = task
+                .name
+                .chars()
+                .all(|c| c.is_alphanumeric() || "-_:".contains(c));
+            // One for all packages that names itself means the tasks of those.
+            let is_part = parts
+                .iter()
+                .any(|(part, by)| table::fits(part, &task.name) && *by != task.name);
+            let empty = task.commands.iter().any(|(_, text)| text.contains(NO_TEST));
+            if !(is_check || unclear) || !is_plain || is_part || empty {
+                continue;
+            }
+            let words = runner.words(tree, dir, &task.name);
+            out.found.push(command(words, dir, &tasks.file, task.line));
+        }
+        if let ("make", false, Some(first)) =
+            (runner.key, has_own(out, &tasks.file), tasks.all.first())
+        {
+            out.found.push(command(
+                vec!["make".to_owned()],
+                dir,
+                &tasks.file,
+                first.line,
+            ));
+        }
+    }
+}
+
+fn has_own(out: &Reading, file: &RepoPath) -> bool {
+    out.found.iter().any(|found| found.place.file == *file)
+}
+
+fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
+    let mut taken = BTreeSet::new();
+    for (file, line, text) in CONFIGURED {
+        let Some((path, content)) = tree.text(dir, file) else {
+            continue;
+        };
+        let configures = line.is_empty() || content.lines().any(|own| own.trim().starts_with(line));
+        if configures && !is_member(tree, dir, file) && taken.insert(text) {
+            let words = text.split(' ').map(str::to_owned).collect();
+            out.found.push(command(words, dir, &path, 1));
+        }
+    }
+}
+
+/// Whether a folder above has the same manifest: it is a part of that workspace.
+fn is_member(tree: &Tree, dir: &RepoPath, file: &str) -> bool {
+    let above = dir.ancestors().into_iter().chain([RepoPath::root()]);
+    above
+        .into_iter()
+        .any(|above| above != *dir && tree.has(&above, file))
+}
+
+/// The usual tests of languages that nothing else tests: of `tested` the names of the languages that a
+/// check tests, `all` for all.
+#[must_use]
+pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
+    if tested.contains("all") {
+        return Vec::new();
+    }
+    let Some((language, dir, file)) = main_language(tree) else {
+        return Vec::new();
+    };
+    if tested.contains(language.name) {
+        return Vec::new();
+    }
+    let below: Vec<Glob> = language
+        .tests
+        .iter()
+        .filter_map(|glob| Glob::parse(glob).ok())
+        .collect();
+    let is_test = |file: &&RepoPath| below.iter().any(|glob| glob.matches(file));
+    let tests: Vec<&RepoPath> = tree.files.iter().filter(is_test).collect();
+    if tests.is_empty() {
+        return Vec::new();
+    }
+    let at_root = usual(tree, language, &dir, &file);
+    let packages = workspace::started_alone(tree, language.name);
+    let of = |package: &RepoPath| {
+        let is_tested =
+            language.name == "javascript" || tests.iter().any(|file| file.below(package).is_some());
+        let own = usual(tree, language, package, &file);
+        (is_tested && !own.is_empty()).then_some(own)
+    };
+    // A package without a test would have a row without a command.
+    let by_package: Option<Vec<_>> = packages.iter().map(of).collect();
+    match by_package {
+        Some(all) if !all.is_empty() && (at_root.is_empty() || language.name == "go") => {
+            all.concat()
+        }
+        _ => at_root,
+    }
+}
+
+/// The usual tests of a language in a folder.
+fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> Vec<SourceCommand> {
+    let commands = language.gap.iter().filter_map(|text| {
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        // A language has several builders: the one whose files are there.
+        let program = text.split_whitespace().next()?.trim_start_matches("./");
+        let mut kept = table::kept(program).peekable();
+        if kept.peek().is_some() && !kept.any(|file| tree.has(dir, file)) {
+            return None;
+        }
+        if words.first().is_some_and(|word| word == "npm") {
+            let script = tasks::in_folder(tree, RUNNERS.first()?, dir)?;
+            let task = script.task("test")?;
+            if task.commands.iter().any(|(_, text)| text.contains(NO_TEST)) {
+                return None;
+            }
+            tasks::manager(tree, dir).clone_into(words.first_mut()?);
+        }
+        let mut found = command(words, dir, file, 1);
+        found.job = Some(USUAL.to_owned());
+        Some(found)
+    });
+    commands.collect()
+}
+
+/// The language with the most files of those that have a manifest, its folder and its manifest.
+fn main_language(tree: &Tree) -> Option<(&'static Language, RepoPath, RepoPath)> {
+    let with_manifest = table::languages().iter().filter_map(|language| {
+        let manifests = tree
+            .files
+            .iter()
+            .filter(|file| is_ours(file))
+            .filter(|file| {
+                language
+                    .manifests
+                    .iter()
+                    .any(|glob| match glob.strip_prefix('*') {
+                        Some(end) => file.name().ends_with(end.as_bytes()),
+                        None => file.name() == glob.as_bytes(),
+                    })
+            });
+        let file = manifests.min_by_key(|file| file.segments().count())?;
+        let globs: Vec<Glob> = language
+            .globs
+            .iter()
+            .filter_map(|glob| Glob::parse(glob).ok())
+            .collect();
+        let count = tree
+            .files
+            .iter()
+            .filter(|file| globs.iter().any(|glob| glob.matches(file)))
+            .count();
+        let at_root = file.segments().count() == 1;
+        Some(((at_root, count), (language, file.folder(), file.clone())))
+    });
+    let gap = with_manifest.filter(|(_, (language, _, _))| !language.gap.is_empty());
+    gap.max_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+}
+
+fn command(words: Vec<String>, dir: &RepoPath, file: &RepoPath, line: u32) -> SourceCommand {
+    SourceCommand {
+        place: Place::of(file, line),
+        origin: Origin::Manifest,
+        ..SourceCommand::plain(&words, dir)
+    }
+}

@@ -1,0 +1,109 @@
+//! The names of checks: of the task or tool; where two would be equal with the folder, what is
+//! different in their words, the step, a number.
+
+use super::check::Check;
+use std::collections::BTreeSet;
+
+/// The most characters that tell a check from others of its name.
+const MAX_MARK: usize = 24;
+
+/// Makes the names unique.
+#[must_use]
+pub fn name(mut checks: Vec<Check>) -> Vec<Check> {
+    let marks: Vec<Vec<String>> = checks.iter().map(|own| wanted(&checks, own)).collect();
+    let mut taken = BTreeSet::new();
+    for (check, wanted) in checks.iter_mut().zip(marks) {
+        let numbered = (2..).map(|number: u64| format!("{}-{number}", check.name));
+        let mut all = wanted.into_iter().chain(numbered);
+        let free = all.find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(free.clone());
+        check.name = free;
+    }
+    checks
+}
+
+fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
+    let same: Vec<&Check> = checks
+        .iter()
+        .filter(|check| check.name == own.name)
+        .collect();
+    let mut wanted = Vec::new();
+    if same.len() == 1 || own.dir.is_root() {
+        wanted.push(own.name.clone());
+    }
+    if !own.dir.is_root() {
+        let folder = word(&String::from_utf8_lossy(own.dir.name()));
+        wanted.push(format!("{folder}-{}", own.name));
+        wanted.push(format!("{}-{}", word(&own.dir.to_string()), own.name));
+    }
+    let is_rare = |word: &&String| !same.iter().all(|check| check.words.contains(word));
+    let (options, operands): (Vec<&String>, Vec<&String>) = own
+        .words
+        .iter()
+        .skip(1)
+        .filter(is_rare)
+        .partition(|word| word.starts_with('-'));
+    let label = vec![&own.label];
+    for rare in [operands, options, label] {
+        let joined: Vec<&str> = rare.iter().map(|word| word.as_str()).collect();
+        let mark = word(&joined.join("-"));
+        if !rare.is_empty() && mark.len() <= MAX_MARK && mark != own.name && mark != "check" {
+            wanted.push(format!("{}-{mark}", own.name));
+        }
+    }
+    wanted
+}
+
+/// A text as a name of the language.
+#[must_use]
+pub fn word(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(40) {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => out.push(c.to_ascii_lowercase()),
+            _ if out.ends_with('-') => {}
+            _ => out.push('-'),
+        }
+    }
+    match out.trim_matches('-') {
+        "" => "check".to_owned(),
+        out if out.starts_with(|c: char| c.is_ascii_digit()) => format!("c-{out}"),
+        out => out.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::check;
+    use vplan_base::path::RepoPath;
+
+    #[test]
+    fn names_are_unique_and_say_what_is_different() {
+        let mut web = check("npm test");
+        web.dir = RepoPath::parse(b"web").unwrap();
+        let mut all = vec![
+            check("cargo test"),
+            check("cargo test --doc"),
+            check("cargo test"),
+            web,
+        ];
+        for check in &mut all {
+            check.name = "test".to_owned();
+        }
+        let names: Vec<String> = name(all).into_iter().map(|check| check.name).collect();
+        assert_eq!(names, ["test", "test-doc", "test-2", "web-test"]);
+    }
+
+    #[test]
+    fn words_are_names() {
+        for (text, want) in [
+            ("Test:Unit", "test-unit"),
+            ("", "check"),
+            ("3d", "c-3d"),
+            ("é", "check"),
+        ] {
+            assert_eq!(word(text), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Laws of proposals, and what becomes of small repositories.
+
+use super::*;
+use crate::tests::words;
+use proptest::prelude::*;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::source::{Source, Sources as Texts};
+use vplan_contract::validate::validate;
+use vplan_front::lower;
+
+fn workflow(steps: &[&str]) -> String {
+    let mut text =
+        "on: pull_request\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n".to_owned();
+    for step in steps {
+        text.push_str(&format!("      - run: {step}\n"));
+    }
+    text
+}
+
+/// The checks: verb, name, command and what they need.
+fn checks(files: &[(&str, &str)]) -> Vec<String> {
+    let proposal = propose(&Tree::of(files), "x");
+    valid(&proposal.text);
+    let all = &proposal.checks;
+    let one = |check: &Check| {
+        let needs: Vec<&str> = check.needs.iter().map(|at| &*all[*at].name).collect();
+        let (verb, name, words) = (check.verb.verb(), &check.name, check.words.join(" "));
+        format!("{verb} {name}: {words} [{}]", needs.join(" "))
+    };
+    all.iter().map(one).collect()
+}
+
+#[track_caller]
+fn valid(text: &str) {
+    let mut sources = Texts::default();
+    let id = sources.add(Source::new("contracts/verify.vplan", text));
+    let mut sink = Diagnostics::default();
+    let draft = lower(&sources, id, &mut sink);
+    let contract = validate(&draft, &sources, &mut sink);
+    assert!(contract.is_some() && !sink.has_errors(), "{text}\n{sink:?}");
+}
+
+#[test]
+fn builds_of_a_job_come_before_its_tests() {
+    let text = workflow(&[
+        "cmake -B build",
+        "cmake --build build",
+        "ctest --test-dir build",
+    ]);
+    assert_eq!(
+        checks(&[(".github/workflows/ci.yml", &text), ("CMakeLists.txt", "")]),
+        [
+            "compile cmake: cmake -B build []",
+            "compile cmake-build: cmake --build build [cmake]",
+            "test ctest: ctest --test-dir build [cmake-build]",
+        ]
+    );
+}
+
+#[test]
+fn the_usual_test_fills_a_gap() {
+    let text = workflow(&["ruff check"]);
+    let files = [
+        (".github/workflows/ci.yml", &*text),
+        ("pyproject.toml", ""),
+        ("a.py", ""),
+    ];
+    assert_eq!(
+        checks(&files),
+        ["lint ruff: ruff check []"],
+        "no file of tests"
+    );
+    let files = [&files[..], &[("tests/test_a.py", "")]].concat();
+    assert_eq!(
+        checks(&files),
+        ["lint ruff: ruff check []", "test pytest: pytest []"]
+    );
+}
+
+#[test]
+fn the_usual_test_is_that_of_the_builder_whose_files_are_there() {
+    let files = [
+        ("pom.xml", ""),
+        ("src/main/java/A.java", ""),
+        ("src/test/java/A.java", ""),
+    ];
+    assert_eq!(checks(&files), ["test verify: mvn verify []"]);
+}
+
+/// The checks, and the commands and jobs that are left with their reasons.
+fn proposed(workflow: &str, more: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let files = [&[(".github/workflows/ci.yml", workflow)], more].concat();
+    let account = propose(&Tree::of(&files), "x").account;
+    let left = account.left.iter();
+    let left = left.map(|left| format!("{}: {}", left.text, left.why));
+    let not_read = account.not_read.iter().map(|one| one.why.clone());
+    (checks(&files), left.chain(not_read).collect())
+}
+
+#[test]
+fn a_test_that_needs_a_service_is_left_where_others_need_none() {
+    let served = "  b:\n    services: {db: {image: db}}\n    steps:\n      - run: pytest slow\n";
+    let own = "  c:\n    steps:\n      - run: docker compose up -d\n      - run: pytest e2e\n";
+    let (found, left) = proposed(&format!("{}{served}{own}", workflow(&["pytest"])), &[]);
+    assert_eq!(found, ["test pytest: pytest []"]);
+    assert_eq!(
+        left,
+        [
+            "pytest slow: its job starts db",
+            "pytest e2e: its job starts docker compose up -d",
+            "docker compose up -d: needs a service",
+        ]
+    );
+    let (found, _) = proposed(&format!("on: push\njobs:\n{served}"), &[]);
+    assert_eq!(found, ["test pytest: pytest slow []"]);
+}
+
+#[test]
+fn a_job_of_a_push_that_commits_is_not_read() {
+    let job = |events: &str| {
+        let steps =
+            "      - run: make assets\n      - uses: stefanzweifel/git-auto-commit-action@v5\n";
+        format!("on: {events}\njobs:\n  a:\n    steps:\n{steps}")
+    };
+    let (found, left) = proposed(&job("push"), &[]);
+    let why = "only a push starts it, and it commits what it makes";
+    assert_eq!((found.len(), &*left), (0, &[why.to_owned()][..]));
+    let (found, _) = proposed(&job("pull_request"), &[]);
+    assert_eq!(found, ["compile assets: make assets []"]);
+}
+
+#[test]
+fn variants_of_the_same_work_are_one_check() {
+    let text = workflow(&[
+        "composer exec phpunit -- --exclude-group a",
+        "composer exec phpunit -- --group a,b",
+        "pnpm run build",
+        "pnpm build",
+        "./gradlew build check -Pmode=FAST",
+        "./gradlew build check -Pmode=FULL",
+        "./gradlew check -Pjdk=17",
+    ]);
+    let (found, _) = proposed(
+        &text,
+        &[("package.json", r#"{"scripts": {"build": "tsc"}}"#)],
+    );
+    assert_eq!(
+        found,
+        [
+            "test phpunit: composer exec phpunit -- --exclude-group a []",
+            "compile build: pnpm run build []",
+            "test build-check: ./gradlew build check -Pmode=FAST []",
+            "test build-check-pmode-full: ./gradlew build check -Pmode=FULL []",
+        ]
+    );
+}
+
+#[test]
+fn a_hook_that_starts_staged_hooks_is_replaced_by_them() {
+    let manifest = r#"{"packageManager": "pnpm@9", "simple-git-hooks": {"pre-commit": "pnpm lint-staged"},
+        "lint-staged": {"*.js": ["prettier --write", "git add"]}}"#;
+    assert_eq!(
+        checks(&[("package.json", manifest), ("a.js", "")]),
+        ["lint prettier: pnpm exec prettier --check {changed} []"]
+    );
+}
+
+#[test]
+fn the_paths_of_a_workflow_keep_its_name_in_a_recipe() {
+    let text =
+        "on: {pull_request: {paths: ['src/**']}}\njobs:\n  a:\n    steps:\n      - run: just ci\n";
+    let files = [
+        (".github/workflows/ci.yml", text),
+        ("justfile", "ci:\n  npm install\n  eslint .\n"),
+    ];
+    let proposal = propose(&Tree::of(&files), "x");
+    assert!(
+        proposal.text.contains("# paths of ci.yml\n"),
+        "{}",
+        proposal.text
+    );
+    assert!(
+        proposal.text.contains("# justfile:3\n"),
+        "{}",
+        proposal.text
+    );
+}
+
+#[test]
+fn a_second_ci_system_is_a_line() {
+    let text = workflow(&["pytest"]);
+    let tree = Tree::of(&[
+        (".github/workflows/ci.yml", &text),
+        (".gitlab-ci.yml", "a:\n  script: make test\n"),
+        (".travis.yml", "script: make test\n"),
+    ]);
+    let proposal = propose(&tree, "x");
+    assert_eq!(proposal.checks.len(), 1);
+    let lines: Vec<&str> = proposal
+        .account
+        .not_read
+        .iter()
+        .map(|one| &*one.why)
+        .collect();
+    let unread = "`init` does not read it";
+    assert_eq!(lines, ["a second CI system", unread]);
+}
+
+#[test]
+fn what_packs_is_no_check_without_ci() {
+    let makefile = "package:\n\ttar cf x.tar src\nbuild:\n\tcc a.c\n";
+    assert_eq!(
+        checks(&[("Makefile", makefile)]),
+        ["compile build: make build []"]
+    );
+}
+
+#[test]
+fn the_rest_is_listed_where_there_are_too_many() {
+    let steps: Vec<String> = (0..20).map(|n| format!("make test-{}", word(n))).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let text = workflow(&steps);
+    let proposal = propose(&Tree::of(&[(".github/workflows/ci.yml", &text)]), "x");
+    assert_eq!(proposal.checks.len(), 14);
+    assert_eq!(proposal.account.tests().count(), 6);
+}
+
+fn word(number: u32) -> String {
+    char::from_u32('a' as u32 + number).unwrap().to_string()
+}
+
+#[test]
+fn a_recipe_that_names_itself_ends() {
+    let files = [
+        (
+            "package.json",
+            r#"{"scripts": {"ci": "npm install && npm run ci"}}"#,
+        ),
+        (".github/workflows/ci.yml", &*workflow(&["npm run ci"])),
+    ];
+    let proposal = propose(&Tree::of(&files), "x");
+
+    assert!(proposal.checks.is_empty() && proposal.account.left.len() == 1);
+}
+
+/// A workspace of packages, each of which uses the next one, with these scripts; and at the root.
+fn npm_workspace(count: usize, scripts: &str, root: &str) -> Vec<(String, String)> {
+    let manifest = |at: usize| {
+        let uses = format!(r#""dependencies": {{"@acme/p{}": "*"}}"#, at + 1);
+        let text = format!(r#"{{"name": "@acme/p{at}", "scripts": {{{scripts}}}, {uses}}}"#);
+        (format!("packages/p{at}/package.json"), text)
+    };
+    let root = format!(r#"{{"workspaces": ["packages/*"], "scripts": {{{root}}}}}"#);
+    let mut files: Vec<_> = (0..count).map(manifest).collect();
+    files.extend((0..count).map(|at| (format!("packages/p{at}/a.test.js"), String::new())));
+    files.push(("package.json".to_owned(), root));
+    files
+}
+
+fn tree_of(files: &[(String, String)]) -> Tree {
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (&**name, &**text))
+        .collect();
+    Tree::of(&files)
+}
+
+const TESTS: &str = r#""test": "jest", "lint": "eslint .""#;
+
+#[test]
+fn the_packages_of_a_workspace_are_rows() {
+    let proposal = propose(&tree_of(&npm_workspace(40, TESTS, "")), "x");
+    valid(&proposal.text);
+    let text = &proposal.text;
+    assert!(text.lines().count() < 60, "{text}");
+    for part in [
+        "paths shared = \"**\" \"!packages/*/**\"\n",
+        "each pkg in-workspace {\n  whenChangedAny dependents {pkg} shared {\n",
+        "check test-{pkg.name} {\n      test npm run test\n      dir \"{pkg}\"\n",
+        "lint npm run lint\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(proposal.checks.len(), 2);
+    assert_eq!(proposal.account.folded.len(), 78, "each is in the account");
+}
+
+#[test]
+fn a_package_without_the_task_leaves_them_as_they_are() {
+    let mut files = npm_workspace(4, TESTS, "");
+    files.push((
+        "packages/q/package.json".to_owned(),
+        r#"{"name": "q"}"#.to_owned(),
+    ));
+    let text = propose(&tree_of(&files), "x").text;
+    assert!(
+        !text.contains("each") && text.contains("dir \"packages/p0\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_task_of_the_root_for_all_packages_is_theirs() {
+    for (root, want) in [
+        (r#""test": "npm run test --workspaces""#, false),
+        (r#""test": "jest own""#, true),
+    ] {
+        let text = propose(&tree_of(&npm_workspace(4, r#""test": "jest""#, root)), "x").text;
+        assert_eq!(text.contains("each pkg in-workspace"), want, "{text}");
+        assert!(text.contains("check test {"), "{text}");
+    }
+}
+
+#[test]
+fn packages_that_ci_names_one_by_one_are_rows() {
+    let rows = |steps: &[&str], manifests: &[(&str, &str)]| {
+        let text = workflow(steps);
+        let files = [&[(".github/workflows/ci.yml", &*text)], manifests].concat();
+        let proposal = propose(&Tree::of(&files), "x");
+        valid(&proposal.text);
+        proposal.text
+    };
+    let cargo = [
+        ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n"),
+        ("crates/a/Cargo.toml", "[package]\nname = \"x-a\"\n"),
+        ("crates/b/Cargo.toml", "[package]\nname = \"x-b\"\n"),
+        ("crates/c/Cargo.toml", "[package]\nname = \"x-c\"\n"),
+    ];
+    let [a, b, c] = [
+        "cargo test -p x-a",
+        "cargo test -p x-b",
+        "cargo test -p x-c",
+    ];
+    let text = rows(&[a, b, c], &cargo);
+    assert!(
+        text.contains("test cargo test -p \"{pkg.name}\"\n"),
+        "{text}"
+    );
+    assert!(!rows(&[a, b], &cargo).contains("each"), "one has no test");
+    let text = rows(&["cargo test --workspace"], &cargo);
+    assert!(
+        !text.contains("each") && text.contains("cargo test --workspace"),
+        "{text}"
+    );
+    let built = rows(&["npm run build", a, b, c], &cargo);
+    assert!(
+        !built.contains("each"),
+        "behind a build of their job: {built}"
+    );
+}
+
+#[test]
+fn modules_of_go_have_the_usual_test_each() {
+    let mut files = vec![(
+        "go.work".to_owned(),
+        "go 1.22\nuse ./a\nuse ./b\nuse ./c\n".to_owned(),
+    )];
+    for name in ["a", "b", "c"] {
+        files.push((format!("{name}/go.mod"), format!("module x/{name}\n")));
+        files.push((format!("{name}/x_test.go"), String::new()));
+    }
+    files.push((
+        ".github/workflows/ci.yml".to_owned(),
+        workflow(&["golangci-lint run"]),
+    ));
+    let text = propose(&tree_of(&files), "x").text;
+    valid(&text);
+    assert!(
+        text.contains("test go test ./...\n      dir \"{pkg}\"\n"),
+        "{text}"
+    );
+    files.push(("d/go.mod".to_owned(), "module x/d\n".to_owned()));
+    files.push((
+        "go.work".to_owned(),
+        "go 1.22\nuse (\n./a\n./b\n./c\n./d\n)\n".to_owned(),
+    ));
+    assert!(
+        !propose(&tree_of(&files), "x").text.contains("each"),
+        "one has no test"
+    );
+}
+
+proptest! {
+    /// Whatever is declared, the text is a contract, the same one twice, and each line of a source
+    /// is kept, folded, or in the account.
+    #[test]
+    fn laws(commands in proptest::collection::vec(
+        (prop_oneof![
+            Just("pytest"), Just("ruff check --fix"), Just("make test"), Just("npm ci"),
+            Just("docker run x"), Just("cargo fmt"), Just("frob"), Just("black ."), Just("tox -e py310"),
+        ], ".{0,12}", ".{0,8}", ".{0,8}"),
+        0..9,
+    )) {
+        let tree = Tree::default();
+        let mut reading = Reading::default();
+        for (line, (command, argument, label, value)) in (1..).zip(&commands) {
+            let dir = RepoPath::parse(label.as_bytes()).unwrap_or_default();
+            let mut words = words(command);
+            words.extend((!argument.is_empty()).then(|| argument.clone()));
+            let mut one = SourceCommand::plain(&words, &dir);
+            one.place.line = line;
+            one.label.clone_from(label);
+            one.paths = vec![value.clone(), "**".to_owned()];
+            one.env.insert("A_B".to_owned(), value.clone());
+            reading.found.push(one);
+        }
+        let proposal = translate(&tree, reading.clone(), "ci");
+        valid(&proposal.text);
+        prop_assert_eq!(&proposal.text, &translate(&tree, reading.clone(), "ci").text);
+        let account = &proposal.account;
+        let places: BTreeSet<u32> = proposal.checks.iter().map(|check| check.place.line)
+            .chain(account.folded.iter().map(|one| one.place.line))
+            .chain(account.left.iter().chain(&account.setup).map(|one| one.place.line))
+            .collect();
+        for one in &reading.found {
+            let is_silent = classify(one, &tree).class == Class::Silent;
+            prop_assert!(is_silent || places.contains(&one.place.line), "{:?}", one.words);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Which checks are kept where there are too many, and in which order they run.
+
+use super::check::Check;
+use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
+
+/// The most checks of a proposal.
+pub const BUDGET: usize = 14;
+
+/// Gives each check the nearest earlier build of its job. `stands` has for each command in the order
+/// of its sources the check into which it was folded, `jobs` the job of each.
+pub fn order(checks: &mut [Check], commands: &[(Option<String>, usize)]) {
+    for (at, (job, own)) in commands.iter().enumerate() {
+        if job.is_none() || checks.get(*own).is_none_or(builds_itself) {
+            continue;
+        }
+        let earlier = commands.get(..at).unwrap_or_default().iter().rev();
+        let build = earlier
+            .filter(|(other, check)| other == job && check != own)
+            .find(|(_, check)| checks.get(*check).is_some_and(|check| check.is_build));
+        if let Some((_, build)) = build
+            && !reaches(checks, *build, *own)
+            && let Some(check) = checks.get_mut(*own)
+            && check.needs.is_empty()
+        {
+            check.needs.push(*build);
+        }
+    }
+}
+
+/// Whether a check needs another one, directly or not.
+fn reaches(checks: &[Check], from: usize, to: usize) -> bool {
+    let mut open = vec![from];
+    let mut seen = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if at == to {
+            return true;
+        }
+        if seen.insert(at) {
+            open.extend(checks.get(at).iter().flat_map(|check| &check.needs));
+        }
+    }
+    false
+}
+
+/// Whether a tool builds what it verifies by itself, and linters and type checkers, which read only
+/// sources.
+fn builds_itself(check: &Check) -> bool {
+    const SELF: [&str; 8] = [
+        "cargo", "go", "gradle", "gradlew", "mvn", "mvnw", "dotnet", "swift",
+    ];
+    let program = check.key.tool.split(' ').next().unwrap_or_default();
+    SELF.contains(&program) || check.verb == Kind::Lint || check.verb == Kind::Run
+}
+
+/// The places of the checks that are kept, in their order: by turns of verbs, documentation and plain
+/// runs last. What one needs comes with it.
+#[must_use]
+pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
+    let mut kept = BTreeSet::new();
+    for at in ranked(checks) {
+        let mut wanted = BTreeSet::from([at]);
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            let needs = checks.get(at).map_or(&[][..], |check| &check.needs);
+            open.extend(needs.iter().filter(|need| wanted.insert(**need)));
+        }
+        if kept.union(&wanted).count() <= budget {
+            kept.extend(wanted);
+        }
+    }
+    kept
+}
+
+fn ranked(checks: &[Check]) -> Vec<usize> {
+    let is_last = |check: &Check| check.is_docs || check.verb == Kind::Run;
+    let mut lanes = [Kind::Test, Kind::Lint, Kind::Compile].map(|verb| {
+        let of = |(_, check): &(usize, &Check)| check.verb == verb && !is_last(check);
+        let mut lane: Vec<(usize, &Check)> = checks.iter().enumerate().filter(of).collect();
+        lane.sort_by_key(|(at, check)| (check.origin, rarity(checks, *at), depth(&check.dir), *at));
+        lane.into_iter()
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+            .into_iter()
+    });
+    let mut out = Vec::new();
+    loop {
+        let before = out.len();
+        out.extend(lanes.iter_mut().filter_map(Iterator::next));
+        if out.len() == before {
+            break;
+        }
+    }
+    let last = checks
+        .iter()
+        .enumerate()
+        .filter(|(_, check)| is_last(check));
+    let mut last: Vec<(usize, &Check)> = last.collect();
+    last.sort_by_key(|(at, check)| (check.verb == Kind::Run, check.origin, *at));
+    out.extend(last.into_iter().map(|(at, _)| at));
+    out
+}
+
+/// How many earlier checks have the same tool and verb: the first of each comes first.
+fn rarity(checks: &[Check], at: usize) -> usize {
+    let own = checks.get(at).map(|check| &check.key.tool);
+    let earlier = checks.get(..at).unwrap_or_default();
+    earlier
+        .iter()
+        .filter(|check| Some(&check.key.tool) == own)
+        .count()
+}
+
+fn depth(dir: &RepoPath) -> usize {
+    dir.segments().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::check;
+
+    fn of(verb: Kind, text: &str) -> Check {
+        let mut one = check(text);
+        one.verb = verb;
+        one
+    }
+
+    #[test]
+    fn verbs_take_turns() {
+        let mut checks: Vec<Check> = (0..20)
+            .map(|n| of(Kind::Lint, &format!("lint{n}")))
+            .collect();
+        checks.push(of(Kind::Run, "plain"));
+        checks.push(of(Kind::Test, "suite"));
+        let kept = choose(&checks, 3);
+        let kept: Vec<String> = kept.iter().map(|at| checks[*at].words.join(" ")).collect();
+        assert_eq!(kept, ["lint0", "lint1", "suite"]);
+    }
+
+    #[test]
+    fn a_check_needs_the_nearest_build_of_its_job() {
+        let build = |text: &str| {
+            let mut one = of(Kind::Compile, text);
+            one.is_build = true;
+            one
+        };
+        let mut checks = vec![
+            build("cmake -B build"),
+            build("cmake --build build"),
+            of(Kind::Test, "ctest"),
+            of(Kind::Lint, "lint"),
+        ];
+        let job = Some("a".to_owned());
+        let commands: Vec<_> = (0..4).map(|at| (job.clone(), at)).collect();
+        order(&mut checks, &commands);
+        let needs: Vec<&[usize]> = checks.iter().map(|check| &*check.needs).collect();
+        assert_eq!(needs, [&[][..], &[0], &[1], &[]]);
+        assert_eq!(
+            choose(&checks, 3),
+            [0, 1, 2].into(),
+            "what it needs comes with it"
+        );
+    }
+
+    #[test]
+    fn builds_of_two_jobs_make_no_circle() {
+        let build = |text: &str| {
+            let mut one = of(Kind::Compile, text);
+            one.is_build = true;
+            one
+        };
+        let mut checks = vec![build("make a"), build("make b")];
+        let job = |name: &str| Some(name.to_owned());
+        order(
+            &mut checks,
+            &[(job("x"), 0), (job("x"), 1), (job("y"), 1), (job("y"), 0)],
+        );
+        assert!(checks[0].needs.is_empty() && checks[1].needs == [0]);
+    }
+}

@@ -1,0 +1,308 @@
+//! The structure of shell text: lists, pipes, groups, conditions and loops, over its tokens. A text
+//! that a shell rejects has a structure, too: what does not fit is left out.
+
+use super::words::{Kind, Token};
+use std::ops::Range;
+
+/// How a pipe is joined to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    Always,
+    And,
+    Or,
+}
+
+/// A pipe of a list.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) join: Join,
+    pub(super) negated: bool,
+    pub(super) background: bool,
+    pub(super) pipe: Vec<Node>,
+    /// Its tokens.
+    pub(super) span: Range<usize>,
+}
+
+/// A command of a pipe, with its tokens where they matter.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Simple(Range<usize>),
+    /// A list in brackets; `true` for `( … )`, which keeps its changes of the shell to itself.
+    Group(Vec<Item>, bool),
+    /// Conditions with what they start, and the rest.
+    If(Vec<(Vec<Item>, Vec<Item>)>, Vec<Item>),
+    For {
+        name: String,
+        values: Range<usize>,
+        body: Vec<Item>,
+        span: Range<usize>,
+    },
+    While(Vec<Item>, Vec<Item>, Range<usize>),
+    /// `case`, a function, arithmetic.
+    Unread(&'static str, Range<usize>),
+}
+
+/// The deepest nesting that is read.
+const MAX_DEPTH: usize = 40;
+/// Words with which a list ends.
+const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+pub(super) struct Parser<'t> {
+    pub(super) text: &'t str,
+    pub(super) tokens: &'t [Token],
+    pub(super) at: usize,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    pub(super) fn new(text: &'t str, tokens: &'t [Token]) -> Self {
+        Self {
+            text,
+            tokens,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// Reads all of a text.
+    pub(super) fn all(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while self.at < self.tokens.len() {
+            items.extend(self.list());
+            // A closing word or bracket of nothing.
+            self.at += 1;
+        }
+        items
+    }
+
+    fn operator(&self) -> Option<&'static str> {
+        match self.tokens.get(self.at)?.kind {
+            Kind::Operator(sign) => Some(sign),
+            _ => None,
+        }
+    }
+
+    /// The word that comes next, as it is written.
+    fn word(&self) -> &'t str {
+        match self.tokens.get(self.at) {
+            Some(token) if matches!(token.kind, Kind::Word(_)) => {
+                self.text.get(token.start..token.end).unwrap_or_default()
+            }
+            _ => "",
+        }
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let is_next = self.word() == word;
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn list(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut join = Join::Always;
+        loop {
+            while self
+                .operator()
+                .is_some_and(|sign| matches!(sign, "\n" | ";" | "&"))
+            {
+                self.at += 1;
+            }
+            let ends = self
+                .operator()
+                .is_some_and(|sign| sign == ")" || sign.starts_with(";;"));
+            if self.at >= self.tokens.len() || ends || ENDS.contains(&self.word()) {
+                return items;
+            }
+            let start = self.at;
+            let mut negated = false;
+            while self.take("!") {
+                negated = !negated;
+            }
+            let pipe = self.pipe();
+            let span = start..self.at;
+            let sign = self.operator().unwrap_or(";");
+            let background = sign == "&";
+            items.push(Item {
+                join,
+                negated,
+                background,
+                pipe,
+                span,
+            });
+            join = match sign {
+                "&&" => Join::And,
+                "||" => Join::Or,
+                _ => Join::Always,
+            };
+            // Nothing is read twice, whatever it is.
+            let moved = join != Join::Always || self.at == start;
+            self.at += usize::from(moved);
+        }
+    }
+
+    fn pipe(&mut self) -> Vec<Node> {
+        let mut pipe = vec![self.command()];
+        while self
+            .operator()
+            .is_some_and(|sign| matches!(sign, "|" | "|&"))
+        {
+            self.at += 1;
+            while self.operator() == Some("\n") {
+                self.at += 1;
+            }
+            pipe.push(self.command());
+        }
+        pipe
+    }
+
+    fn command(&mut self) -> Node {
+        let start = self.at;
+        self.depth += 1;
+        let node = if self.depth > MAX_DEPTH {
+            self.at = self.tokens.len();
+            Node::Unread("it is nested too deep", start..self.at)
+        } else {
+            self.compound(start)
+        };
+        self.depth -= 1;
+        if !matches!(node, Node::Simple(_)) {
+            // Redirections of all of it.
+            while matches!(self.tokens.get(self.at), Some(t) if matches!(t.kind, Kind::Redirection(_)))
+            {
+                self.at += 2;
+            }
+        }
+        node
+    }
+
+    fn compound(&mut self, start: usize) -> Node {
+        if self.operator() == Some("(") {
+            self.at += 1;
+            let arithmetic = self.operator() == Some("(");
+            let items = self.list();
+            self.at += 1;
+            if arithmetic {
+                return Node::Unread("arithmetic", start..self.at);
+            }
+            return Node::Group(items, true);
+        }
+        match self.word() {
+            "{" => {
+                self.at += 1;
+                let items = self.list();
+                self.at += 1;
+                Node::Group(items, false)
+            }
+            "if" => self.condition(),
+            "for" | "select" => self.for_loop(start),
+            "while" | "until" => {
+                self.at += 1;
+                let condition = self.list();
+                let body = self.body();
+                Node::While(condition, body, start..self.at)
+            }
+            "case" => {
+                self.skip_to("esac");
+                Node::Unread("a `case` is not read", start..self.at)
+            }
+            "function" => {
+                self.at += 2;
+                self.function(start)
+            }
+            "[[" => {
+                while self.at < self.tokens.len() && !self.take("]]") {
+                    self.at += 1;
+                }
+                Node::Simple(start..self.at)
+            }
+            _ => self.simple(start),
+        }
+    }
+
+    fn simple(&mut self, start: usize) -> Node {
+        while let Some(token) = self.tokens.get(self.at) {
+            match token.kind {
+                Kind::Operator("(") if self.at == start + 1 => return self.function(start),
+                Kind::Operator(_) => break,
+                _ => self.at += 1,
+            }
+        }
+        Node::Simple(start..self.at)
+    }
+
+    fn function(&mut self, start: usize) -> Node {
+        while self
+            .operator()
+            .is_some_and(|sign| matches!(sign, "(" | ")" | "\n"))
+        {
+            self.at += 1;
+        }
+        self.command();
+        Node::Unread("a function is not read", start..self.at)
+    }
+
+    fn condition(&mut self) -> Node {
+        let mut branches = Vec::new();
+        let mut rest = Vec::new();
+        while self.take("if") || self.take("elif") {
+            let condition = self.list();
+            self.take("then");
+            branches.push((condition, self.list()));
+        }
+        if self.take("else") {
+            rest = self.list();
+        }
+        self.take("fi");
+        Node::If(branches, rest)
+    }
+
+    fn for_loop(&mut self, start: usize) -> Node {
+        self.at += 1;
+        let name = self.word().to_owned();
+        self.at += 1;
+        while self.operator() == Some("\n") {
+            self.at += 1;
+        }
+        self.take("in");
+        let values = self.at;
+        while self.at < self.tokens.len() && !matches!(self.operator(), Some(";" | "\n")) {
+            self.at += 1;
+        }
+        let values = values..self.at;
+        while matches!(self.operator(), Some(";" | "\n")) {
+            self.at += 1;
+        }
+        let body = self.body();
+        let span = start..self.at;
+        Node::For {
+            name,
+            values,
+            body,
+            span,
+        }
+    }
+
+    fn body(&mut self) -> Vec<Item> {
+        self.take("do");
+        let body = self.list();
+        self.take("done");
+        body
+    }
+
+    /// Skips to a closing word, over the same construct inside.
+    fn skip_to(&mut self, end: &str) {
+        let mut open = 0_usize;
+        while self.at < self.tokens.len() {
+            open += usize::from(self.word() == "case");
+            if self.take(end) {
+                open = open.saturating_sub(1);
+                if open == 0 {
+                    return;
+                }
+            } else {
+                self.at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Where a CI reader puts the commands and the parts that it does not read: each once, however many
+//! cells of a matrix have it.
+
+use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
+use crate::shell::{self, Scope, Value};
+use crate::variables::Variables;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
+
+/// What all commands of a script share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) label: String,
+    pub(crate) job: String,
+    pub(crate) dir: RepoPath,
+    /// Why its folder is not known.
+    pub(crate) lost: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) paths: Vec<String>,
+    /// How a failure is ignored.
+    pub(crate) ignored: Option<String>,
+    pub(crate) services: Vec<String>,
+    pub(crate) oddness: u32,
+}
+
+/// The place of a line, from 0, of a text that begins at a place.
+pub(crate) fn below(place: &Place, line: u32) -> Place {
+    Place::of(&place.file, place.line.saturating_add(line))
+}
+
+/// The most cells of a matrix.
+pub(crate) const MAX_CELLS: usize = 256;
+
+/// The cells of a matrix: each value of an axis with each of the others; an axis without values is none.
+pub(crate) fn product<T: Clone>(
+    axes: impl Iterator<Item = (String, Vec<T>)>,
+) -> Vec<Vec<(String, T)>> {
+    axes.filter(|(_, values)| !values.is_empty())
+        .fold(vec![Vec::new()], |cells, (name, values)| {
+            let with = |cell: &Vec<(String, T)>, value: &T| {
+                let own = [(name.clone(), value.clone())];
+                cell.iter().cloned().chain(own).collect()
+            };
+            let all = cells
+                .iter()
+                .flat_map(|cell| values.iter().map(move |value| with(cell, value)));
+            all.take(MAX_CELLS).collect()
+        })
+}
+
+type Key = (
+    Place,
+    Vec<String>,
+    RepoPath,
+    BTreeMap<String, String>,
+    Ending,
+);
+
+/// The most bytes of shell text that are read, all cells of matrices counted.
+const MAX_TEXT: usize = 4 << 20;
+
+#[derive(Default)]
+pub(crate) struct Sink {
+    /// The bytes of shell text that were read.
+    spent: usize,
+    found: Vec<SourceCommand>,
+    index: BTreeMap<Key, usize>,
+    skipped: BTreeSet<NotRead>,
+    /// The places that were read at least once.
+    read: BTreeSet<Place>,
+}
+
+impl Sink {
+    pub(crate) fn not_read(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
+        let why = why.into();
+        self.skipped.insert(NotRead { place, part, why });
+    }
+
+    /// Says that a part is read, whatever other cells of a matrix leave out of it.
+    pub(crate) fn is_read(&mut self, place: &Place) {
+        self.read.insert(place.clone());
+    }
+
+    /// The number of commands so far.
+    pub(crate) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Takes the commands of a job, those from a number on, out again if one of them commits.
+    pub(crate) fn take_commits(&mut self, from: usize, job: &Place) -> bool {
+        let is_git = |found: &SourceCommand| match &*found.words {
+            [git, verb, ..] => git == "git" && matches!(&**verb, "commit" | "push"),
+            _ => false,
+        };
+        let commits = self.found.iter().skip(from).any(is_git);
+        if commits {
+            self.found.truncate(from);
+            self.read.remove(job);
+            self.index.retain(|_, at| *at < from);
+        }
+        commits
+    }
+
+    /// Adds the commands of shell text at a place; `place_of` has the place of each of its lines. Returns them by index, and what it
+    /// sets for later steps. `before`: the commands of the step before it.
+    pub(crate) fn script(
+        &mut self,
+        place: &Place,
+        text: &str,
+        script: &Script,
+        before: &[usize],
+        place_of: impl Fn(u32) -> Place,
+        to_root: impl Fn(&RepoPath) -> Result<RepoPath, String>,
+    ) -> (Vec<usize>, Vec<(String, Value)>) {
+        self.is_read(place);
+        self.spent = self.spent.saturating_add(text.len());
+        if self.spent > MAX_TEXT {
+            self.not_read(place.clone(), None, "more shell text than is read");
+            return (Vec::new(), Vec::new());
+        }
+        let values = script.variables.values();
+        let scope = Scope {
+            dir: script.dir.clone(),
+            variables: values
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        };
+        let read = shell::read(text, &scope);
+        let mut added = Vec::new();
+        self.compare(&read.commands, before);
+        for command in read.commands {
+            if command.compares_tree {
+                continue;
+            }
+            let place = place_of(command.line);
+            let mut env = command.env;
+            script.variables.needed(text, &command.words, &mut env);
+            let (dir, outside) = match to_root(&command.dir) {
+                Ok(dir) => (dir, None),
+                Err(why) => (command.dir, Some(why)),
+            };
+            let ending = match (&script.ignored, command.ending) {
+                (Some(how), Ending::Counts | Ending::TreeCompared) => Ending::Ignored(how.clone()),
+                (_, ending) => ending,
+            };
+            added.push(self.add(SourceCommand {
+                words: command.words,
+                unknown: command.unknown.or_else(|| script.lost.clone()).or(outside),
+                text: command.text,
+                dir,
+                env,
+                place,
+                origin: Origin::Ci,
+                job: Some(script.job.clone()),
+                label: script.label.clone(),
+                paths: script.paths.clone(),
+                ending,
+                services: script.services.clone(),
+                oddness: script.oddness,
+            }));
+        }
+        (added, read.sets)
+    }
+
+    /// Marks the commands of the step before if these begin with a comparison of the tree.
+    fn compare(&mut self, commands: &[shell::Command], before: &[usize]) {
+        let is_git = |command: &shell::Command| command.words.first().is_some_and(|w| w == "git");
+        let work = commands.iter().position(|command| !is_git(command));
+        let compared = commands.iter().position(|command| command.compares_tree);
+        if compared.is_some_and(|compared| work.is_none_or(|work| work >= compared)) {
+            for at in before {
+                let found = self.found.get_mut(*at);
+                if let Some(found) = found.filter(|found| found.ending == Ending::Counts) {
+                    found.ending = Ending::TreeCompared;
+                }
+            }
+        }
+    }
+
+    /// Adds a command, or keeps the more ordinary one of two that are equal.
+    fn add(&mut self, found: SourceCommand) -> usize {
+        let key = (
+            found.place.clone(),
+            found.words.clone(),
+            found.dir.clone(),
+            found.env.clone(),
+            found.ending.clone(),
+        );
+        let at = *self.index.entry(key).or_insert(self.found.len());
+        match self.found.get_mut(at) {
+            Some(old) if old.unknown.is_some() || old.oddness > found.oddness => *old = found,
+            Some(_) => {}
+            None => self.found.push(found),
+        }
+        at
+    }
+
+    pub(crate) fn reading(self) -> Reading {
+        let read = self.read;
+        let skipped = self.skipped.into_iter();
+        Reading {
+            found: self.found,
+            not_read: skipped
+                .filter(|skipped| {
+                    !read.contains(&skipped.place) || skipped.why.starts_with("more ")
+                })
+                .collect(),
+        }
+    }
+}

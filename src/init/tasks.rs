@@ -1,0 +1,375 @@
+//! The tasks of task runners: their names, and their commands one level deep.
+//!
+//! Files are read by line patterns or as data. What cannot be read leaves a task without commands,
+//! and the task is kept as its source starts it.
+
+use super::listed::listed;
+use super::shell::{self, Scope};
+use super::tree::{DataFile, Keys, Syntax, Tree};
+use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
+use vplan_check::tool::reading::read as read_command;
+use vplan_check::tool::table::task_word;
+use vplan_front::tree::{Node, Value};
+
+mod lines;
+mod task;
+pub(crate) mod tox;
+
+pub use task::Task;
+use task::{Lines, Variables};
+
+/// A file of tasks.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    pub file: RepoPath,
+    /// Where its tasks run.
+    pub dir: RepoPath,
+    pub runner: Runner,
+    pub all: Vec<Task>,
+    /// Variables that the file gives a plain value.
+    pub variables: Variables,
+}
+
+/// A task runner: its programs, files, and how a task is started.
+#[derive(Debug)]
+pub struct RunnerRow {
+    /// The key of `import --from`.
+    pub key: &'static str,
+    programs: &'static str,
+    /// Names of its files, in the order in which it looks for them.
+    files: &'static str,
+    /// The words in front of a task's name.
+    start: &'static str,
+    shape: Shape,
+}
+
+pub type Runner = &'static RunnerRow;
+
+/// How a file has its tasks.
+#[derive(Debug)]
+enum Shape {
+    /// Mappings from names to commands, at these paths of keys.
+    Map(&'static [&'static str]),
+    /// A mapping from environments to their scripts, at this path of keys.
+    Environments(&'static str),
+    /// Lines of a program.
+    Lines(fn(&str) -> Lines),
+    /// Data that tox reads.
+    Tox,
+}
+
+const fn row(
+    key: &'static str,
+    [programs, files, start]: [&'static str; 3],
+    shape: Shape,
+) -> RunnerRow {
+    RunnerRow {
+        key,
+        programs,
+        files,
+        start,
+        shape,
+    }
+}
+
+const MAKE: [&str; 3] = ["make gmake", "GNUmakefile makefile Makefile", "make"];
+const TASK: [&str; 3] = [
+    "task",
+    "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml",
+    "task",
+];
+const SCRIPTS: Shape = Shape::Map(&["scripts"]);
+const TASKS: Shape = Shape::Map(&["tasks"]);
+const HATCH: Shape = Shape::Environments("tool.hatch.envs");
+const NX: Shape = Shape::Map(&["targets", "targetDefaults"]);
+
+/// The runners: programs, files, start. The order decides which names a task where two runners have
+/// it.
+#[rustfmt::skip]
+pub const RUNNERS: &[RunnerRow] = &[
+    row("package-json", ["npm pnpm yarn bun", "package.json", "npm run"], SCRIPTS),
+    row("make", MAKE, Shape::Lines(lines::make)),
+    row("tox", ["tox", "tox.ini", "tox -e"], Shape::Lines(tox::ini)),
+    row("nox", ["nox", "noxfile.py", "nox -s"], Shape::Lines(lines::nox)),
+    row("just", ["just", "justfile .justfile Justfile", "just"], Shape::Lines(lines::just)),
+    row("mise", ["mise", "mise.toml .mise.toml", "mise run"], TASKS),
+    row("taskfile", TASK, TASKS),
+    row("rake", ["rake", "Rakefile", "rake"], Shape::Lines(lines::rake)),
+    row("composer", ["composer", "composer.json", "composer run"], SCRIPTS),
+    row("deno", ["deno", "deno.json deno.jsonc", "deno task"], TASKS),
+    row("poe", ["poe", "pyproject.toml", "poe"], Shape::Map(&["tool.poe.tasks"])),
+    row("pdm", ["pdm", "pyproject.toml", "pdm run"], Shape::Map(&["tool.pdm.scripts"])),
+    row("tox-toml", ["tox", "tox.toml pyproject.toml", "tox -e"], Shape::Tox),
+    row("hatch", ["hatch", "pyproject.toml", "hatch run"], HATCH),
+    row("turbo", ["turbo", "turbo.json turbo.jsonc", "turbo run"], Shape::Map(&["tasks", "pipeline"])),
+    row("nx", ["nx", "nx.json project.json", "nx run-many -t"], NX),
+    row("moon", ["moon", "moon.yml tasks.yml", "moon run"], TASKS),
+    row("cargo", ["cargo", "config.toml", "cargo"], Shape::Map(&["alias"])),
+];
+
+/// The tasks that a program, as the table of tools names it, finds in a folder.
+#[must_use]
+pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
+    let own = RUNNERS.iter().filter(|row| listed(row.programs, program));
+    own.into_iter().find_map(|row| in_folder(tree, row, dir))
+}
+
+/// The command of the root's task that has a name, where the name says that it verifies something.
+#[must_use]
+pub fn named(tree: &Tree, name: &str) -> Option<Vec<String>> {
+    task_word(name).kind()?;
+    let root = RepoPath::root();
+    let has = |runner: &Runner| {
+        let tasks = in_folder(tree, runner, &root);
+        tasks.is_some_and(|tasks| tasks.task(name).is_some())
+    };
+    let runner = RUNNERS.iter().find(has)?;
+    Some(runner.words(tree, &root, name))
+}
+
+impl RunnerRow {
+    /// The names of its files, in the order in which it looks for them.
+    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+        self.files.split(' ')
+    }
+
+    /// The command that starts a task. Of a `package.json` the package manager of its lock file.
+    #[must_use]
+    pub fn words(&self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
+        let mut words = words(self.start.to_owned());
+        if let ("package-json", Some(first)) = (self.key, words.first_mut()) {
+            manager(tree, dir).clone_into(first);
+        }
+        if self.key == "moon" {
+            return [words, vec![format!(":{task}")]].concat();
+        }
+        words.push(task.to_owned());
+        words
+    }
+}
+
+fn words(text: String) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// The lock files of package managers, in the order of trust.
+const LOCKS: [(&str, &str); 6] = [
+    ("pnpm-lock.yaml", "pnpm"),
+    ("yarn.lock", "yarn"),
+    ("package-lock.json", "npm"),
+    ("npm-shrinkwrap.json", "npm"),
+    ("bun.lock", "bun"),
+    ("bun.lockb", "bun"),
+];
+
+/// The package manager of a folder: of `packageManager` or a lock file, here or above.
+#[must_use]
+pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
+    let named = |name: &str| LOCKS.iter().find(|(_, m)| *m == name).map(|(_, m)| *m);
+    for folder in dir.ancestors().into_iter().rev().chain([RepoPath::root()]) {
+        let field = folder.join(b"package.json").ok().and_then(|file| {
+            let read = tree.read(&file, Syntax::Json).ok()?;
+            let text = read.root.get("packageManager")?.text()?;
+            named(text.split('@').next()?)
+        });
+        let lock = LOCKS.iter().find(|(lock, _)| tree.has(&folder, lock));
+        if let Some(found) = field.or_else(|| lock.map(|(_, manager)| *manager)) {
+            return found;
+        }
+    }
+    "npm"
+}
+
+/// Reads the tasks of one file, with a reason where it cannot be read.
+///
+/// # Errors
+/// The file was not read, or is not of its format.
+pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, String> {
+    let text = tree.source(file)?;
+    let (all, variables) = match runner.shape {
+        Shape::Lines(read) => read(text),
+        Shape::Map(keys) => {
+            let data = tree.read(file, Syntax::of(file))?;
+            let all = keys.iter().flat_map(|keys| map_tasks(&data, keys));
+            (all.collect(), BTreeMap::new())
+        }
+        Shape::Environments(keys) => {
+            let data = tree.read(file, Syntax::of(file))?;
+            (environments(&data, keys), BTreeMap::new())
+        }
+        Shape::Tox => tox::data(&tree.read(file, Syntax::Toml)?, "tool.tox"),
+    };
+    let mut all: Vec<Task> = all;
+    if runner.key == "cargo" {
+        for (_, text) in all.iter_mut().flat_map(|task| &mut task.commands) {
+            *text = format!("cargo {text}");
+        }
+    }
+    let dir = match (runner.key, file.folder()) {
+        ("cargo" | "moon", dir) if dir.name().starts_with(b".") => dir.folder(),
+        (_, dir) => dir,
+    };
+    Ok(Tasks {
+        file: file.clone(),
+        dir,
+        runner,
+        all,
+        variables,
+    })
+}
+
+/// The file of a runner in a folder: the first of its names that is there.
+#[must_use]
+pub fn file(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<RepoPath> {
+    let home = match runner.key {
+        "cargo" => dir.join(b".cargo").ok()?,
+        _ => dir.clone(),
+    };
+    runner.files().find_map(|name| {
+        let file = home.join(name.as_bytes()).ok()?;
+        tree.texts.contains_key(&file).then_some(file)
+    })
+}
+
+/// The tasks of a runner in a folder.
+#[must_use]
+pub fn in_folder(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<Tasks> {
+    read(tree, runner, &file(tree, runner, dir)?).ok()
+}
+
+impl Tasks {
+    /// A task by its name.
+    #[must_use]
+    pub fn task(&self, name: &str) -> Option<&Task> {
+        self.all.iter().find(|task| task.name == name)
+    }
+
+    /// What runs before a task and in it, one level deep, with the place of each.
+    #[must_use]
+    pub fn body<'t>(&'t self, task: &'t Task) -> Vec<&'t (u32, String)> {
+        let before = ["pre", "post"].map(|hook| format!("{hook}{}", task.name));
+        let [pre, _] = &before;
+        let own = (self.runner.key == "package-json")
+            .then(|| self.task(pre))
+            .flatten();
+        let needed = task.needs.iter().filter_map(|name| self.task(name));
+        let all = own.into_iter().chain(needed).chain([task]);
+        all.flat_map(|task| &task.commands).collect()
+    }
+
+    /// The tasks that others start, as patterns of their names, each with the task that does.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(String, &str)> {
+        let mut parts = Vec::new();
+        for task in &self.all {
+            parts.extend(task.needs.iter().map(|need| (need.clone(), &*task.name)));
+            for (_, text) in &task.commands {
+                let commands = shell::split(text, &self.scope());
+                let started = commands
+                    .iter()
+                    .filter_map(|one| read_command(&one.words)?.task);
+                for name in started.flat_map(words) {
+                    let name = name.strip_prefix("npm:").unwrap_or(&name);
+                    parts.push((name.to_owned(), &*task.name));
+                }
+            }
+        }
+        parts
+    }
+
+    /// The scope in which its commands are split.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope::of(&self.dir, &self.variables)
+    }
+}
+
+/// Tasks of a mapping from names to a text, a list, or a mapping with one of the keys below.
+fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
+    let entries = data.at(keys).map_or(&[][..], Node::entries);
+    let own = entries.iter().filter(|(key, _)| !key.name.starts_with('_'));
+    own.map(|(key, node)| {
+        let list = |names: &[&str]| {
+            let found = names.iter().filter_map(|name| node.get(name));
+            found.flat_map(texts).map(|(_, text)| text).collect()
+        };
+        Task {
+            name: key.name.clone(),
+            line: data.line_of(key.place),
+            commands: commands(data, node),
+            needs: list(&["deps", "depends", "needs"]),
+        }
+    })
+    .collect()
+}
+
+/// The keys under which a task of a mapping has its commands.
+const COMMANDS: [&str; 8] = [
+    "run",
+    "cmds",
+    "cmd",
+    "command",
+    "shell",
+    "composite",
+    "sequence",
+    "commands",
+];
+
+fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
+    let found = match &node.value {
+        Value::Map(_) => COMMANDS.iter().filter_map(|key| node.get(key)).collect(),
+        _ => vec![node],
+    };
+    let lines = found.into_iter().flat_map(|node| match &node.value {
+        // A cargo alias is a list of words.
+        Value::List(_) if data.file.as_bytes().ends_with(b".cargo/config.toml") => {
+            let words: Vec<String> = texts(node).into_iter().map(|(_, text)| text).collect();
+            vec![(data.line(node), words.join(" "))]
+        }
+        _ => {
+            let texts = texts(node).into_iter();
+            texts
+                .map(|(node, text)| (data.text_line(node), text))
+                .collect()
+        }
+    });
+    lines.collect()
+}
+
+fn texts(node: &Node) -> Vec<(&Node, String)> {
+    match &node.value {
+        Value::Text(text) => vec![(node, text.clone())],
+        Value::List(items) => items
+            .iter()
+            .filter_map(|item| {
+                let words: Vec<&str> = item.list().iter().filter_map(Node::text).collect();
+                let text = item.text().or_else(|| item.text_at("cmd"));
+                let text = text.map_or_else(|| words.join(" "), str::to_owned);
+                (!text.is_empty()).then_some((item, text))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The scripts of environments.
+fn environments(data: &DataFile, keys: &str) -> Vec<Task> {
+    let environments = data.at(keys).map_or(&[][..], Node::entries);
+    let scripts = environments.iter().flat_map(|(env, node)| {
+        let scripts = node.entries_at("scripts").iter();
+        scripts.map(|(script, node)| {
+            let name = match &*env.name {
+                "default" => script.name.clone(),
+                env => format!("{env}:{}", script.name),
+            };
+            let mut task = Task::new(name, data.line_of(script.place));
+            task.commands = commands(data, node);
+            task
+        })
+    });
+    scripts.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,316 @@
+//! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
+//! Rakefiles.
+
+use super::task::{Task, Variables};
+use regex::Regex;
+use std::sync::LazyLock;
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at.saturating_add(1)).unwrap_or(u32::MAX)
+}
+
+/// Lines with their numbers; those that end in a backslash joined with the next one.
+pub(super) fn logical(text: &str) -> Vec<(u32, String)> {
+    let mut out: Vec<(u32, String)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text.lines().enumerate() {
+        let rest = line.strip_suffix('\\');
+        let part = rest.unwrap_or(line);
+        match out.last_mut() {
+            Some((_, whole)) if open => {
+                whole.push(' ');
+                whole.push_str(part.trim_start());
+            }
+            _ => out.push((number(at), part.to_owned())),
+        }
+        open = rest.is_some();
+    }
+    out
+}
+
+type Pattern = LazyLock<Option<Regex>>;
+
+fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<regex::Captures<'t>> {
+    pattern.as_ref()?.captures(text)
+}
+
+fn pattern(text: &str) -> Option<Regex> {
+    Regex::new(text).ok()
+}
+
+/// Puts the values of variables in the place of `$(NAME)` and `${NAME}`.
+fn filled(text: &str, variables: &Variables) -> String {
+    let mut out = text.to_owned();
+    for (name, value) in variables {
+        for mark in [format!("$({name})"), format!("${{{name}}}")] {
+            if out.contains(&mark) {
+                out = out.replace(&mark, value);
+            }
+        }
+    }
+    out
+}
+
+/// The longest value of a variable that is put in.
+const MAX_VALUE: usize = 400;
+
+pub(super) fn make(text: &str) -> (Vec<Task>, Variables) {
+    static ASSIGNMENT: Pattern =
+        LazyLock::new(|| pattern(r"^(?:export\s+)?([A-Za-z_][\w.-]*)\s*(\?|:{0,3}|\+)=\s*(.*)$"));
+    static RULE: Pattern = LazyLock::new(|| pattern(r"^([^\s:#=$][^:#=]*?)\s*:{1,2}([^=]*)$"));
+    let mut variables = Variables::from([("MAKE".to_owned(), "make".to_owned())]);
+    let mut tasks: Vec<Task> = Vec::new();
+    // The tasks to which recipe lines belong.
+    let mut open: std::ops::Range<usize> = 0..0;
+    for (line, text) in logical(text) {
+        if let Some(command) = text.strip_prefix('\t') {
+            let command = command.trim().trim_start_matches(['@', '+']).trim();
+            // A failure of `-command` is ignored.
+            let command = match command.strip_prefix('-') {
+                Some(rest) => format!("{} || true", rest.trim_start_matches(['@', '+', ' '])),
+                None => command.to_owned(),
+            };
+            for task in tasks.get_mut(open.clone()).unwrap_or_default() {
+                task.commands.push((line, command.clone()));
+            }
+            continue;
+        }
+        let text = text.split(" #").next().unwrap_or_default();
+        if let Some(found) = captures(&ASSIGNMENT, text) {
+            let (_, [name, mode, value]) = found.extract();
+            let value = filled(value.trim(), &variables);
+            if mode == "?" && variables.contains_key(name) || value.len() > MAX_VALUE {
+                continue;
+            }
+            match (mode, variables.get_mut(name)) {
+                ("+", Some(old)) => *old = format!("{old} {value}"),
+                _ => drop(variables.insert(name.to_owned(), value)),
+            }
+        } else if let Some(found) = captures(&RULE, text) {
+            let (_, [names, rest]) = found.extract();
+            let (needs, inline) = rest.split_once(';').unwrap_or((rest, ""));
+            let needs: Vec<String> = (needs.split_whitespace())
+                .take_while(|need| *need != "|")
+                .map(str::to_owned)
+                .collect();
+            let inline = (!inline.trim().is_empty()).then(|| (line, inline.trim().to_owned()));
+            let start = tasks.len();
+            tasks.extend(names.split_whitespace().map(|name| Task {
+                name: name.to_owned(),
+                line,
+                commands: inline.iter().cloned().collect(),
+                needs: needs.clone(),
+            }));
+            open = start..tasks.len();
+        } else if !text.trim().is_empty() && !text.starts_with('#') {
+            let keeps = ["ifeq", "ifneq", "ifdef", "ifndef", "else", "endif"];
+            if !keeps.iter().any(|word| text.trim_start().starts_with(word)) {
+                open = 0..0;
+            }
+        }
+    }
+    let unquoted = merged(tasks, &variables);
+    (unquoted, variables)
+}
+
+/// One task for each name, with the values of variables, without make's special targets.
+fn merged(tasks: Vec<Task>, variables: &Variables) -> Vec<Task> {
+    let mut out: Vec<Task> = Vec::new();
+    for mut task in tasks {
+        let is_plain = !task.name.contains(['%', '$', '(']) && !task.name.starts_with('.');
+        if !is_plain {
+            continue;
+        }
+        for (_, text) in &mut task.commands {
+            *text = filled(text, variables).replace("$$", "$");
+        }
+        match out.iter_mut().find(|old| old.name == task.name) {
+            Some(old) => {
+                old.commands.append(&mut task.commands);
+                old.needs.append(&mut task.needs);
+            }
+            None => out.push(task),
+        }
+    }
+    out
+}
+
+/// The sessions of a `noxfile.py`, with the commands whose words are literals.
+pub(super) fn nox(text: &str) -> (Vec<Task>, Variables) {
+    static DEF: Pattern = LazyLock::new(|| pattern(r"^def\s+(\w+)\s*\("));
+    static NAME: Pattern = LazyLock::new(|| pattern(r#"name\s*=\s*["']([^"']+)["']"#));
+    static RUN: Pattern =
+        LazyLock::new(|| pattern(r"\bsession\.(run|install|run_always|run_install)\("));
+    static WORD: Pattern = LazyLock::new(|| {
+        pattern(r#"^\s*(?:["']([^"']*)["']|\*\w[\w.]*|\*\(?session\.posargs[^,]*)\s*(?:,|\)|$)"#)
+    });
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut decorator: Option<String> = None;
+    let mut inside = false;
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("@nox.session")
+            || line.trim_start().starts_with("@session")
+        {
+            decorator = Some(line.to_owned());
+        } else if let Some(found) = captures(&DEF, line) {
+            inside = decorator.is_some();
+            if let (Some(own), Some(name)) = (decorator.take(), found.get(1)) {
+                let given = captures(&NAME, &own);
+                let given = given.and_then(|c| c.get(1)).unwrap_or(name);
+                let name = given.as_str().to_owned();
+                tasks.push(Task::new(name, number(at)));
+            }
+        } else if let Some(own) = &mut decorator {
+            own.push_str(line);
+        } else if !line.is_empty() && !line.starts_with([' ', '\t', '#', ')']) {
+            inside = false;
+        }
+        let Some(call) = captures(&RUN, line).filter(|_| inside) else {
+            continue;
+        };
+        let rest: String = text
+            .lines()
+            .skip(at)
+            .take(20)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let end = call.get(0).map_or(0, |m| m.end());
+        let mut rest = rest.get(end..).unwrap_or_default();
+        let installs = call.get(1).is_some_and(|m| m.as_str().contains("install"));
+        let mut words: Vec<String> = Vec::new();
+        let mut is_whole = false;
+        while let Some(found) = captures(&WORD, rest) {
+            words.extend(
+                found
+                    .get(1)
+                    .map(|m| super::super::source::quoted(m.as_str())),
+            );
+            let whole = found.get(0).map_or("", |m| m.as_str());
+            rest = rest.get(whole.len()..).unwrap_or_default();
+            is_whole = whole.trim_end().ends_with(')');
+            if is_whole || whole.is_empty() {
+                break;
+            }
+        }
+        if !is_whole && !rest.trim_start().starts_with(')') && !words.is_empty() {
+            words.push("{{computed}}".to_owned());
+        }
+        // A session makes its own environment, so what it installs is no concern of the checkout.
+        if let (Some(task), false, false) = (tasks.last_mut(), installs, words.is_empty()) {
+            task.commands.push((number(at), words.join(" ")));
+        }
+    }
+    (tasks, Variables::new())
+}
+
+/// The recipes of a justfile.
+pub(super) fn just(text: &str) -> (Vec<Task>, Variables) {
+    static HEADER: Pattern =
+        LazyLock::new(|| pattern(r"^@?([A-Za-z_][\w-]*)(\s[^:]*)?:(?:([^=].*))?$"));
+    static VALUE: Pattern = LazyLock::new(|| {
+        pattern(r#"^(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*["']([^"']*)["']\s*$"#)
+    });
+    let mut variables = Variables::new();
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut inside = false;
+    for (line, text) in logical(text) {
+        if text.starts_with([' ', '\t']) {
+            let command = text.trim().trim_start_matches('@');
+            let command = match command.strip_prefix('-') {
+                Some(rest) => format!("{} || true", rest.trim_start_matches('@')),
+                None => command.to_owned(),
+            };
+            if let (Some(task), true) = (tasks.last_mut(), inside && !command.is_empty()) {
+                task.commands.push((line, command));
+            }
+            continue;
+        }
+        if let Some(found) = captures(&VALUE, &text) {
+            let (_, [name, value]) = found.extract();
+            variables.insert(name.to_owned(), value.to_owned());
+        } else if let Some(found) = captures(&HEADER, &text) {
+            let part = |at| found.get(at).map_or("", |m: regex::Match<'_>| m.as_str());
+            let needs = part(3).split("&&").next().unwrap_or_default();
+            let needs = dependencies(needs.split('#').next().unwrap_or_default());
+            inside = true;
+            let mut task = Task::new(part(1), line);
+            task.needs = needs;
+            tasks.push(task);
+        } else if !text.trim().is_empty() && !text.starts_with(['#', '[']) {
+            inside = false;
+        }
+    }
+    let value = |text: &str| {
+        variables
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| {
+                text.replace(&format!("{{{{{name}}}}}"), value)
+                    .replace(&format!("{{{{ {name} }}}}"), value)
+            })
+    };
+    for (_, text) in tasks.iter_mut().flat_map(|task| &mut task.commands) {
+        *text = value(text);
+    }
+    (tasks, variables)
+}
+
+/// The names of recipes; one with arguments is in parentheses.
+fn dependencies(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut inside = false;
+    for word in text.split_whitespace() {
+        let name = word.trim_matches(['(', ')']);
+        let is_name = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_".contains(c));
+        if is_name && (!inside || word.starts_with('(')) {
+            out.push(name.to_owned());
+        }
+        inside = (inside || word.starts_with('(')) && !word.ends_with(')');
+    }
+    out
+}
+
+/// The tasks of a Rakefile, with commands of `sh`.
+pub(super) fn rake(text: &str) -> (Vec<Task>, Variables) {
+    static TASK: Pattern = LazyLock::new(|| {
+        pattern(r#"^\s*task\s*\(?\s*:?["']?([\w:]+)["']?\s*(?:=>\s*(.*?))?\s*(?:do\b.*|\{.*)?$"#)
+    });
+    static CLASS: Pattern = LazyLock::new(|| {
+        pattern(r"^\s*(?:\w+::)*(TestTask|RakeTask|RuboCop::RakeTask)\.new(?:\(?\s*:?(\w+))?")
+    });
+    static SH: Pattern = LazyLock::new(|| pattern(r#"\bsh\s*\(?\s*["']([^"'#]+)["']"#));
+    let mut tasks: Vec<Task> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if let Some(found) = captures(&CLASS, line) {
+            let (tool, default) = match line {
+                line if line.contains("RuboCop") => ("rubocop", "rubocop"),
+                line if line.contains("RSpec") => ("rspec", "spec"),
+                _ => ("minitest", "test"),
+            };
+            let name = found.get(2).map_or(default, |m| m.as_str()).to_owned();
+            let mut task = Task::new(name, number(at));
+            task.commands.push((number(at), tool.to_owned()));
+            tasks.push(task);
+        } else if let Some(found) = captures(&TASK, line) {
+            let needs = found.get(2).map_or("", |m| m.as_str());
+            let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            let needs = needs
+                .split(|c| !is_word(c))
+                .map(|word| word.trim_matches(':'));
+            let needs = needs
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect();
+            let name = found.get(1).map_or("", |m| m.as_str());
+            let mut task = Task::new(name, number(at));
+            task.needs = needs;
+            tasks.push(task);
+        }
+        if let (Some(found), Some(task)) = (captures(&SH, line), tasks.last_mut()) {
+            let text = found.get(1).map_or("", |m| m.as_str()).to_owned();
+            task.commands.push((number(at), text));
+        }
+    }
+    (tasks, Variables::new())
+}

@@ -1,0 +1,338 @@
+//! Writes the contract of a proposal.
+
+use super::account::{Account, place, short};
+use super::check::{Check, Condition};
+use super::conditions;
+use super::tree::Tree;
+use super::workspace::{self, FOLDER, NAME, SHARED};
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::{Command, Env, Piece, is_env_name};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::source::{Source, Sources};
+use vplan_base::word::{Word, quote_literal, quote_string, visible};
+use vplan_lang::command::parse_command;
+use vplan_lang::layout::{Formatted, reformat};
+use vplan_lang::parse::Caps;
+
+use super::hooks::CHANGED;
+
+/// The most lines of the contract about what it does not cover.
+const MAX_REMARKS: usize = 5;
+/// The number of checks whose common variables are defaults.
+const MANY: usize = 3;
+
+/// A command of words; `{changed}` is the changed files.
+#[must_use]
+pub fn command(words: &[String]) -> Command {
+    let piece = |word: &String| match &**word {
+        CHANGED => Piece::Changed,
+        word => Piece::Word(Word::new(word.as_bytes())),
+    };
+    Command::Argv {
+        env: Env::new(),
+        pieces: words.iter().map(piece).collect(),
+    }
+}
+
+/// Whether the contract can say a command on a line.
+#[must_use]
+pub fn can_be_said(words: &[String]) -> bool {
+    let text = command(words).to_text();
+    !words.iter().any(|word| word.contains('\0'))
+        && !words.is_empty()
+        && matches!(parse_command(&text), Command::Argv { .. })
+}
+
+/// Writes the contract.
+#[must_use]
+pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> String {
+    let mut out = String::from("vplan 1\n");
+    if !title.is_empty() {
+        out.push_str(&format!(
+            "contract {}\n",
+            quote_string(&visible(title.as_bytes()))
+        ));
+    }
+    let head = match &account.sources.converted {
+        Some(name) => format!("Converted from {name} by `vplan import`."),
+        None if checks.is_empty() => "Nothing was found that verifies a change.".to_owned(),
+        None => format!("Proposed by `vplan init` from {}.", account.origin()),
+    };
+    out.push('\n');
+    let mut comment = |text: &str| out.push_str(&format!("# {}\n", one_line(text)));
+    comment(&head);
+    let most = if account.sources.converted.is_some() {
+        0
+    } else {
+        MAX_REMARKS
+    };
+    account.remarks(most).iter().for_each(|line| comment(line));
+    if checks.is_empty() && account.sources.converted.is_none() {
+        out.push_str(
+            "#\n# whenChangedAny \"src/**\" {\n#   check unit {\n#     test COMMAND\n#   }\n# }\n",
+        );
+    }
+    sets(&mut out, checks, tree);
+    let shared = shared_env(checks);
+    if !checks.is_empty() {
+        out.push_str("\ndefaults {\n  timeout 15m\n");
+        out.extend(
+            shared
+                .iter()
+                .map(|(name, value)| format!("  {}\n", env(name, value))),
+        );
+        out.push_str("}\n");
+    }
+    let mut written: BTreeSet<&Condition> = BTreeSet::new();
+    for check in checks {
+        if !written.insert(&check.condition) {
+            continue;
+        }
+        let same: Vec<&Check> = checks
+            .iter()
+            .filter(|other| other.condition == check.condition)
+            .collect();
+        out.push('\n');
+        let list = match &check.condition {
+            Condition::Set(set) => (*set).to_owned(),
+            Condition::Package => format!("dependents {FOLDER} {SHARED}"),
+            Condition::Own(globs) => {
+                // A job's name begins with that of its file.
+                let job = check.job.as_deref().and_then(|job| job.split('/').next());
+                let file = short(&check.place.file);
+                let file = one_line(job.unwrap_or(&file));
+                out.push_str(&format!("# paths of {file}\n"));
+                quoted(globs)
+            }
+        };
+        let is_rows = check.condition == Condition::Package;
+        out.push_str(if is_rows {
+            "each pkg in-workspace {\n"
+        } else {
+            ""
+        });
+        out.push_str(&format!("whenChangedAny {list} {{\n"));
+        out.extend(same.iter().map(|check| text_of(check, checks, &shared)));
+        out.push_str(if is_rows { "}\n}\n" } else { "}\n" });
+    }
+    laid_out(out)
+}
+
+/// The sets of files that conditions name.
+fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
+    let mut named: Vec<&str> = Vec::new();
+    for check in checks {
+        let set = match check.condition {
+            Condition::Set(set) => set,
+            Condition::Package => SHARED,
+            Condition::Own(_) => continue,
+        };
+        if !named.contains(&set) {
+            named.push(set);
+        }
+    }
+    if !named.is_empty() {
+        out.push('\n');
+    }
+    for set in named {
+        let globs = globs(set, tree, checks);
+        out.push_str(&format!("paths {set} = {}\n", quoted(&globs)));
+    }
+}
+
+fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
+    match set {
+        SHARED => workspace::shared(tree, checks),
+        set => conditions::globs(set, tree, checks),
+    }
+}
+
+/// The globs of the files for which a check runs; of one for each package those that start all.
+#[must_use]
+pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
+    match &check.condition {
+        Condition::Set(set) => globs(set, tree, checks),
+        Condition::Package => globs(SHARED, tree, checks),
+        Condition::Own(globs) => globs.clone(),
+    }
+}
+
+/// The command of a check as the contract has it: in that of a package its holes are open.
+#[must_use]
+pub fn said(check: &Check) -> String {
+    if check.condition != Condition::Package {
+        return command(&check.words).to_text();
+    }
+    let is_open = |word: &str| word.contains(FOLDER) || word.contains(NAME);
+    let words = check.words.iter().map(|word| match is_open(word) {
+        true => quote_string(word).into_owned(),
+        false => command(std::slice::from_ref(word)).to_text(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(globs: &[String]) -> String {
+    let is_glob = |glob: &&String| {
+        !glob.contains(['\0', '\n']) && Glob::parse(glob.trim_start_matches('!')).is_ok()
+    };
+    let list = globs.iter().filter(is_glob).map(|glob| quote_literal(glob));
+    list.collect::<Vec<_>>().join(" ")
+}
+
+/// The variables that at least three checks have, and that no other check sets otherwise.
+fn shared_env(checks: &[Check]) -> BTreeMap<String, String> {
+    let mut values: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
+    for (name, value) in checks.iter().flat_map(|check| &check.env) {
+        *values.entry(name).or_default().entry(value).or_default() += 1;
+    }
+    let shared = values.into_iter().filter_map(|(name, values)| {
+        let (value, times) = values.iter().next()?;
+        (values.len() == 1 && *times >= MANY && can_be_set(name, value))
+            .then(|| (name.clone(), (*value).clone()))
+    });
+    shared.collect()
+}
+
+fn can_be_set(name: &str, value: &str) -> bool {
+    is_env_name(name) && !value.contains(['\0', '\n'])
+}
+
+fn env(name: &str, value: &str) -> String {
+    let pair = Command::Argv {
+        env: Env::from([(name.to_owned(), Word::new(value.as_bytes()))]),
+        pieces: vec![Piece::Word(Word::new(&b"x"[..]))],
+    };
+    let text = pair.to_text();
+    format!("env {}", text.strip_suffix(" x").unwrap_or(&text))
+}
+
+fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
+    let mut settings = Vec::new();
+    if let (false, Ok(dir)) = (
+        check.dir.is_root(),
+        std::str::from_utf8(check.dir.as_bytes()),
+    ) {
+        settings.push(format!("dir {}", quote_string(dir)));
+    }
+    let own = check
+        .env
+        .iter()
+        .filter(|(name, value)| can_be_set(name, value));
+    let own = own.filter(|(name, value)| shared.get(*name) != Some(value));
+    settings.extend(own.map(|(name, value)| env(name, value)));
+    let needs: Vec<&str> = check
+        .needs
+        .iter()
+        .filter_map(|need| all.get(*need))
+        .map(|need| &*need.name)
+        .collect();
+    settings.extend((!needs.is_empty()).then(|| format!("needs {}", needs.join(" "))));
+    if !check.inputs.is_empty() {
+        let list: Vec<_> = check
+            .inputs
+            .iter()
+            .map(|glob| quote_literal(glob))
+            .collect();
+        settings.push(format!("inputs {}", list.join(" ")));
+    }
+    settings.extend((check.tier > 0).then(|| format!("tier {}", check.tier)));
+    settings.extend(check.unchanged.then(|| "unchanged \"**\"".to_owned()));
+    settings.extend(check.is_uncounted.then(|| "min-tests 0".to_owned()));
+    let mut remarks = vec![place(&check.place)];
+    remarks.extend(check.notes.iter().cloned());
+    if check.is_uncounted {
+        remarks.push("its output may show no number of tests".to_owned());
+    }
+    let comment = one_line(&remarks.join("; "));
+    let settings: String = settings
+        .iter()
+        .map(|line| format!("    {line}\n"))
+        .collect();
+    let (name, verb, command) = (&check.name, check.verb.verb(), said(check));
+    format!("  # {comment}\n  check {name} {{\n    {verb} {command}\n{settings}  }}\n")
+}
+
+fn one_line(text: &str) -> String {
+    visible(text.replace('\n', " ").as_bytes())
+}
+
+/// Lays a text out; one that cannot be laid out stays as it is, and is reported as invalid.
+fn laid_out(text: String) -> String {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new("contracts/verify.vplan", &text));
+    match sources
+        .get(id)
+        .map(|source| reformat(source, id, &Caps::default()))
+    {
+        Some(Ok(Formatted::Text(text))) => text,
+        _ => text,
+    }
+}
+
+/// The contract of a trial: these checks without conditions, and what they need. In the place of
+/// `{changed}` are all files that a check is for.
+#[must_use]
+pub fn for_trial(
+    checks: &[Check],
+    wanted: &BTreeSet<String>,
+    tree: &Tree,
+    linked: &[&str],
+) -> String {
+    let mut chosen: BTreeSet<usize> = BTreeSet::new();
+    let mut open: Vec<usize> = (0..checks.len())
+        .filter(|at| {
+            let check = checks.get(*at);
+            check.is_some_and(|check| wanted.contains(&check.name))
+        })
+        .collect();
+    while let Some(at) = open.pop() {
+        if chosen.insert(at) {
+            open.extend(checks.get(at).iter().flat_map(|check| &check.needs));
+        }
+    }
+    let mut out = String::from("vplan 1\ndefaults {\n  timeout 60m\n}\n");
+    if !linked.is_empty() {
+        let list: Vec<_> = linked.iter().map(|name| quote_string(name)).collect();
+        out.push_str(&format!("linked {}\n", list.join(" ")));
+    }
+    for check in chosen.iter().filter_map(|at| checks.get(*at)) {
+        let mut one = check.clone();
+        let files = files_for(tree, &one, checks);
+        let words = one.words.iter().flat_map(|word| match &**word {
+            CHANGED => files.clone(),
+            _ => vec![word.clone()],
+        });
+        one.words = words.collect();
+        let text = text_of(&one, checks, &BTreeMap::new());
+        match one.condition {
+            Condition::Package => out.push_str(&format!("each pkg in-workspace {{\n{text}}}\n")),
+            _ => out.push_str(&text),
+        }
+    }
+    out
+}
+
+/// The most files that a trial gives to a check in place of the changed ones.
+const MOST_TRIED_FILES: usize = 500;
+
+/// The files that a condition selects, relative to the folder of the check.
+fn files_for(tree: &Tree, check: &Check, checks: &[Check]) -> Vec<String> {
+    let list = when(check, tree, checks);
+    let parse = |text: &String| Glob::parse(text.trim_start_matches('!')).ok();
+    let (no, yes): (Vec<&String>, Vec<&String>) =
+        list.iter().partition(|text| text.starts_with('!'));
+    let yes: Vec<Glob> = yes.into_iter().filter_map(parse).collect();
+    let no: Vec<Glob> = no.into_iter().filter_map(parse).collect();
+    let is_selected = |file: &&RepoPath| {
+        yes.iter().any(|glob| glob.matches(file)) && !no.iter().any(|glob| glob.matches(file))
+    };
+    let relative = tree.files.iter().filter(is_selected).filter_map(|file| {
+        let rest = match check.dir.is_root() {
+            true => Some(file.as_bytes()),
+            false => file.below(&check.dir),
+        };
+        String::from_utf8(rest?.to_vec()).ok()
+    });
+    relative.take(MOST_TRIED_FILES).collect()
+}

@@ -1,0 +1,61 @@
+//! Variables of CI jobs: which of them a check needs.
+
+use crate::listed::listed;
+use crate::shell::Value;
+use std::collections::BTreeMap;
+
+/// Variables that change what a tool verifies.
+const KEPT: &str = "\
+    CFLAGS CMAKE_GENERATOR CPPFLAGS CXXFLAGS DJANGO_SETTINGS_MODULE GOEXPERIMENT GOFLAGS \
+    GOTOOLCHAIN LDFLAGS MIX_ENV MIRIFLAGS NODE_ENV NODE_OPTIONS PYTEST_ADDOPTS PYTHONPATH \
+    PYTHONWARNINGS RAILS_ENV RUBYOPT RUSTDOCFLAGS RUSTFLAGS TOXENV TOX_ENV TZ ASAN_OPTIONS \
+    UBSAN_OPTIONS TSAN_OPTIONS";
+/// Variables of toolchains, colour, caches and services; `*` is any text at that end.
+const NEVER: &str = "\
+    *CACHE* *COLOR* *_KEY *_PASSWORD *_SECRET *_TOKEN *_VERSION AR CC CXX FC LD \
+    NOXFORCEPYTHON ACTIONS_* CARGO_INCREMENTAL CARGO_NET_* CI COLUMNS DEBIAN_FRONTEND \
+    GITHUB_* HOME LANG LC_* PATH RUNNER_* RUST_BACKTRACE RUSTUP_* SCCACHE_* TERM TURBO_* \
+    UV_PYTHON*";
+
+/// The variables of a job, from the outermost to the innermost; `true` for those of one step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Variables {
+    all: BTreeMap<String, (Value, bool)>,
+}
+
+impl Variables {
+    pub(crate) fn set(&mut self, name: &str, value: Value, of_step: bool) {
+        self.all.insert(name.to_owned(), (value, of_step));
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.all.iter().map(|(name, (value, _))| (name, value))
+    }
+
+    /// Adds to the environment of a command what it needs of them. A variable that its script names
+    /// is put in already.
+    pub(crate) fn needed(
+        &self,
+        script: &str,
+        words: &[String],
+        env: &mut BTreeMap<String, String>,
+    ) {
+        let named = |text: &str, name: &str| {
+            text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
+        };
+        for (name, (value, of_step)) in &self.all {
+            let Value::Known(value) = value else {
+                continue;
+            };
+            let is_plain =
+                vplan_base::command::is_env_name(name) && !value.contains(['\n', '\r', '\0']);
+            let wanted = listed(KEPT, name)
+                || *of_step && !named(script, name)
+                || words.iter().any(|word| named(word, name));
+            if is_plain && wanted {
+                env.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        env.retain(|name, value| !listed(NEVER, name) && !value.trim().is_empty());
+    }
+}

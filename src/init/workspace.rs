@@ -1,0 +1,256 @@
+//! Workspaces: the checks that are the same for each of their packages are one, over their rows.
+
+use super::check::{Check, Condition, Key};
+use super::conditions;
+use super::tasks::{self, Task};
+use super::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::escape;
+use vplan_base::hole::as_part_of_name;
+use vplan_base::path::RepoPath;
+use vplan_base::workspace::{FoundMembers, Manifest, WorkspaceQuery};
+use vplan_front::workspace::{Files, read};
+
+/// The hole of a package's folder, and that of its name.
+pub const FOLDER: &str = "{pkg}";
+pub const NAME: &str = "{pkg.name}";
+/// The set of the files that are in no package: any of them may decide about all.
+pub const SHARED: &str = "shared";
+/// The fewest packages for which rows are shorter than a check for each.
+const FEW: usize = 3;
+/// What a task that runs the tasks of all packages says.
+const WHOLE: &[&str] = &[
+    "--workspaces",
+    "-ws",
+    "-r",
+    "--recursive",
+    "turbo",
+    "nx",
+    "lerna",
+    "wsrun",
+    "foreach",
+    "--filter",
+    "moon",
+];
+
+/// The packages of the workspace whose manifest is at the root: none where there are several, or it
+/// cannot be read.
+fn packages(tree: &Tree) -> Option<FoundMembers> {
+    let paths: Vec<RepoPath> = tree.files.iter().cloned().collect();
+    let text = |path: &RepoPath| {
+        let text = tree.texts.get(path).cloned();
+        text.ok_or_else(|| "it was not read".to_owned())
+    };
+    let files = Files {
+        paths: &paths,
+        text: &text,
+    };
+    let query = WorkspaceQuery {
+        dir: RepoPath::root(),
+        manifest: None,
+    };
+    Some(read(&query, files).ok()?.found)
+}
+
+/// The folders of the packages of the workspace.
+#[must_use]
+pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
+    packages(tree)
+        .map(|found| found.members.into_keys().collect())
+        .unwrap_or_default()
+}
+
+/// The folders of the packages where each must have its tests started by itself, as no command at the
+/// root starts those of all: `cargo test` and `pytest` do.
+#[must_use]
+pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
+    let of_language = |found: &FoundMembers| match found.manifest {
+        Some(Manifest::Npm | Manifest::Pnpm) => language == "javascript",
+        Some(Manifest::Go) => language == "go",
+        Some(Manifest::Cargo | Manifest::Uv) | None => false,
+    };
+    let found = packages(tree).filter(|found| found.members.len() >= FEW && of_language(found));
+    found
+        .into_iter()
+        .flat_map(|found| found.members.into_keys())
+        .collect()
+}
+
+/// What is left of a check when its package is taken out: its words are operands, its variables
+/// options. `None` where it says nothing of the package.
+fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
+    let in_folder = !folder.is_root() && check.dir == *folder;
+    let path = folder.to_string();
+    let words = check.words.iter().map(|word| without(word, &path, name));
+    let words: Vec<String> = words.collect();
+    let dir = match in_folder {
+        true => RepoPath::parse(FOLDER.as_bytes()).ok()?,
+        false => check.dir.clone(),
+    };
+    let env = check
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let is_about = in_folder || words != check.words;
+    is_about.then(|| Key {
+        verb: check.verb,
+        dir,
+        options: env.chain(check.unchanged.then(String::new)).collect(),
+        operands: words,
+        ..Key::default()
+    })
+}
+
+/// A word with the hole of a package in the place of its name or folder.
+fn without(word: &str, folder: &str, name: &str) -> String {
+    let (option, value) = match word.split_once('=') {
+        Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
+        _ => (String::new(), word),
+    };
+    let below = value
+        .strip_prefix("./")
+        .unwrap_or(value)
+        .strip_prefix(folder);
+    match below {
+        _ if value == name => format!("{option}{NAME}"),
+        Some(rest) if folder != "." && (rest.is_empty() || rest.starts_with('/')) => {
+            let start = if value.starts_with("./") { "./" } else { "" };
+            format!("{option}{start}{FOLDER}{rest}")
+        }
+        _ => word.to_owned(),
+    }
+}
+
+/// Makes the checks that are the same for each package of a workspace equal, so that they fold into
+/// one. A package without it would have a row without a command, so then they stay as they are; also
+/// where they follow a build of their job, or have their own conditions.
+pub fn rows(checks: &mut [Check], tree: &Tree) {
+    let found = packages(tree).filter(|found| found.members.len() >= FEW);
+    let Some((found, hole)) =
+        found.and_then(|found| hole_of_names(&found).map(|hole| (found, hole)))
+    else {
+        return;
+    };
+    let folded = fold_into_whole(checks, &found, tree);
+    let note = format!("each of {} packages", found.members.len());
+    for (mut key, places) in complete(checks, &found, &folded) {
+        let own = || places.iter().filter_map(|at| checks.get(*at));
+        let Some(first) = own().next() else { continue };
+        let name = format!("{}-{hole}", first.name);
+        let is_uncounted = own().any(|one| one.is_uncounted);
+        key.tool.clone_from(&first.key.tool);
+        for (at, check) in checks.iter_mut().enumerate() {
+            if places.contains(&at) {
+                check.is_uncounted = is_uncounted;
+                check.name.clone_from(&name);
+                check.key.clone_from(&key);
+                check.condition = Condition::Package;
+                check.notes.push(note.clone());
+                check.words.clone_from(&key.operands);
+                check.dir.clone_from(&key.dir);
+            }
+        }
+    }
+}
+
+/// The hole that is another part of a name for each package.
+fn hole_of_names(found: &FoundMembers) -> Option<&'static str> {
+    let names = found.members.values().map(|one| one.name.clone());
+    let folders = found.members.keys().map(ToString::to_string);
+    let differ = |all: &mut dyn Iterator<Item = String>| {
+        let parts: BTreeSet<String> = all.map(|one| as_part_of_name(&one)).collect();
+        parts.len() == found.members.len()
+    };
+    let by_name = differ(&mut names.into_iter()).then_some(NAME);
+    by_name.or_else(|| differ(&mut folders.into_iter()).then_some(FOLDER))
+}
+
+/// The templates that have a check for each package, with the places of their checks.
+fn complete(
+    checks: &[Check],
+    found: &FoundMembers,
+    folded: &BTreeSet<usize>,
+) -> BTreeMap<Key, BTreeSet<usize>> {
+    let builds = checks.iter().filter(|check| check.is_build);
+    let built: BTreeSet<&String> = builds.filter_map(|check| check.job.as_ref()).collect();
+    let is_free = |check: &Check| {
+        let behind = check.job.as_ref().is_some_and(|job| built.contains(job));
+        matches!(check.condition, Condition::Set(_)) && !behind
+    };
+    let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
+    let free = checks.iter().enumerate();
+    for (at, check) in free.filter(|(at, check)| is_free(check) && !folded.contains(at)) {
+        for (folder, member) in &found.members {
+            if let Some(key) = template(check, folder, &member.name) {
+                let (folders, places) = all.entry(key).or_default();
+                folders.insert(folder);
+                places.insert(at);
+            }
+        }
+    }
+    all.retain(|_, (folders, _)| folders.len() == found.members.len());
+    all.into_iter()
+        .map(|(key, (_, places))| (key, places))
+        .collect()
+}
+
+/// Whether a task starts those of all packages.
+#[must_use]
+pub fn is_whole(task: &Task) -> bool {
+    let mut words = task
+        .commands
+        .iter()
+        .flat_map(|(_, text)| text.split_whitespace());
+    words.any(|word| WHOLE.contains(&word.split('=').next().unwrap_or_default()))
+}
+
+/// What the packages' own tasks do that a task of the root starts for all of them is that task.
+/// Returns the places of theirs.
+fn fold_into_whole(checks: &mut [Check], found: &FoundMembers, tree: &Tree) -> BTreeSet<usize> {
+    let mut folded = BTreeSet::new();
+    let Some(root) = tasks::of_program(tree, "npm", &RepoPath::root()) else {
+        return folded;
+    };
+    let of_root = |check: &&Check| check.dir.is_root() && check.place.file == root.file;
+    let task = |check: &Check| root.task(check.words.last()?);
+    let whole: Vec<(Vec<String>, Key)> = checks
+        .iter()
+        .filter(of_root)
+        .filter(|check| task(check).is_some_and(is_whole))
+        .map(|check| (check.words.clone(), check.key.clone()))
+        .collect();
+    for (at, check) in checks.iter_mut().enumerate() {
+        let own = whole.iter().find(|(words, _)| *words == check.words);
+        if let (Some((_, key)), true) = (own, found.members.contains_key(&check.dir)) {
+            check.key.clone_from(key);
+            folded.insert(at);
+        }
+    }
+    folded
+}
+
+/// The globs of the files that are in no package, prose left out.
+#[must_use]
+pub fn shared(tree: &Tree, checks: &[Check]) -> Vec<String> {
+    let folders = folders(tree);
+    let mut by_parent: BTreeMap<RepoPath, BTreeSet<&RepoPath>> = BTreeMap::new();
+    for folder in folders.iter().filter(|folder| !folder.is_root()) {
+        by_parent.entry(folder.folder()).or_default().insert(folder);
+    }
+    let mut out = conditions::globs("code", tree, checks);
+    for (parent, own) in by_parent {
+        let is_own = |file: &RepoPath| own.iter().any(|folder| file.below(folder).is_some());
+        let is_deep =
+            |file: &&RepoPath| file.below(&parent).is_some_and(|rest| rest.contains(&b'/'));
+        let all =
+            !parent.is_root() && own.len() > 1 && tree.files.iter().filter(is_deep).all(is_own);
+        match all {
+            true => out.push(format!("!{}/*/**", escape(&parent.to_string()))),
+            false => out.extend(
+                own.iter()
+                    .map(|folder| format!("!{}/**", escape(&folder.to_string()))),
+            ),
+        }
+    }
+    out
+}

@@ -1,0 +1,224 @@
+//! Remembers the contract of a subject: a round under another one completes nothing.
+//!
+//! A check that the contract had when the subject began must stay as it was, and one that was added
+//! later must stay; else a person has to accept the contract. A contract that only grows costs one
+//! more round.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::canon::Digest;
+use vplan_contract::{Check, Contract, Placement};
+
+/// The writer of the definitions' digests: another one may write a definition in another way.
+const WRITER: &str = env!("CARGO_PKG_VERSION");
+
+/// The contract of a subject's rounds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ContractMark {
+    /// The names of its checks, with a short digest of each definition; without one for a check
+    /// that was added after the subject began.
+    pub checks: BTreeMap<String, String>,
+    /// The digest of the contract of the last round, with all that it imports.
+    pub identity: Digest,
+    /// A short digest of what else decides which checks run, without the gate, which is compared by
+    /// itself.
+    pub rest: String,
+    /// The version of vplan that made the digests of the definitions.
+    pub writer: String,
+}
+
+/// The difference between the contract of a round and that of the round before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContractChange {
+    /// None.
+    Same,
+    /// Another contract, in which each check of earlier rounds is as it was.
+    Extended,
+    /// These checks are gone, or are not as they were when the subject began.
+    Lost(BTreeSet<String>),
+}
+
+impl ContractMark {
+    /// Makes the mark of a contract.
+    #[must_use]
+    pub fn of(contract: &Contract) -> Self {
+        let define = |check: &Check| (check.id.clone(), definition(contract, check));
+        Self {
+            checks: contract.checks.iter().map(define).collect(),
+            identity: contract.identity(),
+            rest: rest(contract),
+            writer: WRITER.to_owned(),
+        }
+    }
+
+    /// Compares the contract of a round with this one; `None`: there is none now.
+    #[must_use]
+    pub fn compare(&self, now: Option<&Self>) -> ContractChange {
+        if now.is_some_and(|now| now.identity == self.identity) {
+            return ContractChange::Same;
+        }
+        let is_lost = |(name, definition): &(&String, &String)| {
+            let now = now.and_then(|now| Some((now, now.checks.get(*name)?)));
+            let is_same = |(now, other): (&Self, &String)| {
+                definition.is_empty() || now.writer != self.writer || other == *definition
+            };
+            !now.is_some_and(is_same)
+        };
+        let lost: BTreeSet<String> = self
+            .checks
+            .iter()
+            .filter(is_lost)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let is_same = |now: &Self| (&now.checks, &now.rest) == (&self.checks, &self.rest);
+        if lost.is_empty() && now.is_some_and(is_same) {
+            ContractChange::Same
+        } else if lost.is_empty() {
+            ContractChange::Extended
+        } else {
+            ContractChange::Lost(lost)
+        }
+    }
+
+    /// Adds the checks of a contract that extends this one.
+    #[must_use]
+    pub fn extended(&self, now: &Self) -> Self {
+        let added = now.checks.keys().map(|name| (name.clone(), String::new()));
+        let mut checks: BTreeMap<String, String> = added.collect();
+        checks.extend(self.checks.clone());
+        Self {
+            checks,
+            identity: now.identity.clone(),
+            rest: now.rest.clone(),
+            writer: self.writer.clone(),
+        }
+    }
+}
+
+/// Returns a short digest of all that decides what a check does and when it applies.
+fn definition(contract: &Contract, check: &Check) -> String {
+    let needs = check.needs.iter().map(|need| &contract.checks[*need].id);
+    let needs: Vec<&String> = needs.collect();
+    let conditions = |placement: &Placement| {
+        let tests = contract.around(placement).map(|c| format!("{:?}", c.test));
+        tests.collect::<Vec<_>>()
+    };
+    let places: BTreeSet<Vec<String>> = check.placements.iter().map(conditions).collect();
+    let run = (
+        check.kind,
+        &check.body,
+        check.tier,
+        &check.dir,
+        &check.env,
+        &check.pass_env,
+        &check.tool_path,
+    );
+    let outcome = (
+        &check.exit,
+        &check.skip_exit,
+        &check.report,
+        &check.format_definition,
+        &check.settings,
+    );
+    short(&format!("{run:?} {outcome:?} {needs:?} {places:?}"))
+}
+
+/// Returns a short digest of what else decides which checks run, and on which files.
+fn rest(contract: &Contract) -> String {
+    let risks = contract
+        .risks
+        .iter()
+        .map(|r| (&r.name, r.tier, &r.selection));
+    let risks: Vec<_> = risks.collect();
+    let roles = contract.roles.iter();
+    let roles: Vec<_> = roles
+        .map(|(name, r)| (name, &r.only, r.max_checks))
+        .collect();
+    let sequences = contract.sequences.iter().flat_map(|s| &s.groups);
+    let sequences: Vec<Vec<&String>> = sequences
+        .map(|group| group.iter().map(|c| &contract.checks[*c].id).collect())
+        .collect();
+    let (scope, judge) = (&contract.scope, &contract.judge_with);
+    let allowed = (
+        &scope.allow,
+        &scope.deny,
+        &contract.limits,
+        &contract.recover,
+    );
+    let places = (&contract.base, &contract.linked);
+    short(&format!(
+        "{risks:?} {roles:?} {sequences:?} {allowed:?} {judge:?} {places:?}"
+    ))
+}
+
+fn short(text: &str) -> String {
+    let digest = Digest::of(text.as_bytes()).hex();
+    digest.get(..16).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(identity: &str, checks: &[(&str, &str)]) -> ContractMark {
+        let pair = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        ContractMark {
+            checks: checks.iter().map(pair).collect(),
+            identity: Digest::of(identity.as_bytes()),
+            rest: String::new(),
+            writer: WRITER.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_lost_or_altered_check_is_named() {
+        let before = mark("1", &[("a", "x"), ("b", "y")]);
+        let lost =
+            |names: &[&str]| ContractChange::Lost(names.iter().map(|n| (*n).to_owned()).collect());
+        let now = |checks: &[(&str, &str)]| before.compare(Some(&mark("2", checks)));
+        assert_eq!(before.compare(Some(&before)), ContractChange::Same);
+        assert_eq!(
+            now(&[("a", "x"), ("b", "y")]),
+            ContractChange::Same,
+            "only the gate"
+        );
+        let rest = ContractMark {
+            rest: "scope".to_owned(),
+            ..mark("2", &[("a", "x"), ("b", "y")])
+        };
+        assert_eq!(before.compare(Some(&rest)), ContractChange::Extended);
+        assert_eq!(
+            now(&[("a", "x"), ("b", "y"), ("c", "z")]),
+            ContractChange::Extended
+        );
+        assert_eq!(now(&[("a", "x")]), lost(&["b"]));
+        assert_eq!(now(&[("a", "x"), ("b", "true")]), lost(&["b"]));
+        assert_eq!(before.compare(None), lost(&["a", "b"]));
+    }
+
+    #[test]
+    fn a_check_that_was_added_may_be_altered_and_must_stay() {
+        let added = mark("2", &[("a", "x"), ("b", "y")]);
+        let before = mark("1", &[("a", "x")]).extended(&added);
+        let altered = mark("3", &[("a", "x"), ("b", "z")]);
+        assert_eq!(before.compare(Some(&added)), ContractChange::Same);
+        assert_eq!(before.compare(Some(&altered)), ContractChange::Extended);
+        assert!(matches!(
+            before.compare(Some(&mark("4", &[("a", "x")]))),
+            ContractChange::Lost(names) if names.contains("b")
+        ));
+    }
+
+    #[test]
+    fn another_writer_compares_names_alone() {
+        let before = ContractMark {
+            writer: "0".to_owned(),
+            ..mark("1", &[("a", "x")])
+        };
+        let now = |checks: &[(&str, &str)]| before.compare(Some(&mark("2", checks)));
+        assert_eq!(now(&[("a", "other")]), ContractChange::Extended);
+        assert!(matches!(now(&[]), ContractChange::Lost(_)));
+    }
+}

@@ -1,0 +1,150 @@
+//! The pinned imports and recorded answers of a lock, and their order in it.
+
+use vplan_base::canon::Digest;
+use vplan_base::origin::{GitOrigin, GitRef};
+
+/// The pinned imports and answers of a contract.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// The branches and tags that are imported from. None twice.
+    pub refs: Vec<PinnedRef>,
+    /// The git imports. No origin twice.
+    pub imports: Vec<PinnedImport>,
+    /// The recorded answers. No question twice.
+    pub proposals: Vec<RecordedAnswer>,
+}
+
+/// The pinned bytes of a git import.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PinnedImport {
+    /// Their origin.
+    pub origin: GitOrigin,
+    /// Their digest.
+    pub digest: Digest,
+    /// Their number.
+    pub bytes: u64,
+}
+
+/// The commit that a branch or a tag names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PinnedRef {
+    /// The branch or tag.
+    pub at: GitRef,
+    /// The commit, 40 or 64 lower-case hexadecimal digits.
+    pub commit: String,
+    /// The identity of the contract that was accepted with this commit, where it weakened something.
+    pub accepted: Option<Digest>,
+}
+
+/// The recorded answer of a proposer or a judge.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedAnswer {
+    /// The digest of the exact question.
+    pub question: Digest,
+    /// The program that was asked.
+    pub proposer: String,
+    /// Its answer, as it was recorded. Users of it check it against the rules for answers again.
+    pub answer: String,
+}
+
+impl Lock {
+    /// Returns the commit of a branch or tag.
+    #[must_use]
+    pub fn commit(&self, at: &GitRef) -> Option<&PinnedRef> {
+        self.refs.iter().find(|pinned| pinned.at == *at)
+    }
+
+    /// Pins a branch or tag to a commit, and replaces what was pinned for it before.
+    pub fn pin_ref(&mut self, pinned: PinnedRef) {
+        self.refs.retain(|other| other.at != pinned.at);
+        self.refs.push(pinned);
+        self.refs.sort();
+    }
+
+    /// Returns what is pinned for an import.
+    #[must_use]
+    pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
+        self.imports.iter().find(|i| i.origin == *origin)
+    }
+
+    /// Returns the recorded answer to a question.
+    #[must_use]
+    pub fn answer(&self, question: &Digest) -> Option<&RecordedAnswer> {
+        self.proposals.iter().find(|a| a.question == *question)
+    }
+
+    /// Pins an import, and replaces what was pinned for it before.
+    pub fn pin(&mut self, import: PinnedImport) {
+        self.imports.retain(|i| i.origin != import.origin);
+        self.imports.push(import);
+        self.imports.sort();
+    }
+
+    /// Records an answer, and replaces the one to the same question.
+    pub fn record(&mut self, answer: RecordedAnswer) {
+        self.proposals.retain(|a| a.question != answer.question);
+        self.proposals.push(answer);
+        self.proposals.sort();
+    }
+
+    /// Whether nothing is pinned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.refs.is_empty() && self.imports.is_empty() && self.proposals.is_empty()
+    }
+}
+
+/// An entry, of either kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LockEntry {
+    Ref(PinnedRef),
+    Import(PinnedImport),
+    Proposal(RecordedAnswer),
+}
+
+/// The key of an entry, by which entries are sorted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    Ref(GitRef),
+    Import(GitOrigin),
+    Proposal(Digest),
+}
+
+impl LockEntry {
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            LockEntry::Ref(pinned) => Key::Ref(pinned.at.clone()),
+            LockEntry::Import(import) => Key::Import(import.origin.clone()),
+            LockEntry::Proposal(answer) => Key::Proposal(answer.question.clone()),
+        }
+    }
+
+    /// Returns 16 hexadecimal digits that depend on the whole entry.
+    pub(crate) fn seal(&self) -> String {
+        let digest = match self {
+            LockEntry::Ref(r) => {
+                Digest::of_value(&("ref", r.at.to_string(), &r.commit, &r.accepted))
+            }
+            LockEntry::Import(i) => {
+                Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes))
+            }
+            LockEntry::Proposal(a) => {
+                Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer))
+            }
+        };
+        digest.hex().chars().take(16).collect()
+    }
+}
+
+/// Returns all entries of a lock in their order.
+pub(crate) fn entries(lock: &Lock) -> Vec<LockEntry> {
+    let refs = lock.refs.iter().cloned().map(LockEntry::Ref);
+    let imports = lock.imports.iter().cloned().map(LockEntry::Import);
+    let mut all: Vec<LockEntry> = refs
+        .chain(imports)
+        .chain(lock.proposals.iter().cloned().map(LockEntry::Proposal))
+        .collect();
+    all.sort();
+    all.dedup_by(|b, a| a.key() == b.key());
+    all
+}

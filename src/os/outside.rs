@@ -1,0 +1,628 @@
+//! Places outside of the repository: toolchains, and what `reads` names.
+
+use crate::parallel::locked;
+use crate::process::guarantees::lacking;
+use crate::process::program::{Root, SearchPath, resolve};
+use rustix::fs::{CWD, readlinkat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use vplan_base::word::{Word, visible};
+use vplan_check::confine::{Confinement, Guarantee, OutsideRequest, SandboxLevel, toolchains};
+
+/// The most links that a path may lead over (path_resolution(7)).
+const LINKS: usize = 40;
+
+/// What is outside of the repository, seen from a run.
+#[derive(Debug)]
+pub struct Outside {
+    root: PathBuf,
+    home: Option<PathBuf>,
+    known: Mutex<SeenPlaces>,
+}
+
+/// What was seen, as long as nothing runs that may change it.
+#[derive(Debug, Default)]
+struct SeenPlaces {
+    /// How many steps run that may.
+    changing: usize,
+    /// How many of them have begun.
+    begun: u64,
+    places: BTreeMap<Sought, Arc<Places>>,
+}
+
+/// What places are looked for by: the folders of programs that are not in the repository, what `reads` names,
+/// and the first word of the command, where it counts.
+type Sought = (Vec<PathBuf>, Vec<String>, Option<Vec<u8>>);
+
+/// Places outside of the repository that a step may read, each without links.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The usual places of toolchains, the folders of its PATH, and that of its program.
+    pub toolchains: BTreeSet<PathBuf>,
+    /// What `reads` names.
+    pub named: BTreeSet<PathBuf>,
+    /// The names under which they are known besides: what leads over links to one.
+    pub links: BTreeSet<PathBuf>,
+    outermost: OnceLock<Vec<PathBuf>>,
+}
+
+impl Places {
+    /// Returns all of them but those that are in another one.
+    pub fn outermost(&self) -> &[PathBuf] {
+        self.outermost.get_or_init(|| {
+            let outermost = outermost(self.toolchains.union(&self.named));
+            outermost.into_iter().cloned().collect()
+        })
+    }
+}
+
+impl Outside {
+    /// Looks from the repository's root and the user's folder.
+    #[must_use]
+    pub fn new(root: &Path, home: Option<&Path>) -> Self {
+        let home = home.filter(|home| home.is_absolute());
+        Self {
+            root: root.to_owned(),
+            home: home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned())),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Records that a step is about to begin.
+    pub fn started(&self, confinement: Confinement) {
+        if is_unconfined(confinement) {
+            self.may_change();
+        }
+    }
+
+    /// Records that a step has ended that had begun.
+    pub fn ended(&self, confinement: Confinement) {
+        if is_unconfined(confinement) {
+            locked(&self.known).changing -= 1;
+        }
+    }
+
+    /// Records that something runs from now on that may change what is there.
+    pub fn may_change(&self) {
+        let mut known = locked(&self.known);
+        known.changing += 1;
+        known.begun += 1;
+        known.places.clear();
+    }
+
+    /// Returns a number that is another one as soon as something may have changed what is there; `None` while
+    /// something may.
+    #[must_use]
+    pub fn unchanged_since(&self) -> Option<u64> {
+        let known = locked(&self.known);
+        (known.changing == 0).then_some(known.begun)
+    }
+
+    /// Returns what a step may read outside of the repository. Where folders of programs in the repository, and
+    /// a program that is named by its path, lead is looked at each time.
+    ///
+    /// # Errors
+    /// What `reads` names is in the repository, or the repository in it. For people.
+    pub fn places(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        request: &OutsideRequest<'_>,
+    ) -> Result<Arc<Places>, String> {
+        let word = request.program;
+        let word = word.map_or(&b""[..], Word::as_bytes);
+        let (inside, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) = search
+            .folders()
+            .iter()
+            .partition(|folder| folder.starts_with(&self.root));
+        let of_usual: Sought = (
+            elsewhere.iter().copied().cloned().collect(),
+            request.reads.to_vec(),
+            None,
+        );
+        let mut of_all = of_usual.clone();
+        of_all.2 = Some(word.to_vec());
+        let is_elsewhere = inside.is_empty() && !word.contains(&b'/');
+        let all = |ways: &mut Ways| {
+            let usual = self.remember(ways, of_usual, |ways| {
+                self.usual(ways, &elsewhere, request.reads).map(Arc::new)
+            })?;
+            let program = program(root, search, request);
+            Ok(self.with_program(&usual, ways, program.as_deref(), &inside))
+        };
+        let mut ways = Ways::default();
+        if is_elsewhere {
+            self.remember(&mut ways, of_all, all)
+        } else {
+            all(&mut ways)
+        }
+    }
+
+    /// Returns what is remembered; else looks, and remembers it where that is right. `ways`: all that was followed
+    /// for it so far.
+    fn remember(
+        &self,
+        ways: &mut Ways,
+        sought: Sought,
+        look: impl FnOnce(&mut Ways) -> Result<Arc<Places>, String>,
+    ) -> Result<Arc<Places>, String> {
+        let since = {
+            let known = locked(&self.known);
+            if let Some(places) = known.places.get(&sought) {
+                return Ok(Arc::clone(places));
+            }
+            known.begun
+        };
+        let places = look(ways)?;
+        let mut known = locked(&self.known);
+        let is_steady = known.changing == 0 && known.begun == since;
+        // A confined step may change where what leads through the repository leads.
+        if is_steady && !ways.lead_through(&self.root) {
+            known.places.insert(sought, Arc::clone(&places));
+        }
+        Ok(places)
+    }
+
+    /// Looks for what every step has that looks for programs in these folders and reads these places.
+    fn usual(
+        &self,
+        ways: &mut Ways,
+        folders: &[&PathBuf],
+        reads: &[String],
+    ) -> Result<Places, String> {
+        let mut places = Places::default();
+        for usual in toolchains() {
+            if let Some(place) = ways.real(Path::new(usual)) {
+                self.around(&place, &mut places.toolchains);
+            }
+        }
+        self.add_folders(&mut places, ways, folders);
+        for named in reads {
+            places.named.extend(self.named(named)?);
+        }
+        let named = reads.iter().filter_map(|named| self.path_of(named).ok());
+        let names = toolchains().map(PathBuf::from).chain(named);
+        let names = names.chain(folders.iter().copied().cloned());
+        self.add_links(&mut places, ways, names);
+        Ok(places)
+    }
+
+    /// Adds what one step has besides: for its program, and for folders of programs in the repository.
+    fn with_program(
+        &self,
+        usual: &Arc<Places>,
+        ways: &mut Ways,
+        program: Option<&Path>,
+        folders: &[&PathBuf],
+    ) -> Arc<Places> {
+        let mut places = Places {
+            toolchains: usual.toolchains.clone(),
+            named: usual.named.clone(),
+            links: usual.links.clone(),
+            outermost: OnceLock::new(),
+        };
+        let real = program.and_then(|program| ways.real(program));
+        if let Some(folder) = real.as_deref().and_then(Path::parent) {
+            self.programs(folder, &mut places.toolchains);
+        }
+        self.add_folders(&mut places, ways, folders);
+        let folder = program.and_then(Path::parent).map(Path::to_owned);
+        self.add_links(&mut places, ways, folder);
+        let count = |places: &Places| places.toolchains.len() + places.links.len();
+        if count(&places) == count(usual) {
+            return Arc::clone(usual);
+        }
+        Arc::new(places)
+    }
+
+    fn add_folders(&self, places: &mut Places, ways: &mut Ways, folders: &[&PathBuf]) {
+        let real = folders.iter().filter_map(|folder| ways.real(folder));
+        real.for_each(|folder| self.programs(&folder, &mut places.toolchains));
+    }
+
+    /// Adds those of these names that lead over links to a place.
+    fn add_links(
+        &self,
+        places: &mut Places,
+        ways: &mut Ways,
+        names: impl IntoIterator<Item = PathBuf>,
+    ) {
+        for name in names {
+            let real = ways.real(&name).filter(|real| *real != name);
+            let is_known = |real| places.toolchains.contains(&real) || places.named.contains(&real);
+            if !name.starts_with(&self.root) && real.is_some_and(is_known) {
+                places.links.insert(name);
+            }
+        }
+    }
+
+    /// Returns the folders of programs on a path, and around them what belongs to these programs.
+    #[must_use]
+    pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
+        let (mut places, folders) = (Places::default(), search.folders().iter());
+        self.add_folders(
+            &mut places,
+            &mut Ways::default(),
+            &folders.collect::<Vec<_>>(),
+        );
+        places.toolchains
+    }
+
+    /// Adds a folder of programs, a path without links, and, outside of HOME, the one around it: there are
+    /// their libraries.
+    fn programs(&self, folder: &Path, into: &mut BTreeSet<PathBuf>) {
+        if folder.starts_with(&self.root) || folder.parent().is_none() {
+            return;
+        }
+        self.around(folder, into);
+        let is_at_home = |path: &Path| {
+            self.home
+                .as_ref()
+                .is_some_and(|home| path.starts_with(home))
+        };
+        let parent = folder.parent().filter(|parent| {
+            let is_top = parent.parent().and_then(Path::parent).is_none();
+            !is_top && !is_at_home(parent) && !self.kept_within(parent)
+        });
+        if let Some(parent) = parent {
+            into.insert(parent.to_owned());
+        }
+    }
+
+    /// Whether the repository or HOME is this place, or in it.
+    fn kept_within(&self, place: &Path) -> bool {
+        let home = self.home.as_deref().filter(|home| home.parent().is_some());
+        let mut kept = home.into_iter().chain([self.root.as_path()]);
+        kept.any(|kept| kept.starts_with(place))
+    }
+
+    /// Adds a place, a path without links, but for the repository and HOME, where these are in it. HOME may
+    /// be above all.
+    fn around(&self, place: &Path, into: &mut BTreeSet<PathBuf>) {
+        if !self.kept_within(place) {
+            into.insert(place.to_owned());
+            return;
+        }
+        if place == self.root || self.home.as_deref() == Some(place) {
+            return;
+        }
+        let inside = entries(place).unwrap_or_default().into_iter();
+        for (name, kind) in inside.filter(|(_, kind)| !kind.is_symlink()) {
+            let inner = place.join(std::ffi::OsStr::from_bytes(&name));
+            if kind.is_dir() {
+                self.around(&inner, into);
+            } else {
+                into.insert(inner);
+            }
+        }
+    }
+
+    /// Returns the path that `reads` names.
+    ///
+    /// # Errors
+    /// HOME is not known, in which it is. For people.
+    pub fn path_of(&self, named: &str) -> Result<PathBuf, String> {
+        match (named.strip_prefix('~'), &self.home) {
+            (Some(below), Some(home)) => Ok(home.join(below.trim_start_matches('/'))),
+            (Some(_), None) => Err(format!("`reads \"{}\"` needs HOME", visible(named))),
+            (None, _) => Ok(PathBuf::from(named)),
+        }
+    }
+
+    /// Returns what `reads` names, links followed, and with `None` what is not there.
+    ///
+    /// # Errors
+    /// It is in the repository, or the repository in it. For people.
+    pub fn named(&self, named: &str) -> Result<Option<PathBuf>, String> {
+        let Ok(path) = self.path_of(named)?.canonicalize() else {
+            return Ok(None);
+        };
+        if self
+            .home
+            .as_ref()
+            .is_some_and(|home| home.starts_with(&path))
+        {
+            let named = visible(named);
+            return Err(format!(
+                "`reads \"{named}\"` holds all of HOME: name what is in it"
+            ));
+        }
+        if path.starts_with(&self.root) || self.root.starts_with(&path) {
+            return Err(format!(
+                "`reads \"{}\"` is for what is outside of the repository: name what is in it with `inputs`",
+                visible(named)
+            ));
+        }
+        Ok(Some(path))
+    }
+}
+
+/// Whether a step that is confined so may change what is outside of the repository.
+fn is_unconfined(confinement: Confinement) -> bool {
+    confinement.level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
+}
+
+/// Follows the links of paths. What is on the way to several of them is looked at once.
+#[derive(Default)]
+struct Ways {
+    /// What was found at a path to which no links lead; `None` where nothing is.
+    seen: BTreeMap<OsString, Option<PathPart>>,
+}
+
+#[derive(Clone)]
+enum PathPart {
+    Link(PathBuf),
+    /// A folder, or a file.
+    Plain,
+}
+
+impl Ways {
+    /// Returns a path without links: what `canonicalize` gives, but that a file with `..` behind it passes for a
+    /// folder. `None` where nothing is there.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        let mut left = LINKS;
+        self.walk(Path::new("/"), path, &mut left)
+    }
+
+    /// `left`: how many links may be followed.
+    fn walk(&mut self, from: &Path, path: &Path, left: &mut usize) -> Option<PathBuf> {
+        let mut real = from.to_owned();
+        for part in path.components() {
+            match part {
+                Component::RootDir => real = PathBuf::from("/"),
+                Component::ParentDir => {
+                    real.pop();
+                }
+                Component::Normal(name) => {
+                    let next = real.join(name);
+                    real = match self.at(&next)? {
+                        PathPart::Plain => next,
+                        PathPart::Link(target) => {
+                            *left = left.checked_sub(1)?;
+                            self.walk(&real, &target, left)?
+                        }
+                    };
+                }
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Some(real)
+    }
+
+    /// Whether one led through a folder.
+    fn lead_through(&self, folder: &Path) -> bool {
+        self.seen
+            .keys()
+            .any(|path| Path::new(path).starts_with(folder))
+    }
+
+    fn at(&mut self, path: &Path) -> Option<PathPart> {
+        if let Some(seen) = self.seen.get(path.as_os_str()) {
+            return seen.clone();
+        }
+        let seen = match readlinkat(CWD, path, Vec::new()) {
+            Ok(target) => Some(PathPart::Link(
+                OsString::from_vec(target.into_bytes()).into(),
+            )),
+            // It is there, and no link.
+            Err(Errno::INVAL) => Some(PathPart::Plain),
+            Err(_) => None,
+        };
+        self.seen.insert(path.into(), seen.clone());
+        seen
+    }
+}
+
+/// Leaves out of some places, in order, what is in another one of them.
+fn outermost<'p>(places: impl Iterator<Item = &'p PathBuf>) -> Vec<&'p PathBuf> {
+    let mut outermost: Vec<&PathBuf> = Vec::new();
+    // A folder is before what is in it.
+    for place in places {
+        if outermost
+            .last()
+            .is_none_or(|folder| !place.starts_with(folder))
+        {
+            outermost.push(place);
+        }
+    }
+    outermost
+}
+
+/// Returns the path of the program that a step's command names.
+fn program(root: &Root, search: &SearchPath, request: &OutsideRequest<'_>) -> Option<PathBuf> {
+    let word = request.program?;
+    let (program, _) = resolve(root, search, request.dir, word.as_bytes()).ok()?;
+    Some(program.path)
+}
+
+/// Returns the names and the kinds of what is in a folder, in no order.
+///
+/// # Errors
+/// It cannot be listed.
+pub fn entries(folder: &Path) -> io::Result<Vec<(Vec<u8>, std::fs::FileType)>> {
+    let entry = |entry: io::Result<std::fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.file_name().as_bytes().to_vec(), entry.file_type()?))
+    };
+    std::fs::read_dir(folder)?.map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vplan_base::path::RepoPath;
+    use vplan_check::confine::NetworkUse;
+
+    #[test]
+    fn toolchains_are_never_the_repository_or_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for folder in [
+            "usr/src/app",
+            "usr/bin",
+            "usr/home/bin",
+            "opt/node/bin",
+            "usr/home/.cargo/bin",
+        ] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        let outside = Outside::new(&base.join("usr/src/app"), Some(&base.join("usr/home")));
+        let shown = |places: BTreeSet<PathBuf>| {
+            let below = |path: &PathBuf| path.strip_prefix(&base).unwrap().display().to_string();
+            places.iter().map(below).collect::<Vec<_>>().join(" ")
+        };
+        let mut places = BTreeSet::new();
+        outside.around(&base.join("usr"), &mut places);
+        assert_eq!(shown(places), "usr/bin");
+        for (folder, want) in [
+            ("opt/node/bin", "opt/node opt/node/bin"),
+            ("usr/home/.cargo/bin", "usr/home/.cargo/bin"),
+            ("usr/home/bin", "usr/home/bin"),
+            ("usr/bin", "usr/bin"),
+            ("usr/src/app", ""),
+        ] {
+            let mut places = BTreeSet::new();
+            outside.programs(&base.join(folder), &mut places);
+            assert_eq!(shown(places), want, "{folder}");
+        }
+        assert!(outside.named("~/none").unwrap().is_none());
+        assert_eq!(
+            outside.named("~/bin").unwrap(),
+            Some(base.join("usr/home/bin"))
+        );
+        for path in ["usr/src/app", "usr/src/app/x", "usr", ""] {
+            let path = base.join(path);
+            let _ = std::fs::create_dir_all(&path);
+            assert!(outside.named(path.to_str().unwrap()).is_err(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_have_changed_is_looked_at_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for folder in ["tree", "a/bin", "b/bin"] {
+            std::fs::create_dir_all(base.join(folder)).unwrap();
+        }
+        let link = |at: &str, to: &str| {
+            let _ = std::fs::remove_file(base.join(at));
+            std::os::unix::fs::symlink(base.join(to), base.join(at)).unwrap();
+        };
+        link("path", "a/bin");
+        link("tree/tools", "a/bin");
+        let root = Root::open(&base.join("tree")).unwrap();
+        let outside = Outside::new(root.path(), None);
+        let search = SearchPath::new(&root, Some(base.join("path").as_os_str().as_bytes()));
+        let tools = [RepoPath::parse(b"tools").unwrap()];
+        let [free, held] = [SandboxLevel::None, SandboxLevel::Files].map(|level| Confinement {
+            level,
+            network: NetworkUse::On,
+        });
+        let request = OutsideRequest {
+            program: None,
+            dir: &RepoPath::root(),
+            reads: &[],
+        };
+        let leads_to = |search: &SearchPath, to: &str| {
+            let places = outside.places(&root, search, &request).unwrap();
+            places.toolchains.contains(&base.join(to))
+        };
+        assert!(leads_to(&search, "a/bin") && !leads_to(&search, "b/bin"));
+        link("path", "b/bin");
+        assert!(!leads_to(&search, "b/bin"), "nobody runs who could have");
+        outside.started(held);
+        assert!(!leads_to(&search, "b/bin"));
+        outside.ended(held);
+        // What a confined step may change is looked at each time.
+        let with_tools = search.with_tools(&root, &tools);
+        assert!(leads_to(&with_tools, "a/bin") && !leads_to(&with_tools, "b/bin"));
+        link("tree/tools", "b/bin");
+        assert!(leads_to(&with_tools, "b/bin"));
+        // Also where a folder elsewhere leads through the repository.
+        link("through", "tree/tools");
+        let through = SearchPath::new(&root, Some(base.join("through").as_os_str().as_bytes()));
+        assert!(leads_to(&through, "b/bin"));
+        link("tree/tools", "a/bin");
+        assert!(leads_to(&through, "a/bin"));
+        outside.started(free);
+        assert!(leads_to(&search, "b/bin"));
+        link("path", "a/bin");
+        assert!(!leads_to(&search, "b/bin"));
+        outside.ended(free);
+        assert!(leads_to(&search, "a/bin"));
+    }
+
+    #[test]
+    fn links_are_followed_as_the_system_follows_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("a/b/c")).unwrap();
+        std::fs::write(base.join("a/file"), "").unwrap();
+        let absolute = base.join("a/b");
+        for (link, target) in [
+            ("up", "a/b/.."),
+            ("a/b/c/far", "../../../a/file"),
+            ("absolute", absolute.to_str().unwrap()),
+            ("through", "absolute/c/far"),
+            ("gone", "a/none"),
+            ("loop", "loop/x"),
+            ("one", "other"),
+            ("other", "one"),
+            ("a/b/self", "."),
+        ] {
+            std::os::unix::fs::symlink(target, base.join(link)).unwrap();
+        }
+        let mut ways = Ways::default();
+        let mut there = 0;
+        for path in [
+            "",
+            ".",
+            "a//b/./c",
+            "up",
+            "up/b/c/far",
+            "absolute/../file",
+            "absolute/self/self/c",
+            "through",
+            "through/x",
+            "a/file/x",
+            "gone",
+            "gone/x",
+            "loop",
+            "one",
+            "none",
+            "a/none/..",
+        ] {
+            let path = base.join(path);
+            let real = path.canonicalize().ok();
+            there += usize::from(real.is_some());
+            // Before, and after what is on the way is known.
+            for _ in 0..2 {
+                assert_eq!(ways.real(&path), real, "{path:?}");
+                assert_eq!(Ways::default().real(&path), real, "{path:?}");
+            }
+        }
+        assert_eq!(there, 8);
+        assert!(ways.seen.len() < 40, "{}", ways.seen.len());
+    }
+
+    #[test]
+    fn what_is_in_another_place_is_left_out() {
+        let places = [
+            "/usr",
+            "/usr/bin",
+            "/usr-local",
+            "/etc",
+            "/usr/lib/a",
+            "/opt/a/b",
+        ];
+        let places: BTreeSet<PathBuf> = places.iter().map(PathBuf::from).collect();
+        let left = outermost(places.iter()).into_iter();
+        let left: Vec<&str> = left.filter_map(|path| path.to_str()).collect();
+        assert_eq!(left, ["/etc", "/opt/a/b", "/usr", "/usr-local"]);
+    }
+}

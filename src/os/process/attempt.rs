@@ -1,0 +1,524 @@
+//! Runs one try of a step under a supervisor; the try is over when none of its processes is left.
+//!
+//! Nothing here waits: the caller polls ([`Attempt::watch`]) and passes on what is ready
+//! ([`Attempt::ready`]).
+
+use super::capture::{Capture, Live, LogPlace, Output};
+use super::confine::Confine;
+use super::frame::{End, Order, Start, SupervisorAnswer, send_order};
+use super::input::memory;
+use super::mask::Secrets;
+use super::pool::{Pool, Received, Supervisor};
+use super::program::{self, Program, Root, SearchPath};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use rustix::process::{Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use vplan_base::path::RepoPath;
+use vplan_base::word::Word;
+use vplan_check::evidence::{Evidence, SpawnError, UNCONFINED};
+use vplan_check::observed::{Gap, Observed};
+use vplan_check::outcome::GRACE_MS;
+use vplan_check::output::reader::Stream;
+use vplan_check::output::{Expected, Scan};
+
+/// The parameters of a try.
+pub struct Try<'a, 'f> {
+    /// The repository.
+    pub root: &'a Root,
+    /// The folders in which programs are looked for.
+    pub search: &'a SearchPath,
+    /// The working directory.
+    pub dir: &'a RepoPath,
+    /// The program and its arguments.
+    pub argv: &'a [Word],
+    /// The whole environment.
+    pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Its standard input, if that is not empty.
+    pub input: Option<&'a [u8]>,
+    /// The values to be masked.
+    pub secrets: &'a Secrets,
+    /// The place of the log, if there is one.
+    pub log: Option<LogPlace<'f>>,
+    /// The most bytes of output that the log keeps.
+    pub max_output: u64,
+    /// The last bytes of output, for a live view.
+    pub live: Option<Arc<Live>>,
+    /// The formats to read its output in; none where it is not read.
+    pub formats: Option<&'a Expected>,
+    /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
+    pub limit_ms: u64,
+    /// Whether it is observed what it does.
+    pub observe: bool,
+    /// What it is confined by.
+    pub confine: Option<&'a Confine>,
+}
+
+/// The result of a try.
+#[derive(Debug, Default)]
+pub struct AttemptResult {
+    /// The evidence; without its duration, which the caller with the clock adds.
+    pub evidence: Evidence,
+    /// The program that was started, if it was found.
+    pub program: Option<Program>,
+    /// Whether there is a log.
+    pub logged: bool,
+    /// The reason why the log is not complete, if it is not.
+    pub log_error: Option<io::Error>,
+    /// Processes that could not be ended (another user's).
+    pub survivors: u32,
+    /// What it was seen to do, if it was to be observed and was started.
+    pub observed: Option<Observed>,
+    /// Whether its program was started, as far as is known.
+    pub has_started: bool,
+}
+
+/// The buffer for reading, shared by all steps.
+#[derive(Debug)]
+pub struct Buffer(Box<[u8]>);
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self(vec![0; 256 * 1024].into_boxed_slice())
+    }
+}
+
+/// The default capacity of a pipe (pipe(7)).
+const PIPE: usize = 64 * 1024;
+/// The largest capacity that a pipe may be given.
+const LARGE_PIPE: usize = 1024 * 1024;
+
+/// A try that is running.
+pub struct Attempt<'f> {
+    program: Program,
+    supervisor: Supervisor,
+    readers: [Reader; 2],
+    capture: Capture<'f>,
+    answer: Option<SupervisorAnswer>,
+    /// The file for what it is seen to do, if it is observed.
+    observed: Option<OwnedFd>,
+}
+
+/// The state of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptProgress {
+    /// It goes on.
+    Nothing,
+    /// Its tree is stopped, as [`Attempt::freeze`] requested.
+    Frozen,
+    /// It is over: [`Attempt::finish`] returns how.
+    Over,
+}
+
+impl<'f> Attempt<'f> {
+    /// Has a supervisor start a step.
+    ///
+    /// # Errors
+    /// Nothing can be started; the result is evidence as well.
+    pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<AttemptResult>> {
+        begin(pool, what)
+    }
+
+    /// Adds three descriptors to those that are polled.
+    pub fn watch<'s>(&'s self, fds: &mut Vec<PollFd<'s>>) {
+        fds.extend(self.fds());
+    }
+
+    fn fds(&self) -> [PollFd<'_>; 3] {
+        let socket = self.supervisor.socket.as_fd();
+        let [out, err] = self.readers.each_ref().map(|reader| match &reader.fd {
+            Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
+            // A stream that has ended is replaced by the socket, polled for nothing.
+            None => PollFd::from_borrowed_fd(socket, PollFlags::empty()),
+        });
+        [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
+    }
+
+    /// Reads what has arrived: the three flags tell which of the three descriptors are ready.
+    pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> AttemptProgress {
+        let [socket, out, err] = ready;
+        self.read([out, err], buffer);
+        if !socket {
+            return AttemptProgress::Nothing;
+        }
+        match self.supervisor.receive() {
+            Ok(Received::Part) => AttemptProgress::Nothing,
+            Ok(Received::Answer(SupervisorAnswer::Frozen)) => AttemptProgress::Frozen,
+            Ok(Received::Answer(answer)) => {
+                self.answer = Some(answer);
+                AttemptProgress::Over
+            }
+            Ok(Received::Gone) | Err(_) => AttemptProgress::Over,
+        }
+    }
+
+    fn read(&mut self, ready: [bool; 2], buffer: &mut Buffer) {
+        for (reader, ready) in self.readers.iter_mut().zip(ready) {
+            if ready {
+                reader.read(&mut self.capture, &mut buffer.0);
+            }
+        }
+    }
+
+    /// Asks the step's whole tree to end (SIGTERM, then SIGCONT).
+    pub fn terminate(&self) {
+        self.order(Order::Terminate);
+    }
+
+    /// Ends the step's whole tree (SIGKILL).
+    pub fn kill(&self) {
+        self.order(Order::Kill);
+    }
+
+    /// Stops the step's whole tree. Returns whether the supervisor will confirm that.
+    #[must_use]
+    pub fn freeze(&self) -> bool {
+        self.order(Order::Freeze)
+    }
+
+    /// Resumes the tree that [`Attempt::freeze`] stopped.
+    pub fn thaw(&self) {
+        self.order(Order::Thaw);
+    }
+
+    /// Ends a supervisor that does not obey (a step may have stopped it); vplan itself then sweeps
+    /// the processes that it leaves.
+    pub fn abandon(&self) {
+        // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is
+        // still its own.
+        let _ = kill_process(self.supervisor.pid, Signal::KILL);
+    }
+
+    fn order(&self, order: impl Fn(u64) -> Order) -> bool {
+        // A stopped supervisor would not read the order.
+        let _ = kill_process(self.supervisor.pid, Signal::CONT);
+        // If it is gone, its socket reports that.
+        send_order(
+            self.supervisor.socket.as_fd(),
+            &order(self.supervisor.number),
+            &[],
+        )
+        .is_ok()
+    }
+
+    /// Puts the result together. `timed_out`: vplan stopped it because its time was up.
+    #[must_use]
+    pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> AttemptResult {
+        self.drain(buffer);
+        let Output {
+            stdout,
+            stderr,
+            reading,
+            logged,
+            error,
+        } = self.capture.finish();
+        let evidence = Evidence {
+            reading: reading.map(Box::new),
+            stdout,
+            stderr,
+            ..Evidence::default()
+        };
+        let mut tried = AttemptResult {
+            evidence,
+            program: Some(self.program),
+            logged,
+            log_error: error,
+            has_started: true,
+            ..AttemptResult::default()
+        };
+        // Whole only once the supervisor has answered.
+        let is_lost = matches!(self.answer, Some(SupervisorAnswer::Frozen) | None);
+        tried.observed = self.observed.map(|file| observed(file, is_lost));
+        let evidence = &mut tried.evidence;
+        match self.answer {
+            Some(SupervisorAnswer::Ended(End {
+                status,
+                leaked,
+                survivors,
+                timed_out: seen,
+            })) => {
+                evidence.timed_out = timed_out || seen;
+                evidence.leaked = leaked;
+                tried.survivors = survivors;
+                if status < 0 {
+                    evidence.signal = Some(signal_name(-status));
+                } else {
+                    evidence.exit = Some(status);
+                }
+                if survivors == 0 {
+                    pool.give(self.supervisor)
+                } else {
+                    pool.dismiss(self.supervisor)
+                }
+            }
+            Some(SupervisorAnswer::Refused(errno)) => {
+                let path = tried.program.as_ref().map(|p| p.path.as_path());
+                evidence.spawn_error =
+                    Some(program::explain(errno, path.unwrap_or(Path::new("."))));
+                tried.has_started = false;
+                pool.give(self.supervisor);
+            }
+            Some(SupervisorAnswer::Unconfined(why, place)) => {
+                evidence.spawn_error = Some(unconfined(&why.at(&place)));
+                tried.has_started = false;
+                pool.give(self.supervisor);
+            }
+            Some(SupervisorAnswer::Frozen) | None => {
+                evidence.leaked = pool.bury(self.supervisor);
+                evidence.timed_out = timed_out;
+                let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";
+                evidence.spawn_error =
+                    Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
+            }
+        }
+        tried
+    }
+
+    /// Reads the rest of the pipes when no process of the step is left. A process outside may hold
+    /// them (a descriptor can be passed on); it is not waited for, and no more is read than a pipe
+    /// can hold.
+    fn drain(&mut self, buffer: &mut Buffer) {
+        for _ in 0..2 * LARGE_PIPE / PIPE {
+            let mut fds = self.fds();
+            if poll(&mut fds, Some(&Timespec::default())).is_err() {
+                return;
+            }
+            let [_, out, err] = fds.map(|f| f.revents().contains(PollFlags::IN));
+            if !out && !err {
+                return;
+            }
+            self.read([out, err], buffer);
+        }
+    }
+}
+
+/// Says that a step was not started because it could not be confined.
+#[must_use]
+pub fn unconfined(why: &str) -> SpawnError {
+    program::refusal(
+        UNCONFINED,
+        format!("it could not be confined, so it was not started: {why}"),
+    )
+}
+
+impl AttemptResult {
+    /// Makes the result of a try that was not started.
+    #[must_use]
+    pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
+        let evidence = Evidence {
+            spawn_error: Some(error),
+            ..Evidence::default()
+        };
+        Self {
+            evidence,
+            program,
+            ..Self::default()
+        }
+    }
+}
+
+/// The parameters of a start.
+pub(super) struct Launch<'a> {
+    pub root: &'a Root,
+    pub search: &'a SearchPath,
+    pub dir: &'a RepoPath,
+    pub argv: &'a [Word],
+    pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Its standard input, if that is not empty.
+    pub input: Option<OwnedFd>,
+    /// The time limit in milliseconds.
+    pub limit_ms: u64,
+    /// Whether it is observed.
+    pub observe: bool,
+    /// What it is confined by.
+    pub confine: Option<&'a Confine>,
+}
+
+/// A supervisor with its start order sent, and the pipes of the output.
+pub(super) struct Launched {
+    pub program: Program,
+    pub supervisor: Supervisor,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+    /// The file for what the step is seen to do, if it is observed.
+    pub observed: Option<OwnedFd>,
+}
+
+/// Reads what a step was seen to do.
+fn observed(file: OwnedFd, is_lost: bool) -> Observed {
+    let mut text = Vec::new();
+    let mut file = File::from(file);
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut text));
+    let observed = read
+        .ok()
+        .filter(|_| !is_lost)
+        .and_then(|_| Observed::read(&text));
+    observed.unwrap_or_else(|| Observed::nothing(Gap::Lost))
+}
+
+fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<AttemptResult>> {
+    let input = what.input.map(memory).transpose().map_err(|error| {
+        let error = program::failure("its input could not be prepared", &error);
+        Box::new(AttemptResult::refused(error, None))
+    })?;
+    let Launched {
+        program,
+        supervisor,
+        stdout,
+        stderr,
+        observed,
+    } = launch(
+        pool,
+        &Launch {
+            root: what.root,
+            search: what.search,
+            dir: what.dir,
+            argv: what.argv,
+            env: what.env,
+            input,
+            limit_ms: what.limit_ms,
+            observe: what.observe,
+            confine: what.confine,
+        },
+    )?;
+    let readers = [
+        Reader::new(Stream::Out, stdout),
+        Reader::new(Stream::Err, stderr),
+    ];
+    let scan = what
+        .formats
+        .filter(|formats| formats.reads())
+        .map(Scan::expecting);
+    let capture = Capture::new(
+        what.log.clone(),
+        what.max_output,
+        what.secrets,
+        what.live.clone(),
+        scan,
+    );
+    Ok(Attempt {
+        program,
+        supervisor,
+        readers,
+        capture,
+        answer: None,
+        observed,
+    })
+}
+
+/// Finds the program and gives it to a supervisor.
+pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<AttemptResult>> {
+    let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
+    let (program, dir) = program::resolve(what.root, what.search, what.dir, word)
+        .map_err(|e| Box::new(AttemptResult::refused(e, None)))?;
+    let start = Start {
+        program: program.name.clone(),
+        argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
+        env: what.env.clone().into_iter().collect(),
+        input: what.input.is_some(),
+        observe: what
+            .observe
+            .then(|| what.root.path().as_os_str().as_bytes().to_vec()),
+        confine: what.confine.map_or(0, Confine::bits),
+        sealed: what
+            .confine
+            .and_then(Confine::sealed)
+            .cloned()
+            .map(Box::new),
+        limit_ms: what.limit_ms,
+        grace_ms: GRACE_MS,
+        keep_capabilities: pool.keep_capabilities,
+        tracer: pool.tracer,
+        secret: [0; 16],
+    };
+    let own = |error: io::Error| {
+        let error = program::failure("the step could not be started", &error);
+        Box::new(AttemptResult::refused(error, Some(program.clone())))
+    };
+    let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
+    let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
+    let observed = if what.observe {
+        Some(memory(&[]).map_err(own)?)
+    } else {
+        None
+    };
+    // An idle supervisor may have been killed from outside; nothing has been started then, so
+    // another one may start it.
+    let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
+    let mut order = Order::Start(0, start);
+    for _ in 0..3 {
+        let supervisor = pool.take().map_err(own)?;
+        if let Order::Start(number, start) = &mut order {
+            (*number, start.secret) = (supervisor.number, supervisor.secret);
+        }
+        let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
+        fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
+        fds.extend(observed.as_ref().map(OwnedFd::as_fd));
+        fds.extend(what.confine.into_iter().flat_map(Confine::fds));
+        match send_order(supervisor.socket.as_fd(), &order, &fds) {
+            Ok(()) => {
+                return Ok(Launched {
+                    program,
+                    supervisor,
+                    stdout,
+                    stderr,
+                    observed,
+                });
+            }
+            Err(error) => last = error,
+        }
+        pool.bury(supervisor);
+    }
+    Err(own(last))
+}
+
+struct Reader {
+    stream: Stream,
+    fd: Option<OwnedFd>,
+    large: bool,
+}
+
+impl Reader {
+    fn new(stream: Stream, fd: OwnedFd) -> Self {
+        Self {
+            stream,
+            fd: Some(fd),
+            large: false,
+        }
+    }
+
+    fn read(&mut self, capture: &mut Capture<'_>, buffer: &mut [u8]) {
+        let Some(fd) = &self.fd else { return };
+        match rustix::io::read(fd, &mut *buffer) {
+            Ok(0) => self.fd = None,
+            Ok(count) => {
+                capture.push(self.stream, buffer.get(..count).unwrap_or_default());
+                if count >= PIPE && !self.large {
+                    // Much output: fewer, larger reads. Set late, because most steps write little.
+                    self.large = true;
+                    let _ = fcntl_setpipe_size(fd, LARGE_PIPE);
+                }
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.fd = None,
+        }
+    }
+}
+
+/// Returns the name of a signal on Linux (signal(7)).
+fn signal_name(number: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+        "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+        "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    let name = usize::try_from(number - 1).ok().and_then(|n| NAMES.get(n));
+    name.map_or_else(|| format!("SIGRT{number}"), |name| format!("SIG{name}"))
+}

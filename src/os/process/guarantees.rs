@@ -1,0 +1,189 @@
+//! Finds out which guarantees the system gives, by trying each of them once: also that it refuses what
+//! it should.
+
+use super::confine::{Confine, Unconfined, is_bounded, needs};
+use super::sys;
+use crate::parallel::locked;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::process::{getppid, test_kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+use vplan_check::confine::Guarantee;
+
+/// Returns why the system does not give a guarantee, for people; `None` where it does.
+pub fn lacking(one: Guarantee) -> Option<String> {
+    static TRIED: Mutex<BTreeMap<Guarantee, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut all = locked(&TRIED);
+    all.entry(one).or_insert_with(|| tried(one).err()).clone()
+}
+
+/// Numbers that a process hands over instead of becoming a program; no error of the system has them.
+/// All was refused that should be; something outside was reached; another kind of socket was made.
+const HOLDS: i32 = 0xfff0;
+const REACHED: i32 = 0xfff1;
+const ANOTHER: i32 = 0xfff2;
+
+/// Tries a loopback of its own, in a process of its own: what listens outside is not reached, what
+/// listens within is, and there are no sockets of other kinds.
+fn loopback() -> Result<(), String> {
+    let confine = Confine::new(&[Guarantee::NetworkLoopback]).map_err(|e| e.to_string())?;
+    // Where nothing can listen on this side, nobody is there who could be reached.
+    let outside = TcpListener::bind(ANY).ok();
+    let address = outside
+        .as_ref()
+        .and_then(|outside| outside.local_addr().ok());
+    let mut command = Command::new("/proc/self/exe");
+    confine.try_with(&mut command, move || {
+        let is_refused = |address| {
+            let reached = TcpStream::connect(address);
+            reached.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        };
+        let other = socket(AddressFamily::VSOCK, SocketType::STREAM, None);
+        let within = TcpListener::bind(ANY)?;
+        TcpStream::connect(within.local_addr()?)?;
+        Err(io::Error::from_raw_os_error(
+            if !address.is_none_or(is_refused) {
+                REACHED
+            } else if other.is_err_and(|error| error == Errno::ACCESS) {
+                HOLDS
+            } else {
+                ANOTHER
+            },
+        ))
+    });
+    let Err(error) = command.spawn() else {
+        return Err("it could not be tried".to_owned());
+    };
+    match error.raw_os_error() {
+        Some(HOLDS) => Ok(()),
+        Some(REACHED) => Err("what listens outside was reached when it was tried".to_owned()),
+        Some(ANOTHER) => Err("another kind of socket was not refused when it was tried".to_owned()),
+        _ => Err(Unconfined::of_error(&error).map_or_else(
+            || format!("its loopback could not be used: {error}"),
+            |why| why.to_string(),
+        )),
+    }
+}
+
+/// Returns what trying to seal a process has shown.
+fn sealed(one: Guarantee) -> Result<(), String> {
+    static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
+    let lacking = LACKING.get_or_init(super::sealed::attempt::lacking);
+    lacking.get(&one).map_or(Ok(()), |why| Err(why.clone()))
+}
+
+/// Any port of the loopback.
+const ANY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+
+/// Tries a guarantee in a thread of its own, which ends with all that it is confined by.
+fn tried(one: Guarantee) -> Result<(), String> {
+    match one {
+        Guarantee::NetworkLoopback => return loopback(),
+        Guarantee::Absence | Guarantee::NoSurvivor | Guarantee::Sockets => return sealed(one),
+        _ => {}
+    }
+    let least = needs(one);
+    if least > 0 {
+        let version = sys::landlock_version().map_err(|error| match error.raw_os_error() {
+            Some(number) if number == Errno::NOSYS.raw_os_error() => {
+                "this kernel has no Landlock".to_owned()
+            }
+            Some(number) if number == Errno::OPNOTSUPP.raw_os_error() => {
+                "Landlock is not enabled at boot (`lsm=landlock,…`)".to_owned()
+            }
+            _ => format!("the system does not say which Landlock it has: {error}"),
+        })?;
+        if version < least {
+            let linux = if least == 6 { "6.12" } else { "6.2" };
+            return Err(format!(
+                "it needs Landlock {least} (Linux {linux}), and this system has {version}"
+            ));
+        }
+    }
+    let folder =
+        tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
+    let path = folder.path().join("file");
+    let there = folder.path().join("there");
+    std::fs::write(&there, "x").map_err(|error| format!("a file cannot be made: {error}"))?;
+    let thread = std::thread::Builder::new().name("guarantee".to_owned());
+    let thread = thread.spawn(move || {
+        let confine = Confine::new(&[one]).map_err(|error| error.to_string())?;
+        confine.apply().map_err(|why| why.to_string())?;
+        match one {
+            Guarantee::NetworkOff => {
+                let made = socket(AddressFamily::INET, SocketType::DGRAM, None);
+                is_refused("a socket of the network", made.map(drop), Errno::ACCESS)?;
+                socket(AddressFamily::UNIX, SocketType::DGRAM, None)
+                    .map(drop)
+                    .map_err(|error| format!("a socket within the machine is refused: {error}"))
+            }
+            Guarantee::NetworkLoopback
+            | Guarantee::Absence
+            | Guarantee::NoSurvivor
+            | Guarantee::Sockets => Err("it could not be tried".to_owned()),
+            Guarantee::NoPrivileges if is_bounded() => Ok(()),
+            Guarantee::NoPrivileges => Err("capabilities are left".to_owned()),
+            Guarantee::NoTampering => match getppid() {
+                Some(parent) => is_refused(
+                    "a signal to another process",
+                    test_kill_process(parent),
+                    Errno::PERM,
+                ),
+                None => Ok(()),
+            },
+            Guarantee::DeclaredReads => {
+                let listed = std::fs::read_dir(there.parent().unwrap_or(&there));
+                is_refused(
+                    "to list a folder",
+                    listed.map(drop).map_err(errno),
+                    Errno::ACCESS,
+                )?;
+                let opened = File::open(&there).map(drop).map_err(errno);
+                is_refused("to read a file", opened, Errno::ACCESS)
+            }
+            Guarantee::OnlyDeclared => {
+                let made = File::create(&path).map(drop).map_err(errno);
+                is_refused("a new file", made, Errno::ACCESS)
+            }
+        }
+    });
+    let ended = thread.map(std::thread::JoinHandle::join);
+    match ended {
+        Ok(Ok(tried)) => tried,
+        Ok(Err(_)) => Err("it could not be tried".to_owned()),
+        Err(error) => Err(format!("it could not be tried: {error}")),
+    }
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+fn is_refused(what: &str, done: Result<(), Errno>, with: Errno) -> Result<(), String> {
+    match done {
+        Err(error) if error == with => Ok(()),
+        Ok(()) => Err(format!("{what} was not refused when it was tried")),
+        Err(error) => Err(format!("{what} could not be tried: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_gives_does_not_stay_with_whoever_tries() {
+        let lacking = Guarantee::ALL.map(lacking);
+        assert!(File::create(tempfile::tempdir().unwrap().path().join("x")).is_ok());
+        assert!(socket(AddressFamily::INET, SocketType::DGRAM, None).is_ok());
+        assert!(
+            lacking.iter().flatten().all(|why| !why.is_empty()),
+            "{lacking:?}"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Retries system calls that a signal interrupted. The standard library does so itself; these are
+//! rustix's: on a network or user-space file system, opening, locking and syncing may take long
+//! enough.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RawDir, RawMode,
+    ResolveFlags, statat,
+};
+use rustix::io::{Errno, Result, retry_on_intr};
+use rustix::path::Arg;
+use std::ops::Range;
+
+/// The bytes of entries that are asked for at once.
+const LISTED: usize = 32 << 10;
+/// A mode's bits below those of the kind of file.
+const KIND_SHIFT: u32 = 12;
+
+pub fn openat(
+    folder: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd> {
+    retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
+}
+
+/// Opens what is there, to read it unless the flags say otherwise; no program inherits it.
+pub fn open(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags) -> Result<OwnedFd> {
+    openat(folder, path, flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a folder by its path.
+pub fn open_folder(path: impl Arg + Copy) -> Result<OwnedFd> {
+    open(CWD, path, OFlags::DIRECTORY)
+}
+
+/// Returns the entries of a folder, which is opened once more for that.
+pub fn read_dir(folder: impl AsFd) -> Result<Dir> {
+    retry_on_intr(|| Dir::read_from(folder.as_fd()))
+}
+
+/// The entries of a folder, without `.` and `..`.
+#[derive(Default)]
+pub struct FolderEntries {
+    /// What the system tells at once.
+    buffer: Vec<u8>,
+    names: Vec<u8>,
+    /// The place of each name, and what it is.
+    entries: Vec<(Range<usize>, FileType)>,
+}
+
+impl FolderEntries {
+    /// Lists a folder that was opened and not read yet, in place of what was listed before.
+    pub fn read(&mut self, folder: impl AsFd) -> Result<()> {
+        self.names.clear();
+        self.entries.clear();
+        self.buffer.reserve(LISTED);
+        let mut entries = RawDir::new(folder, self.buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(entry) => {
+                    let start = self.names.len();
+                    self.names.extend_from_slice(entry.file_name().to_bytes());
+                    self.entries
+                        .push((start..self.names.len(), entry.file_type()));
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries: in the order of the folder, or of their names once they are sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        let entry = |(name, kind): &(Range<usize>, FileType)| (self.name(name), *kind);
+        self.entries.iter().map(entry)
+    }
+
+    /// Finds out what the entries are of which the system has not told it.
+    pub fn tell_kinds(&mut self, folder: impl AsFd) {
+        for (name, kind) in &mut self.entries {
+            let name = self.names.get(name.clone()).unwrap_or_default();
+            if *kind == FileType::Unknown
+                && let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            {
+                *kind = FileType::from_raw_mode(stat.st_mode);
+            }
+        }
+    }
+
+    /// Appends the entries to what is packed, in few bytes, to be listed again. Returns their range;
+    /// `None` if the system has not told what one of them is.
+    pub fn pack(&self, packed: &mut Vec<u8>) -> Option<Range<usize>> {
+        let start = packed.len();
+        for (name, kind) in self.iter() {
+            if kind == FileType::Unknown {
+                packed.truncate(start);
+                return None;
+            }
+            packed.push(u8::try_from(kind.as_raw_mode() >> KIND_SHIFT).ok()?);
+            packed.extend_from_slice(name);
+            packed.push(0);
+        }
+        Some(start..packed.len())
+    }
+
+    /// Lists what was packed, in place of what was listed before.
+    pub fn unpack(&mut self, packed: &[u8]) {
+        self.names.clear();
+        self.entries.clear();
+        for entry in packed.split(|byte| *byte == 0) {
+            let Some((kind, name)) = entry.split_first() else {
+                continue;
+            };
+            let start = self.names.len();
+            self.names.extend_from_slice(name);
+            let kind = FileType::from_raw_mode(RawMode::from(*kind) << KIND_SHIFT);
+            self.entries.push((start..self.names.len(), kind));
+        }
+    }
+
+    /// Sorts the entries by the bytes of their names.
+    pub fn sort(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_by(|(a, _), (b, _)| self.name(a).cmp(self.name(b)));
+        self.entries = entries;
+    }
+
+    fn name(&self, name: &Range<usize>) -> &[u8] {
+        self.names.get(name.clone()).unwrap_or_default()
+    }
+}
+
+/// Opens as [`open`] does, by a way that is restricted.
+pub fn openat2(
+    folder: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd> {
+    let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::empty());
+    retry_on_intr(|| rustix::fs::openat2(folder.as_fd(), path, flags, mode, resolve))
+}
+
+pub fn flock(file: impl AsFd, operation: FlockOperation) -> Result<()> {
+    retry_on_intr(|| rustix::fs::flock(file.as_fd(), operation))
+}
+
+pub fn fsync(file: impl AsFd) -> Result<()> {
+    retry_on_intr(|| rustix::fs::fsync(file.as_fd()))
+}
+
+pub fn fallocate(file: impl AsFd, mode: FallocateFlags, offset: u64, length: u64) -> Result<()> {
+    retry_on_intr(|| rustix::fs::fallocate(file.as_fd(), mode, offset, length))
+}

@@ -1,0 +1,384 @@
+//! The subject of an audit, its findings, and what all questions ask of it.
+
+use super::super::request::Request;
+use super::super::{Plan, StepSource, step};
+use super::amendment::Amendment;
+use super::covering::TrackedFiles;
+use crate::compile::{Assembled, assemble};
+use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::prepared::Prepared;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::word::{Word, count, first_of, visible};
+use vplan_check::observed::Observed;
+use vplan_contract::{Check, CheckIndex, Contract};
+/// The most files that a finding names.
+pub(super) const FILES_SHOWN: usize = 5;
+
+/// A contract, its repository, and the runs in which its checks were observed.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// What is known of the repository, for the conditions that ask what exists. What is not known
+    /// leaves nothing out.
+    pub facts: &'a Facts,
+    /// The files that git tracks, sorted.
+    pub tracked: &'a [RepoPath],
+    /// Whether git ignores a path that it does not track.
+    pub is_ignored: &'a dyn Fn(&RepoPath) -> bool,
+    /// Whether git would ignore a path where nothing is yet; with `true`, as a folder.
+    pub would_ignore: &'a dyn Fn(&RepoPath, bool) -> bool,
+    /// Whether nothing has a path.
+    pub is_absent: &'a dyn Fn(&RepoPath) -> bool,
+    /// The user's folder, an absolute path.
+    pub home: Option<&'a Word>,
+    /// Folders of the toolchain besides the usual ones, absolute: those of the programs on PATH.
+    pub toolchain: &'a [Word],
+    /// The runs, in any order.
+    pub runs: &'a [ObservedRun<'a>],
+}
+
+/// A run in which steps were observed.
+#[derive(Clone, Copy)]
+pub struct ObservedRun<'a> {
+    /// The identity of the tree that it ran on.
+    pub tree: &'a str,
+    /// The plan that ran.
+    pub plan: &'a Plan,
+    /// What the steps were seen to do, by their ids.
+    pub steps: &'a BTreeMap<String, Observed>,
+    /// The ids of those that did not pass.
+    pub failed: &'a BTreeSet<String>,
+}
+
+vplan_base::vocabulary! {
+    /// The kind of a finding.
+    FindingKind {
+        /// A tracked file that the check read, and whose change alone does not plan the check.
+        BlindSpot = "blind_spot",
+        /// A file that the check depends on, outside of its `inputs`.
+        UndeclaredInput = "undeclared_input",
+        /// A file that another check writes, before or after it by chance.
+        UndeclaredOrder = "undeclared_order",
+        /// A file that the check wrote, that git does not ignore and that the contract does not name.
+        UndeclaredWrite = "undeclared_write",
+        /// Something outside of the repository and of the toolchain.
+        Outside = "outside",
+        /// A file that git ignores, and that the check read.
+        IgnoredInput = "ignored_input",
+        /// A glob of a condition, of whose files no check below it has read one.
+        IdleCondition = "idle_condition",
+    }
+}
+
+impl FindingKind {
+    /// Says what findings of the kind mean.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            FindingKind::BlindSpot => "read, and a change of it alone does not plan the check",
+            FindingKind::UndeclaredInput => {
+                "the check depends on it, and its `inputs` do not select it"
+            }
+            FindingKind::UndeclaredOrder => "another check writes it, and nothing orders the two",
+            FindingKind::UndeclaredWrite => {
+                "written, and neither the contract says so nor does git ignore it"
+            }
+            FindingKind::Outside => "read or reached outside of the repository and the toolchain",
+            FindingKind::IgnoredInput => "read, and git ignores it",
+            FindingKind::IdleCondition => "no observed run of its checks has read a file of it",
+        }
+    }
+
+    /// Returns how grave it is, unless somebody asks for more.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            FindingKind::BlindSpot
+            | FindingKind::UndeclaredInput
+            | FindingKind::UndeclaredOrder
+            | FindingKind::UndeclaredWrite => Severity::Error,
+            FindingKind::Outside | FindingKind::IgnoredInput => Severity::Warning,
+            FindingKind::IdleCondition => Severity::Note,
+        }
+    }
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditSeverity")]
+pub enum Severity {
+    /// A pass may stand where a run would fail.
+    Error,
+    /// Something outside of the contract's reach decides.
+    Warning,
+    /// Something in the contract may be of no use.
+    Note,
+}
+
+/// Something that the contract does not say, or says in vain.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// The check.
+    pub check: String,
+    /// The number of files, addresses or sockets.
+    pub count: usize,
+    /// The first of them.
+    pub files: Vec<String>,
+    /// What it is about: globs that select the files and nothing that the check did not read; paths
+    /// and addresses outside of the repository.
+    pub globs: Vec<String>,
+    /// The kind of finding.
+    pub kind: FindingKind,
+    /// The line of the contract that would mend it, if one would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// The program that did it; of several the one with most files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// How grave it is.
+    pub severity: Severity,
+    /// The place of the check in the contract, or of the condition that is idle.
+    pub source: StepSource,
+    /// All that `count` counts.
+    #[serde(skip)]
+    pub all: BTreeSet<String>,
+    /// The change of the contract that would mend it.
+    #[serde(skip)]
+    pub amendment: Option<Amendment>,
+}
+
+/// A check of which not everything was seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Incomplete {
+    /// The check.
+    pub check: String,
+    /// What was not seen, and why.
+    pub reason: String,
+}
+
+/// The result of an audit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Audited {
+    /// The findings, by kind, check and glob.
+    pub findings: Vec<Finding>,
+    /// The checks of which not everything was seen: for them, no finding says nothing.
+    pub incomplete: Vec<Incomplete>,
+}
+
+impl Audited {
+    /// Whether something is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.severity == Severity::Error)
+    }
+}
+
+/// A subject, with what all questions ask of it.
+pub(super) struct Context<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    pub(super) contract: &'a Contract,
+    /// What the checks produce.
+    pub(super) products: Vec<(CheckIndex, Glob)>,
+    /// The tracked files, by what globs ask of them; made when the first glob is wanted.
+    pub(super) tracked: OnceCell<TrackedFiles<'a>>,
+}
+
+/// What a check did, as a finding counts it: a path or an address, and the programs.
+pub(super) type Deeds<'a> = BTreeMap<String, &'a BTreeSet<&'a Word>>;
+
+impl<'a> Context<'a> {
+    pub(super) fn new(subject: &'a Subject<'a>) -> Self {
+        let checks = subject.contract.checks.numbered();
+        let products = checks.filter_map(|(index, check)| Some((index, declared(check)?.produces)));
+        let products =
+            products.flat_map(|(index, all)| all.into_iter().map(move |glob| (index, glob)));
+        Self {
+            subject,
+            contract: subject.contract,
+            products: products.collect(),
+            tracked: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn tracked(&self) -> &TrackedFiles<'a> {
+        self.tracked
+            .get_or_init(|| TrackedFiles::new(self.subject.tracked))
+    }
+
+    /// Every tracked file, as changed.
+    pub(super) fn everything(&self) -> ChangeSet {
+        let file = |path: &RepoPath| ChangedFile {
+            path: path.clone(),
+            status: Status::Modified,
+        };
+        ChangeSet::new(self.subject.tracked.iter().map(file).collect())
+    }
+
+    pub(super) fn check(&self, index: CheckIndex) -> &'a Check {
+        &self.contract.checks[index]
+    }
+
+    pub(super) fn is_tracked(&self, path: &RepoPath) -> bool {
+        self.subject.tracked.binary_search(path).is_ok()
+    }
+
+    /// Whether git neither tracks a path nor shows it. What is gone again is no change either.
+    pub(super) fn is_ignored(&self, path: &RepoPath) -> bool {
+        let is_shown = || !(self.subject.is_ignored)(path) && !(self.subject.is_absent)(path);
+        !self.is_tracked(path) && !is_shown()
+    }
+
+    pub(super) fn source(&self, check: &Check) -> StepSource {
+        let file = self.contract.imported(check.place.source);
+        StepSource {
+            column: check.column,
+            file: file.unwrap_or(&self.contract.path).to_owned(),
+            line: check.line,
+        }
+    }
+
+    /// Makes a finding about a check, without a change that would mend it.
+    pub(super) fn finding(
+        &self,
+        kind: FindingKind,
+        index: CheckIndex,
+        globs: Vec<String>,
+        did: &Deeds<'_>,
+    ) -> Finding {
+        let check = self.check(index);
+        Finding {
+            check: check.id.clone(),
+            count: did.len(),
+            files: did.keys().take(FILES_SHOWN).cloned().collect(),
+            globs,
+            kind,
+            line: None,
+            program: busiest(did),
+            severity: kind.severity(),
+            source: self.source(check),
+            all: did.keys().cloned().collect(),
+            amendment: None,
+        }
+    }
+}
+
+impl Finding {
+    /// Says what it is about, for people.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let named = if self.globs.is_empty() {
+            &self.files
+        } else {
+            &self.globs
+        };
+        let named = first_of(
+            named.iter().map(|glob| visible(glob.as_bytes())),
+            FILES_SHOWN,
+        );
+        let noun = match self.kind {
+            FindingKind::Outside => "place",
+            _ => "file",
+        };
+        match self.count {
+            0 | 1 => named,
+            many => format!("{named} ({})", count(many, noun)),
+        }
+    }
+
+    /// Says what it means.
+    #[must_use]
+    pub fn meaning(&self) -> &'static str {
+        match (self.kind, self.severity) {
+            (FindingKind::UndeclaredInput, Severity::Warning) => {
+                "the check looked for it in vain, and its `inputs` would not select it"
+            }
+            (FindingKind::UndeclaredWrite, Severity::Warning) => {
+                "git ignores it, and the check is confined: it was not let write it"
+            }
+            (kind, _) => kind.meaning(),
+        }
+    }
+
+    /// Says it in one sentence, for people.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let program = self.program.as_ref();
+        let program = program.map_or_else(String::new, |program| format!(" by {program}"));
+        let line = self.line.as_ref();
+        let line = line.map_or_else(String::new, |line| format!("; `{line}` would mend it"));
+        format!(
+            "{}: {}{program}: {}{line}",
+            visible(self.check.as_bytes()),
+            self.what(),
+            self.meaning(),
+        )
+    }
+
+    /// The finding with a change that would mend it.
+    pub(super) fn mended_by(mut self, contract: &Contract, amendment: Option<Amendment>) -> Self {
+        self.line = amendment.as_ref().map(|one| one.line(contract));
+        self.amendment = amendment;
+        self
+    }
+}
+
+/// Returns the program that did most of it; of equals the first by name.
+pub(super) fn busiest(did: &Deeds<'_>) -> Option<String> {
+    let mut counts: BTreeMap<&Word, usize> = BTreeMap::new();
+    for program in did.values().copied().flatten() {
+        *counts.entry(program).or_default() += 1;
+    }
+    let most = counts.iter().max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)));
+    most.map(|(program, _)| visible(program.as_bytes()))
+}
+
+/// Returns the step that a check is made of, with all its settings; none of a check that is no
+/// command.
+pub(super) fn declared(check: &Check) -> Option<super::super::Step> {
+    // For a command with `{changed}` there is no step without a file.
+    let files = [Word::new(b"x".to_vec())];
+    step::of_check(check, "", &files).into_iter().next()
+}
+
+/// Returns the request for checks of a role, whatever changed.
+pub(super) fn request_for(role: &str, tier: u8) -> Request {
+    Request {
+        min_tier: tier,
+        role: Some(role.to_owned()),
+        ..Request::default()
+    }
+}
+
+/// Adds that nobody can tell what is not known: that leaves nothing out.
+pub(super) fn add_unknown(facts: &mut Facts, questions: impl IntoIterator<Item = Question>) {
+    for question in questions {
+        if facts.get(&question).is_none() {
+            facts.add(question, FactAnswer::Word(Certainty::Unknown));
+        }
+    }
+}
+
+/// Plans a request, with what is not known left open; `None` if the contract refuses it.
+pub(super) fn planned(
+    contract: &Contract,
+    request: &Request,
+    facts: &mut Facts,
+    prepared: Option<&Prepared<'_>>,
+) -> Option<Plan> {
+    for _ in 0..MAX_FACT_ROUNDS {
+        match assemble(Some(contract), request, facts, prepared).ok()? {
+            Assembled::Plan(plan, _) => return Some(*plan),
+            Assembled::Needs(questions) => add_unknown(facts, questions),
+        }
+    }
+    None
+}

@@ -1,0 +1,69 @@
+//! Pairs of steps that may run in parallel.
+
+use super::super::{Plan, Step, StepIndex};
+use super::effects::Effects;
+use super::known::{Knowledge, KnownEffects};
+use vplan_base::bits::Bits;
+use vplan_base::index::Dense;
+use vplan_base::service::Service;
+/// What the contract says that keeps two steps apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart<'s> {
+    /// Both have this `exclusive`.
+    Exclusive(&'s str),
+    /// Both want this service.
+    Service(&'s str),
+}
+
+/// Returns what the contract says that keeps two steps apart, if it says anything.
+#[must_use]
+pub fn kept_apart<'s>(one: &'s Step, other: &Step) -> Option<Apart<'s>> {
+    let exclusive = one.exclusive.as_deref();
+    let exclusive = exclusive.filter(|name| other.exclusive.as_deref() == Some(name));
+    let is_shared = |service: &&Service| other.with.iter().any(|s| s.name == service.name);
+    let service = || one.with.iter().find(is_shared);
+    exclusive
+        .map(Apart::Exclusive)
+        .or_else(|| service().map(|service| Apart::Service(&service.name)))
+}
+
+/// Which steps of a plan may run beside each other, as far as their effects are known.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The steps of which something is not known.
+    pub(super) unknown: Bits<StepIndex>,
+    /// For each step those that it meets.
+    pub(super) meets: Dense<StepIndex, Bits<StepIndex>>,
+}
+
+impl Beside {
+    /// Decides it for all pairs of a plan's steps. Takes time for the paths and for what the pairs
+    /// share of them, not for each pair's paths.
+    #[must_use]
+    pub fn of(plan: &Plan, known: &KnownEffects) -> Self {
+        let steps = plan.steps.iter().map(|step| Effects::of(step, known));
+        let steps: Dense<StepIndex, Effects<'_>> = steps.collect();
+        Self::among(&steps)
+    }
+
+    pub(crate) fn among(steps: &Dense<StepIndex, Effects<'_>>) -> Self {
+        let none = Bits::none(steps.len());
+        let mut meets = Dense::filled(none, steps.len());
+        let used = super::paths::meet(steps, &mut meets);
+        super::areas::meet(steps, &used, &mut meets);
+        for (step, met) in meets.clone().numbered() {
+            met.iter().for_each(|other| meets[other].set(step));
+        }
+        let is_unknown = |step: StepIndex| matches!(steps[step].seen, Knowledge::Unknown(_));
+        Self {
+            unknown: Bits::of(steps.len(), is_unknown),
+            meets,
+        }
+    }
+
+    /// Whether two steps may run beside each other.
+    #[must_use]
+    pub fn may(&self, one: StepIndex, other: StepIndex) -> bool {
+        !self.unknown.has(one) && !self.unknown.has(other) && !self.meets[one].has(other)
+    }
+}

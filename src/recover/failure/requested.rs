@@ -1,0 +1,120 @@
+//! The names that a command requests from a file that declares scripts or goals.
+
+use super::invocation::{Layer, Role, Tool, layers_of};
+use vplan_base::path::RepoPath;
+use vplan_plan::Step;
+use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+
+/// The names that a step's command requests from a file that declares scripts or goals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestedNames {
+    /// Scripts or goals.
+    pub kind: AskedKind,
+    /// Their names.
+    pub names: Vec<String>,
+    /// The directory of the declaring file, if that is certain.
+    pub dir: Option<RepoPath>,
+    /// The names under which such a file is found, or the one that the command gives.
+    pub files: Vec<String>,
+    /// Whether the command names the file.
+    pub given: bool,
+    /// Whether a name that is not declared may still work.
+    pub lenient: bool,
+}
+
+/// The kind of name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedKind {
+    /// Scripts of a package.json.
+    Script,
+    /// Goals of a makefile.
+    MakeGoal,
+    /// Goals of ninja or just, whose files are not read for facts.
+    OtherGoal,
+}
+
+impl RequestedNames {
+    /// Returns the questions for the list of declared names, in the repository and at the base
+    /// revision.
+    #[must_use]
+    pub fn questions(&self) -> Option<[Question; 2]> {
+        let dir = self.dir.clone()?;
+        match self.kind {
+            AskedKind::Script => Some([Question::Scripts(dir.clone()), Question::BaseScripts(dir)]),
+            AskedKind::MakeGoal if self.given => {
+                let file = dir.join(self.files.first()?.as_bytes()).ok()?;
+                Some([
+                    Question::MakefileTargets(file.clone()),
+                    Question::BaseMakefileTargets(file),
+                ])
+            }
+            AskedKind::MakeGoal => Some([
+                Question::MakeTargets(dir.clone()),
+                Question::BaseMakeTargets(dir),
+            ]),
+            AskedKind::OtherGoal => None,
+        }
+    }
+
+    /// Returns the names that the repository is known not to declare, in a file that it is known to
+    /// have.
+    #[must_use]
+    pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
+        let Some([now, _]) = self.questions() else {
+            return Vec::new();
+        };
+        let Some(FactAnswer::List(_)) = facts.get(&now) else {
+            return Vec::new();
+        };
+        let missing = |name: &&String| facts.holds(&now, name.as_bytes()) == Certainty::No;
+        self.names.iter().filter(missing).cloned().collect()
+    }
+
+    /// Returns the possible paths of the declaring file, in the order in which the tool looks.
+    #[must_use]
+    pub fn paths(&self) -> Vec<RepoPath> {
+        let Some(dir) = &self.dir else {
+            return Vec::new();
+        };
+        self.files
+            .iter()
+            .filter_map(|file| dir.join(file.as_bytes()).ok())
+            .collect()
+    }
+}
+
+/// Returns what a step's command requests by name.
+#[must_use]
+pub fn requested_names(step: &Step) -> Option<RequestedNames> {
+    layers_of(step).into_iter().find_map(asked_of)
+}
+
+pub(super) fn asked_of(layer: Layer) -> Option<RequestedNames> {
+    let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
+        (Role::Script, _) => (AskedKind::Script, &["package.json"]),
+        (Role::Goals, Tool::Make) if !layer.lenient => (
+            AskedKind::MakeGoal,
+            &["GNUmakefile", "makefile", "Makefile"],
+        ),
+        (Role::Goals, Tool::Make) => (
+            AskedKind::OtherGoal,
+            &["GNUmakefile", "makefile", "Makefile"],
+        ),
+        (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
+        (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
+        _ => return None,
+    };
+    let given = layer.file.is_some();
+    let files = match layer.file {
+        Some(file) => vec![file],
+        None => usual.iter().map(|f| (*f).to_owned()).collect(),
+    };
+    Some(RequestedNames {
+        kind,
+        names: layer.asked,
+        dir: layer.dir,
+        files,
+        given,
+        lenient: layer.lenient,
+    })
+}

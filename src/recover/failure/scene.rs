@@ -1,0 +1,172 @@
+//! The evidence of a failed step, read once for all rows.
+
+use super::invocation::{self, Layer, Role, Tool};
+use super::table::{EvidenceStream, row_has};
+use super::text::{self, Line, Names, reads_as};
+use vplan_base::word::visible;
+use vplan_check::evidence::Evidence;
+use vplan_plan::facts::Facts;
+use vplan_plan::{Plan, Step, StepIndex};
+
+/// The deepest indentation of a message: tools indent their own by one blank at most (pnpm); a line
+/// with more is a quotation.
+const DEEPEST_INDENT: usize = 1;
+/// The most characters of a line that are kept as evidence.
+pub(super) const EVIDENCE: usize = 200;
+
+/// The evidence that a row may read.
+pub(super) struct Scene<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) index: StepIndex,
+    pub(super) step: &'a Step,
+    pub(super) evidence: &'a Evidence,
+    pub(super) facts: &'a Facts,
+    /// The tools of the command, and of the script's body if its runner printed it.
+    pub(super) layers: Vec<Layer>,
+    /// The script's body, as its runner printed it.
+    pub(super) body: Option<String>,
+    pub(super) out: Vec<Line>,
+    pub(super) err: Vec<Line>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        index: StepIndex,
+        step: &'a Step,
+        evidence: &'a Evidence,
+        facts: &'a Facts,
+    ) -> Self {
+        let (out, err) = (text::lines(&evidence.stdout), text::lines(&evidence.stderr));
+        let mut layers = invocation::layers_of(step);
+        let body = layers.iter().find_map(|layer| body(layer, &out, &err));
+        match &body {
+            Some(body) => layers.extend(invocation::layers_of_body(body)),
+            None => {
+                // A runner that is silent, or never prints what it starts: the body may be any
+                // tool.
+                let silent: Vec<Layer> = layers
+                    .iter()
+                    .filter(|l| l.role == Role::Script)
+                    .map(|l| Layer {
+                        tool: Tool::SilentScript,
+                        role: Role::Plain,
+                        asked: Vec::new(),
+                        echoed: true,
+                        ..l.clone()
+                    })
+                    .collect();
+                layers.extend(silent);
+            }
+        }
+        Self {
+            plan,
+            index,
+            step,
+            evidence,
+            facts,
+            layers,
+            body,
+            out,
+            err,
+        }
+    }
+
+    /// Whether the step ended by itself, without success. The output of a killed tool is not
+    /// complete.
+    pub(super) fn ended_badly(&self) -> bool {
+        self.evidence.signal.is_none() && self.evidence.exit != Some(0)
+    }
+
+    pub(super) fn exited(&self, code: i32) -> bool {
+        self.evidence.signal.is_none() && self.evidence.exit == Some(code)
+    }
+
+    /// Whether a package manager's layer names a tool rather than a script: `pnpm vitest`, `yarn
+    /// eslint`. That one is not installed when it is not found.
+    pub(super) fn names_a_program(&self, layer: &Layer) -> bool {
+        let starts = |l: &Layer| !l.echoed && layer.asked.contains(&l.program);
+        layer.role == Role::Script
+            && layer.lenient
+            && self.layers.iter().any(|l| {
+                starts(l)
+                    && (l.tool != Tool::Other
+                        || row_has("looking", &l.program)
+                        || row_has("programs", &l.program))
+            })
+    }
+
+    /// Returns the first line at a place that matches one of the templates.
+    pub(super) fn line(
+        &self,
+        place: EvidenceStream,
+        templates: &[&str],
+        names: Names<'_>,
+    ) -> Option<String> {
+        let out = if place == EvidenceStream::Either {
+            self.out.as_slice()
+        } else {
+            &[]
+        };
+        self.err
+            .iter()
+            .chain(out)
+            .filter(|line| line.indent <= DEEPEST_INDENT)
+            .find(|line| templates.iter().any(|t| reads_as(&line.text, t, names)))
+            .map(|line| shown(&line.text))
+    }
+
+    /// Like [`Scene::line`], for the names of a layer.
+    pub(super) fn line_of_layer(
+        &self,
+        layer: &Layer,
+        place: EvidenceStream,
+        templates: &[&str],
+    ) -> Option<String> {
+        self.line(
+            place,
+            templates,
+            Names {
+                asked: &layer.asked,
+                program: &layer.program,
+            },
+        )
+    }
+}
+
+pub(super) fn shown(line: &str) -> String {
+    visible(line.chars().take(EVIDENCE).collect::<String>().as_bytes())
+}
+
+/// Returns the body of the layer's script, where its runner prints it before it starts it.
+fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
+    let name = layer.asked.first().filter(|_| layer.role == Role::Script)?;
+    match layer.tool {
+        // > demo@1.0.0 test [/repo]
+        // > vitest run
+        Tool::Npm | Tool::Pnpm => out.iter().zip(out.iter().skip(1)).find_map(|(head, body)| {
+            let head = head.text.strip_prefix("> ").filter(|_| head.indent == 0)?;
+            let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
+            head.split(' ')
+                .any(|word| word == name)
+                .then(|| body.to_owned())
+        }),
+        // yarn run v1.22.22
+        // $ vitest run
+        Tool::Yarn => {
+            let begun = out
+                .iter()
+                .skip_while(|line| !line.text.starts_with("yarn run v1."));
+            begun.skip(1).find_map(dollar)
+        }
+        Tool::Bun => err.iter().chain(out).find_map(dollar),
+        _ => None,
+    }
+}
+
+fn dollar(line: &Line) -> Option<String> {
+    line.text
+        .strip_prefix("$ ")
+        .filter(|_| line.indent == 0)
+        .map(str::to_owned)
+}

@@ -1,0 +1,136 @@
+//! Finds, reads and replaces the baseline of a contract.
+
+use crate::beside::{self, Beside, BesideError};
+use crate::load::Site;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics, Severity};
+use vplan_base::path::RepoPath;
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::{Place, Span};
+use vplan_base::word::count;
+use vplan_baseline::error::UNKNOWN_CHECK;
+use vplan_baseline::{Baseline, MAX_BYTES, decode, encode, quoted};
+use vplan_git::object::Oid;
+use vplan_os::files;
+
+/// A baseline as it was found.
+#[derive(Debug, Default)]
+pub struct BaselineFile {
+    /// Its content, without the entries that are wrong; `None` where there is no such file.
+    pub baseline: Option<Baseline>,
+    /// Its text with its name, for the messages.
+    pub sources: Sources,
+    /// The errors in it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The mistakes in the baseline of a contract.
+#[derive(Debug, Default)]
+pub struct Surveyed {
+    /// The errors, and warnings about checks that the contract does not have; their places are in
+    /// the sources that were given.
+    pub diagnostics: Diagnostics,
+    /// The number of entries.
+    pub entries: usize,
+}
+
+impl BaselineFile {
+    /// Whether there are errors in it.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .any(|d| d.severity == Severity::Error)
+    }
+
+    fn of(path: &RepoPath, text: String) -> Self {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new(path.to_string(), &text));
+        let (baseline, found) = decode(&text, id);
+        Self {
+            baseline: Some(baseline),
+            diagnostics: found.sorted(),
+            sources,
+        }
+    }
+}
+
+/// Returns the path of the baseline next to a contract: `verify.vplan` has `verify.baseline.kdl`.
+#[must_use]
+pub fn path_for(contract: &RepoPath) -> RepoPath {
+    contract.with_ending(b".baseline.kdl")
+}
+
+/// Reads a baseline: from a revision, or from the work tree. A missing one is none.
+///
+/// # Errors
+/// It exists and is no regular UTF-8 file of at most [`MAX_BYTES`].
+pub fn read(
+    site: &Site,
+    path: &RepoPath,
+    revision: Option<&Oid>,
+) -> Result<BaselineFile, BesideError> {
+    let text = beside::read(site, Beside::Baseline, path, revision, MAX_BYTES)?;
+    Ok(text.map_or_else(BaselineFile::default, |text| BaselineFile::of(path, text)))
+}
+
+/// Examines the baseline of the work tree; `checks` are the names that the contract has, and its
+/// text is added to `sources`.
+///
+/// # Errors
+/// It exists and cannot be read.
+pub fn survey(
+    site: &Site,
+    path: &RepoPath,
+    checks: &BTreeSet<&str>,
+    sources: &mut Sources,
+) -> Result<Surveyed, BesideError> {
+    let found = read(site, path, None)?;
+    let text = found
+        .sources
+        .iter()
+        .next()
+        .map(|(_, source)| source.text().to_owned());
+    let Some(text) = text else {
+        return Ok(Surveyed::default());
+    };
+    let id = sources.add(Source::new(path.to_string(), &text));
+    let (baseline, mut diagnostics) = decode(&text, id);
+    let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in baseline.entries() {
+        if !checks.contains(entry.check.as_str()) {
+            *unknown.entry(&entry.check).or_default() += 1;
+        }
+    }
+    for (check, entries) in unknown {
+        let name = quoted(check);
+        let at = text.find(&name).unwrap_or(0);
+        let place = Place::new(id, Span::new(at, (at + name.len()).min(text.len())));
+        let lines = count(entries, "line");
+        let message =
+            format!("the baseline has {lines} of a check that the contract does not have");
+        let diagnostic = Diagnostic::warning(UNKNOWN_CHECK, message);
+        diagnostics.push(
+            diagnostic
+                .label(place, "no check is called so")
+                .help("take the lines out, or give the check its name back"),
+        );
+    }
+    Ok(Surveyed {
+        entries: baseline.entries().len(),
+        diagnostics,
+    })
+}
+
+/// Replaces the baseline of the work tree. Readers see the old one or the new one.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(site: &Site, path: &RepoPath, baseline: &Baseline) -> Result<(), BesideError> {
+    let target = site.root.join(path.to_os());
+    files::replace(&target, encode(baseline).as_bytes()).map_err(|e| BesideError::Unwritable {
+        what: Beside::Baseline,
+        path: path.clone(),
+        message: e.to_string(),
+    })
+}

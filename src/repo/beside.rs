@@ -1,0 +1,141 @@
+//! Reads a file next to a contract, of the work tree or of a commit: its lock, its baseline.
+
+use crate::load::Site;
+use vplan_base::path::RepoPath;
+use vplan_base::unit::show_size;
+use vplan_git::error::GitError;
+use vplan_git::object::Oid;
+use vplan_os::files::beneath::{Beneath, ReadError};
+
+/// A file next to a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Its lock.
+    Lock,
+    /// Its baseline.
+    Baseline,
+}
+
+impl Beside {
+    /// Returns its word, and the command that writes it.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::Lock => ["lock", "vplan lock"],
+            Self::Baseline => ["baseline", "vplan baseline record"],
+        }
+    }
+}
+
+/// The reason why there is no such file. One with mistakes in it is none of these.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BesideError {
+    /// It exists and cannot be read.
+    #[error("the {} `{path}` cannot be read: {message}", .what.words()[0])]
+    Unreadable {
+        /// What it is.
+        what: Beside,
+        /// The file.
+        path: RepoPath,
+        /// The reason.
+        message: String,
+    },
+    /// It cannot be replaced.
+    #[error("the {} `{path}` cannot be written: {message}", .what.words()[0])]
+    Unwritable {
+        /// What it is.
+        what: Beside,
+        /// The file.
+        path: RepoPath,
+        /// The reason.
+        message: String,
+    },
+    /// Another `vplan lock` takes too long.
+    #[error("another `vplan lock` has been writing `{0}` all the time")]
+    Busy(RepoPath),
+    /// Git cannot read the revision.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl BesideError {
+    /// Returns its stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreadable { what, .. } => match what {
+                Beside::Lock => "vplan::lock::unreadable",
+                Beside::Baseline => "vplan::baseline::unreadable",
+            },
+            Self::Unwritable { what, .. } => match what {
+                Beside::Lock => "vplan::lock::unwritable",
+                Beside::Baseline => "vplan::baseline::unwritable",
+            },
+            Self::Busy(_) => "vplan::lock::busy",
+            Self::Git(e) => e.code(),
+        }
+    }
+
+    /// Returns the way out, where there is one.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { what, .. } => {
+                let [word, command] = what.words();
+                Some(format!(
+                    "a {word} is a regular file of the repository: take away what is there, then `{command}`"
+                ))
+            }
+            Self::Unwritable { .. } => None,
+            Self::Busy(_) => Some("try again".to_owned()),
+            Self::Git(e) => e.help(),
+        }
+    }
+}
+
+/// Reads the text of a file; `None` where there is none.
+///
+/// # Errors
+/// It exists and is no regular UTF-8 file of at most so many bytes.
+pub(super) fn read(
+    site: &Site,
+    what: Beside,
+    path: &RepoPath,
+    revision: Option<&Oid>,
+    max_bytes: u64,
+) -> Result<Option<String>, BesideError> {
+    let unreadable = |message: String| BesideError::Unreadable {
+        what,
+        path: path.clone(),
+        message,
+    };
+    let large = || unreadable(format!("it is larger than {}", show_size(max_bytes)));
+    let bytes = match revision {
+        Some(commit) => {
+            let git = site.git.as_ref().map_err(Clone::clone)?;
+            match git.file_at(commit, path, max_bytes) {
+                Err(GitError::TooLarge { .. }) => return Err(large()),
+                found => found?,
+            }
+        }
+        None => {
+            let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
+            // It is replaced by a rename, which would put a file where the symlink was.
+            if beneath.link(path).is_some() {
+                return Err(unreadable("it is a symlink".to_owned()));
+            }
+            match beneath.read(path, max_bytes) {
+                Ok(bytes) => Some(bytes),
+                Err(ReadError::Missing) => None,
+                Err(ReadError::TooLarge(_)) => return Err(large()),
+                Err(e) => return Err(unreadable(e.to_string())),
+            }
+        }
+    };
+    let text = |bytes| {
+        String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            unreadable(format!("it is not UTF-8 (at offset {at})"))
+        })
+    };
+    bytes.map(text).transpose()
+}

@@ -1,0 +1,68 @@
+//! Makes the caveats about the commit that a change is compared with.
+
+use super::base::{DefaultBase, Unknown};
+use vplan_base::word::visible;
+use vplan_plan::caveat::{Caveat, Code, Effect};
+
+/// Returns the caveats of a default base.
+#[must_use]
+pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
+    let unknown = base.unknown().map(unknown);
+    let ignored = base.ignored.as_deref().map(ignored);
+    unknown.into_iter().chain(ignored).collect()
+}
+
+/// Makes the caveat that no base is known, so that it is HEAD.
+fn unknown(why: &Unknown) -> Caveat {
+    let reason = match why {
+        Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
+        Unknown::CheckedOut(branch) => {
+            format!(
+                "`{}` is checked out, and no remote has it",
+                visible(branch.as_bytes())
+            )
+        }
+        Unknown::SeveralRemotes(_) => "there are several remotes, and none is `origin`".to_owned(),
+        Unknown::Lacking(lacking) => lacking.message(),
+    };
+    let fetch = match why {
+        Unknown::Lacking(lacking) => lacking.commands().map(|c| format!("`{c}` gets it; else ")),
+        _ => None,
+    };
+    let way_out = format!(
+        "{}name a base with `--base REV` or with the line `base \"BRANCH\"` in the contract, all files with `--all`, or none \
+         with `--changed-none`",
+        fetch.unwrap_or_default()
+    );
+    Caveat::new(
+        Code::BaseUnknown,
+        Effect::Narrows,
+        format!("commits before HEAD were not looked at: {reason}"),
+    )
+    .way_out(way_out)
+}
+
+/// Makes the caveat about a line `base` that the contract at its own merge base does not have.
+pub(super) fn ignored(branch: &str) -> Caveat {
+    let branch = visible(branch.as_bytes());
+    let message = format!(
+        "the contract's line `base \"{branch}\"` does not count: the contract at the merge base with `{branch}` does not have it"
+    );
+    Caveat::new(Code::BaseIgnored, Effect::Narrows, message).way_out(format!(
+        "it counts as soon as it is on `{branch}`; until then `--base {branch}` says the same"
+    ))
+}
+
+/// Makes the caveat about a requested base that leaves out commits of the change. `whose`: who
+/// requests it.
+#[must_use]
+pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
+    let shown = base
+        .reference
+        .as_deref()
+        .map(|r| visible(r.as_bytes()))
+        .unwrap_or_default();
+    let message = format!("{whose} leaves out commits that are not on `{shown}`");
+    Caveat::new(Code::BaseLater, Effect::Narrows, message)
+        .way_out("without `--base` they are looked at")
+}

@@ -1,0 +1,25 @@
+//! Reads a repository: its contract with all imports, what changed, what it declares.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the door: the core's purity is a lint, and this is where it ends"
+)]
+
+pub mod baseline;
+pub mod beside;
+pub mod cases;
+pub mod changes;
+pub mod contents;
+pub mod declaring;
+pub mod facts;
+pub mod folders;
+pub mod github;
+pub mod import;
+pub mod ledger_file;
+pub mod load;
+pub mod lockfile;
+mod packages;
+pub mod pinned;
+pub mod since;
+pub mod survey;

@@ -1,0 +1,142 @@
+//! Checks whether the files of a contract are the same as at a commit, without a process of git
+//! where possible.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use vplan_base::change::ChangeSet;
+use vplan_base::path::RepoPath;
+use vplan_git::object::{Oid, blob_id};
+use vplan_git::{Git, is_record};
+use vplan_os::atomic_file::{REMEMBERED, replace_at};
+use vplan_os::files;
+use vplan_os::files::beneath::{Beneath, ReadError};
+use vplan_os::state_dir::StateDir;
+
+/// The file's name in the state directory.
+const NAME: &str = "contracts.json";
+/// The largest file that is read, in bytes.
+const MOST: u64 = 1 << 20;
+/// The most answers that are kept, the newest.
+const KEPT: usize = 16;
+
+/// A commit, and what is known of the differences from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Since<'a> {
+    /// The root of the repository.
+    pub root: &'a Path,
+    /// Called where nothing else answers.
+    pub git: &'a Git,
+    /// The commit.
+    pub commit: &'a Oid,
+    /// All that differs between the commit and the work tree, if that is what the changed files
+    /// are.
+    pub changes: Option<&'a ChangeSet>,
+    /// The state directory for stored answers, if there is one.
+    pub state: Option<&'a StateDir>,
+}
+
+/// An answer of git: which files a commit has at some paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct CommitFiles {
+    commit: String,
+    files: Vec<(RepoPath, Option<String>)>,
+}
+
+impl Since<'_> {
+    /// Whether files are unchanged; a file that is in neither counts as unchanged. `None` when only
+    /// git could tell and `may_ask` does not allow a call. What cannot be determined counts as
+    /// changed.
+    #[must_use]
+    pub fn is_same(&self, paths: &[RepoPath], may_ask: bool) -> Option<bool> {
+        let Ok(beneath) = Beneath::open(self.root) else {
+            return Some(false);
+        };
+        // The target of a symlink is another file, which changes independently; git does not decide
+        // about vplan's own records.
+        if paths
+            .iter()
+            .any(|path| is_record(path.as_bytes()) || has_link(&beneath, path))
+        {
+            return Some(false);
+        }
+        if let Some(changes) = self.changes {
+            let touched = |path: &RepoPath| {
+                changes
+                    .files()
+                    .iter()
+                    .any(|f| f.path == *path || path.below(&f.path).is_some())
+            };
+            return Some(!paths.iter().any(touched));
+        }
+        let present: Option<Vec<_>> = paths
+            .iter()
+            .map(|path| self.id(&beneath, path).map(|id| (path.clone(), id)))
+            .collect();
+        let Some(present) = present else {
+            return Some(false);
+        };
+        let commit = self.commit.to_string();
+        let mut kept = self.stored();
+        let known = kept
+            .iter()
+            .find(|a| a.commit == commit && a.files.iter().map(|(path, _)| path).eq(paths));
+        if let Some(known) = known {
+            return Some(known.files == present);
+        }
+        if !may_ask {
+            return None;
+        }
+        let Ok(found) = self.git.files_at(self.commit, paths) else {
+            return Some(false);
+        };
+        let files = paths
+            .iter()
+            .map(|path| (path.clone(), found.get(path).map(ToString::to_string)))
+            .collect();
+        let answer = CommitFiles { commit, files };
+        let is_same = answer.files == present;
+        kept.insert(0, answer);
+        kept.truncate(KEPT);
+        if let Some(file) = self.file() {
+            // An answer that cannot be stored, or is lost with the power, is queried again.
+            let text = serde_json::to_string(&kept).unwrap_or_default();
+            let _ = replace_at(&file, text.as_bytes(), REMEMBERED);
+        }
+        Some(is_same)
+    }
+
+    /// Returns the id that a file of the work tree would have; inside, none where there is no such
+    /// file. `None` when it cannot be read.
+    fn id(&self, beneath: &Beneath, path: &RepoPath) -> Option<Option<String>> {
+        let content = match beneath.file(path) {
+            Ok(file) => file,
+            Err(ReadError::Missing) => return Some(None),
+            Err(_) => return None,
+        };
+        let size = content.metadata().ok()?.len();
+        blob_id(self.commit.length(), size, content)
+            .ok()
+            .map(|id| Some(id.to_string()))
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        self.state.map(|state| state.path.join(NAME))
+    }
+
+    /// Reads the stored answers; none where they cannot be read.
+    fn stored(&self) -> Vec<CommitFiles> {
+        let bytes = self
+            .file()
+            .and_then(|file| files::read_plain(&file, MOST).ok());
+        bytes
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Whether a symlink is on the way to a file, or the file is one.
+fn has_link(beneath: &Beneath, path: &RepoPath) -> bool {
+    path.ancestors()
+        .iter()
+        .any(|part| beneath.link(part).is_some())
+}

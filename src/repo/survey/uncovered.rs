@@ -1,0 +1,299 @@
+//! Finds tracked files that no condition mentions: a change of them requires no check of its own.
+
+use crate::facts::{self, Ground};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::glob::{Item, ItemContent, Selection};
+use vplan_base::matching::match_each;
+use vplan_base::path::RepoPath;
+use vplan_base::word::count;
+use vplan_contract::{Check, ConditionIndex, Contract, Test};
+use vplan_git::Git;
+use vplan_git::error::GitError;
+use vplan_plan::definition::{CommandPlace, parts_of, questions_of};
+use vplan_plan::facts::{Facts, MAX_FACT_ROUNDS};
+
+/// Tracked files that no condition mentions.
+pub const UNCOVERED: Code = Code("vplan::repository::uncovered");
+
+/// The most groups that are shown.
+const GROUPS: usize = 20;
+
+/// The tracked files that no condition mentions.
+#[derive(Debug, Default)]
+pub struct Uncovered {
+    /// The number of tracked files.
+    pub tracked: usize,
+    /// The files that no condition mentions, sorted.
+    pub files: Vec<RepoPath>,
+    /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the
+    /// number of files.
+    groups: Vec<(String, usize)>,
+    /// Those of them that decide what checks do: the file, what it is, and the check.
+    defining: Vec<(RepoPath, String, String)>,
+}
+
+/// Finds the tracked files that neither the `whenChanged…` around a check (or around a `use` of
+/// one) nor a `risk` selects.
+///
+/// # Errors
+/// Errors of git.
+pub fn uncovered(contract: &Contract, git: &Git, root: &Path) -> Result<Uncovered, GitError> {
+    let tracked = git.tracked()?;
+    let files = ChangeSet::new(
+        tracked
+            .into_iter()
+            .map(|path| ChangedFile {
+                path,
+                status: Status::Modified,
+            })
+            .collect(),
+    );
+    let mentioned = match_each(&mentions(contract), &files);
+    let all: Vec<(&RepoPath, bool)> = files
+        .files()
+        .iter()
+        .map(|f| &f.path)
+        .zip(mentioned)
+        .collect();
+    let left: Vec<RepoPath> = all
+        .iter()
+        .filter(|(_, mentioned)| !mentioned)
+        .map(|(path, _)| (*path).clone())
+        .collect();
+    Ok(Uncovered {
+        tracked: all.len(),
+        defining: defining(contract, root, &left),
+        groups: groups(&all),
+        files: left,
+    })
+}
+
+/// Returns the files that decide what a check does, each once, with the first such check.
+fn defining(
+    contract: &Contract,
+    root: &Path,
+    files: &[RepoPath],
+) -> Vec<(RepoPath, String, String)> {
+    let facts = called(contract, root);
+    let mut found = BTreeMap::new();
+    for check in contract.checks.iter() {
+        let words = check.words();
+        for (path, part) in parts_of(place(check, &words), &facts, files) {
+            found
+                .entry(path)
+                .or_insert_with(|| (part, check.id.clone()));
+        }
+    }
+    let row = |(path, (part, id))| (path, part, id);
+    found.into_iter().map(row).collect()
+}
+
+fn place<'a>(check: &'a Check, words: &'a [String]) -> CommandPlace<'a> {
+    CommandPlace {
+        words,
+        dir: &check.dir,
+        tool_path: &check.tool_path,
+    }
+}
+
+/// What the files that define checks call, in the work tree.
+fn called(contract: &Contract, root: &Path) -> Facts {
+    let changes = ChangeSet::default();
+    let ground = Ground {
+        root,
+        git: None,
+        base: None,
+        changes: &changes,
+    };
+    let mut known = Facts::default();
+    for _ in 0..MAX_FACT_ROUNDS {
+        let asked = |check: &Check| questions_of(place(check, &check.words()), &known);
+        let questions = contract.checks.iter().flat_map(asked).collect();
+        match facts::answer(&questions, &ground) {
+            Ok(answers) if !questions.is_empty() => known.0.extend(answers.0),
+            _ => break,
+        }
+    }
+    known
+}
+
+/// Returns one selection of everything that a condition in use selects. An empty one selects
+/// nothing.
+fn mentions(contract: &Contract) -> Selection {
+    let used: BTreeSet<ConditionIndex> = contract
+        .checks
+        .iter()
+        .flat_map(|c| &c.placements)
+        .flat_map(|p| &p.conditions)
+        .copied()
+        .collect();
+    let conditions = used
+        .iter()
+        .filter_map(|i| match &contract.conditions[*i].test {
+            Test::ChangedAny(s)
+            | Test::ChangedAll(s)
+            | Test::ChangedOnly(s)
+            | Test::ChangedNone(s) => Some(s),
+            Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
+        });
+    let item = |(i, selection): (usize, &Selection)| {
+        let what = ItemContent::Paths {
+            items: Arc::new(selection.clone()),
+            name: i.to_string(),
+        };
+        Item { not: false, what }
+    };
+    Selection {
+        items: conditions
+            .chain(contract.risks.iter().map(|r| &r.selection))
+            .enumerate()
+            .map(item)
+            .collect(),
+    }
+}
+
+/// Returns the largest directories in which nothing is mentioned, and the files next to them by
+/// directory.
+fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
+    let mut touched: BTreeSet<&[u8]> = BTreeSet::new();
+    for (path, _) in all.iter().filter(|(_, mentioned)| *mentioned) {
+        touched.insert(b"");
+        touched.extend(above(path.as_bytes()));
+    }
+    let mut groups: BTreeMap<(&[u8], bool), usize> = BTreeMap::new();
+    for (path, _) in all.iter().filter(|(_, mentioned)| !mentioned) {
+        let bytes = path.as_bytes();
+        let whole = std::iter::once(&b""[..])
+            .chain(above(bytes))
+            .find(|dir| !touched.contains(dir));
+        let group = match whole {
+            Some(dir) => (dir, true),
+            None => (above(bytes).last().unwrap_or(b""), false),
+        };
+        *groups.entry(group).or_default() += 1;
+    }
+    let shown = |dir: &[u8], whole: bool| {
+        let dir = vplan_base::word::visible(dir);
+        match (dir.is_empty(), whole) {
+            (true, true) => "**".to_owned(),
+            (true, false) => "*".to_owned(),
+            (false, true) => format!("{dir}/**"),
+            (false, false) => format!("{dir}/*"),
+        }
+    };
+    let mut groups: Vec<(String, usize)> = groups
+        .into_iter()
+        .map(|((dir, whole), count)| (shown(dir, whole), count))
+        .collect();
+    // The largest first: that is where a condition is most likely missing.
+    groups.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    groups
+}
+
+/// Returns the directories above a path, outermost first, without the root.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'/')
+        .filter_map(|(i, _)| path.get(..i))
+}
+
+impl Uncovered {
+    /// Makes the warning, if there are such files.
+    #[must_use]
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let mut lines: Vec<String> = self
+            .groups
+            .iter()
+            .take(GROUPS)
+            .map(|(dir, number)| format!("{dir} ({})", count(*number, "file")))
+            .collect();
+        let more = self.groups.len().saturating_sub(GROUPS);
+        if more > 0 {
+            let rest: usize = self
+                .groups
+                .iter()
+                .skip(GROUPS)
+                .map(|(_, count)| count)
+                .sum();
+            lines.push(format!("and {more} more ({})", count(rest, "file")));
+        }
+        let message = format!(
+            "no condition mentions {} of the {} tracked files",
+            self.files.len(),
+            self.tracked
+        );
+        Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
+    }
+
+    /// Makes the warning about files that decide what checks do, if no condition mentions some.
+    #[must_use]
+    pub fn defining(&self) -> Option<Diagnostic> {
+        if self.defining.is_empty() {
+            return None;
+        }
+        let line = |(path, part, id): &(RepoPath, String, String)| {
+            let path = vplan_base::word::visible(path.as_bytes());
+            format!("{path} ({part}; {id})")
+        };
+        let mut lines: Vec<String> = self.defining.iter().take(GROUPS).map(line).collect();
+        let more = self.defining.len().saturating_sub(GROUPS);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        let number = self.defining.len();
+        let message =
+            format!("of the files that decide what checks do no condition mentions {number}");
+        Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_directories_are_one_group() {
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let paths = ["a", "b/c/x", "b/c/y", "b/d", "e/f/x", "e/g/y", "z"].map(path);
+        let of = |mentioned: &[&str]| {
+            let all: Vec<(&RepoPath, bool)> = paths
+                .iter()
+                .map(|p| (p, mentioned.contains(&p.to_string().as_str())))
+                .collect();
+            groups(&all)
+                .iter()
+                .map(|(dir, count)| format!("{dir} {count}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        assert_eq!(of(&[]), "** 7");
+        assert_eq!(of(&["a"]), "b/** 3, e/** 2, * 1");
+        assert_eq!(of(&["a", "b/d", "e/f/x", "z"]), "b/c/** 2, e/g/** 1");
+        assert_eq!(of(&["a", "b/c/x", "e/f/x", "e/g/y"]), "* 1, b/* 1, b/c/* 1");
+    }
+
+    #[test]
+    fn the_list_is_bounded() {
+        let many = Uncovered {
+            tracked: 90,
+            files: vec![RepoPath::root(); 60],
+            groups: (0..60).map(|i| (format!("d{i}/**"), 1)).collect(),
+            defining: Vec::new(),
+        };
+        let help = many.diagnostic().unwrap().help.unwrap();
+        assert!(
+            help.starts_with("d0/** (1 file), d1/** (1 file)")
+                && help.ends_with("d19/** (1 file), and 40 more (40 files)"),
+            "{help}"
+        );
+        assert!(Uncovered::default().diagnostic().is_none());
+    }
+}

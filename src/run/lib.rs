@@ -1,0 +1,32 @@
+//! The runner's state machine: events in, actions out, a report at the end. No clock, no tokio.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+pub mod carry;
+pub mod check_feedback;
+pub mod earlier;
+pub mod elsewhere;
+pub mod ended;
+pub mod event;
+pub mod expected;
+pub mod feedback;
+pub mod genuine;
+pub mod journal;
+pub mod known;
+pub mod merge;
+pub mod past;
+pub mod record;
+pub mod report;
+mod settle;
+pub mod state;
+pub mod stop;
+pub mod unshown;
+pub mod verdict;
+
+#[cfg(test)]
+extern crate self as vplan_run;
+/// Strategies for the types of this crate: those of `vplan-arbitrary`, compiled again for its own tests.
+#[cfg(test)]
+#[path = "../arbitrary/run.rs"]
+pub mod arbitrary;

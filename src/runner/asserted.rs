@@ -1,0 +1,75 @@
+//! Gathers the facts of a path that a `file` check asserts about.
+
+use vplan_base::path::RepoPath;
+use vplan_check::file::{CONTENT_CAP, FileFacts, Target};
+use vplan_os::files::beneath::{Beneath, Kind, ReadError};
+use vplan_os::files::read_start;
+
+/// Gathers what the assertions about a path need. `content`: whether they read the file. A path
+/// that leads out of the repository is not inspected and stays undecided.
+#[must_use]
+pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
+    let inspection = beneath.inspect(path);
+    let mut facts = FileFacts {
+        symlink: inspection.symlink,
+        ..FileFacts::missing()
+    };
+    match inspection.target {
+        Ok(target) => {
+            facts.size = target.size;
+            facts.executable = target.executable;
+            facts.target = match target.kind {
+                Kind::File => Target::File,
+                Kind::Dir => Target::Dir,
+                Kind::Special => Target::Other,
+            };
+        }
+        Err(ReadError::Missing) => return facts,
+        Err(e) => facts.target = Target::Unknown(e.to_string()),
+    }
+    if content && facts.target == Target::File {
+        let file = beneath.file(path).map_err(|e| e.to_string());
+        match file.and_then(|f| read_start(f, CONTENT_CAP).map_err(|e| e.to_string())) {
+            Ok(bytes) => facts.content = Some(bytes),
+            Err(message) => facts.target = Target::Unknown(message),
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir_all(root.join("d")).unwrap();
+        std::fs::write(root.join("f"), "abc").unwrap();
+        std::os::unix::fs::symlink("f", root.join("l")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
+        std::os::unix::fs::symlink("nothing", root.join("broken")).unwrap();
+        let beneath = Beneath::open(&root).unwrap();
+        let look = |path: &str, content| {
+            gather(
+                &beneath,
+                &RepoPath::parse(path.as_bytes()).unwrap(),
+                content,
+            )
+        };
+        let file = look("l", true);
+        assert_eq!(
+            (file.symlink, &file.target, file.size),
+            (true, &Target::File, 3)
+        );
+        assert_eq!(file.content.as_deref(), Some(&b"abc"[..]));
+        assert_eq!(look("f", false).content, None);
+        assert_eq!(look("d", true).target, Target::Dir);
+        assert_eq!(look("none", true), FileFacts::missing());
+        let broken = look("broken", true);
+        assert_eq!((broken.symlink, broken.target), (true, Target::Missing));
+        let outside = look("out", true);
+        assert!(matches!(outside.target, Target::Unknown(_)) && outside.content.is_none());
+    }
+}

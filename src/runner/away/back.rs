@@ -1,0 +1,59 @@
+//! What came back of a try, however it was carried.
+
+use super::lost::Lost;
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use vplan_away::answer::LeftFile;
+use vplan_os::process::stop::StopRequest;
+
+/// The names in the folder of a try: the files, the order, and what comes back.
+pub const WORK: &str = "work";
+/// See [`WORK`].
+pub const ORDER: &str = "vplan/order.json";
+/// See [`WORK`].
+pub const ANSWER: &str = "answer.json";
+/// See [`WORK`].
+pub const LOG: &str = "log";
+/// See [`WORK`].
+pub const OUT: &str = "out";
+
+/// Fetches what a step has left from where it is.
+pub(super) trait Fetch {
+    /// Fetches the contents of these files into a folder.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    fn fetch(&self, left: &[LeftFile], to: &Path, stop: &StopRequest) -> Result<(), Lost>;
+}
+
+/// What came back: the answer, and a folder of what else did.
+pub(super) struct Back<'t> {
+    /// The bytes of the answer.
+    pub answer: Vec<u8>,
+    /// The folder, as long as it is held.
+    pub folder: PathBuf,
+    /// Removes the folder when it is dropped.
+    pub _held: Box<dyn Any>,
+    /// The word for what carried it.
+    pub engine: &'static str,
+    /// The machine that executed it, as the server names it.
+    pub worker: Option<String>,
+    /// Fetches what the step has left, where that did not come with the answer.
+    pub products: Option<&'t dyn Fetch>,
+}
+
+impl Back<'_> {
+    /// Returns the folder of what the step left, once it is there.
+    pub fn out(&self, left: &[LeftFile], stop: &StopRequest) -> Result<PathBuf, Lost> {
+        let out = self.folder.join(OUT);
+        if let Some(products) = self.products {
+            products.fetch(left, &out, stop)?;
+        }
+        Ok(out)
+    }
+
+    /// Returns the log.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join(LOG)
+    }
+}

@@ -1,0 +1,75 @@
+//! What a step has left elsewhere, taken into the repository: all of it as the answer lists it, or nothing.
+
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use vplan_away::answer::LeftFile;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_os::files::beneath::Beneath;
+use vplan_os::process::program::{Root, message_of};
+use vplan_os::process::writable::{copy_in, link_in};
+use vplan_os::scratch;
+use vplan_store::reuse::content::copy;
+
+/// Takes the files that an answer lists from where they lie.
+///
+/// # Errors
+/// They are not what is listed: then nothing is taken. One of them cannot be written. For people.
+pub(super) fn take(root: &Root, from: &Path, left: &[LeftFile]) -> Result<(), String> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let system = |error: std::io::Error| message_of(&error);
+    let beneath = Beneath::open(from).map_err(system)?;
+    let folder = scratch::temporary().map_err(system)?;
+    let mut links = Vec::new();
+    let mut copies = Vec::new();
+    for LeftFile { path, print, size } in left {
+        let refused = |why: &str| format!("`{path}`, which it left, {why}");
+        if let Some(target) = &print.link {
+            if !path
+                .leads_to(target.as_bytes())
+                .is_some_and(|to| is_free(&to))
+            {
+                let target = visible(target.as_bytes());
+                return Err(refused(&format!(
+                    "is a link to `{target}`, which leads elsewhere"
+                )));
+            }
+            links.push((path, target));
+            continue;
+        }
+        let file = beneath
+            .file(path)
+            .map_err(|_| refused("did not come back"))?;
+        let own = folder.path().join(copies.len().to_string());
+        let mut new = File::create_new(&own).map_err(system)?;
+        let (digest, bytes) = copy(file, &mut new).map_err(system)?;
+        if print.content.as_ref() != Some(&digest) || bytes != *size {
+            return Err(refused("came back with another content"));
+        }
+        let mode = if print.mode & 0o100 == 0 {
+            0o644
+        } else {
+            0o755
+        };
+        new.set_permissions(Permissions::from_mode(mode))
+            .map_err(system)?;
+        copies.push((path, own));
+    }
+    for (path, own) in copies {
+        copy_in(root, path, &own).map_err(|e| format!("`{path}`, which it left: {e}"))?;
+    }
+    for (path, target) in links {
+        let done = link_in(root, path, target.as_bytes());
+        done.map_err(|why| format!("`{path}`, which it left, {why}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a link may lead to a place.
+fn is_free(path: &RepoPath) -> bool {
+    let hidden = [&b".git"[..], b".vplan"];
+    !path.is_root() && !path.segments().any(|part| hidden.contains(&part))
+}

@@ -1,0 +1,188 @@
+//! The files of a try as a tree of digests.
+
+use prost::Message as _;
+use std::collections::BTreeMap;
+use vplan_base::canon;
+use vplan_base::path::RepoPath;
+use vplan_store::grpc::messages::{Digest, Directory, DirectoryNode, FileNode, SymlinkNode};
+
+/// What names a content: its digest, and its size in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ContentName {
+    digest: canon::Digest,
+    size: u64,
+}
+
+impl ContentName {
+    /// Returns that of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::new(canon::Digest::of(bytes), bytes.len() as u64)
+    }
+
+    /// Makes it.
+    pub fn new(digest: canon::Digest, size: u64) -> Self {
+        Self { digest, size }
+    }
+}
+
+impl From<&ContentName> for Digest {
+    fn from(name: &ContentName) -> Self {
+        Self {
+            hash: name.digest.hex(),
+            size_bytes: i64::try_from(name.size).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// What is at a path of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TreeEntry {
+    /// With this content.
+    File {
+        content: ContentName,
+        is_executable: bool,
+    },
+    /// A symlink that leads there.
+    Link(String),
+    /// A folder in which there is nothing.
+    Folder,
+}
+
+/// A tree: its root, and all its folders by their digests.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// The digest of the root.
+    pub root: ContentName,
+    /// The folders.
+    pub folders: Folders,
+}
+
+/// Folders, encoded, by what names them.
+#[derive(Debug, Default)]
+pub(super) struct Folders(pub BTreeMap<ContentName, Vec<u8>>);
+
+/// A folder of which not all is known yet.
+#[derive(Default)]
+struct OpenFolder {
+    name: String,
+    content: Directory,
+}
+
+impl Tree {
+    /// Makes the tree of these entries. Each path is there once, and nothing is below an entry.
+    pub fn of(mut entries: Vec<(RepoPath, TreeEntry)>) -> Self {
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut all = Folders::default();
+        // The root, and the folders down to the one of the file before. What lies in a folder follows each other:
+        // its paths begin alike.
+        let mut open = vec![OpenFolder::default()];
+        for (path, entry) in entries {
+            let mut folders: Vec<&[u8]> = path.segments().collect();
+            let name = text(folders.pop().unwrap_or_default());
+            let names = open.iter().skip(1).map(|folder| folder.name.as_bytes());
+            let depth = names.zip(&folders).take_while(|(a, b)| a == *b).count();
+            all.close(&mut open, depth);
+            let more = folders.iter().skip(depth);
+            open.extend(more.map(|name| OpenFolder {
+                name: text(name),
+                ..OpenFolder::default()
+            }));
+            if let Some(OpenFolder { content, .. }) = open.last_mut() {
+                all.add_to(content, name, entry);
+            }
+        }
+        all.close(&mut open, 0);
+        let root = open.pop().unwrap_or_default();
+        Self {
+            root: all.add(root.content),
+            folders: all,
+        }
+    }
+}
+
+impl Folders {
+    /// Adds the folders below this depth, each to the one that it is in.
+    fn close(&mut self, open: &mut Vec<OpenFolder>, depth: usize) {
+        while open.len() > depth + 1
+            && let Some(OpenFolder { name, content }) = open.pop()
+        {
+            let digest = Some(Digest::from(&self.add(content)));
+            if let Some(above) = open.last_mut() {
+                let folder = DirectoryNode { name, digest };
+                above.content.directories.push(folder);
+            }
+        }
+    }
+
+    /// Adds a folder that is complete.
+    fn add(&mut self, mut folder: Directory) -> ContentName {
+        // `a-b/c` comes before `a/b`.
+        folder.directories.sort_by(|a, b| a.name.cmp(&b.name));
+        let bytes = folder.encode_to_vec();
+        let content = ContentName::of(&bytes);
+        self.0.insert(content.clone(), bytes);
+        content
+    }
+
+    fn add_to(&mut self, folder: &mut Directory, name: String, entry: TreeEntry) {
+        match entry {
+            TreeEntry::File {
+                content,
+                is_executable,
+            } => folder.files.push(FileNode {
+                name,
+                digest: Some(Digest::from(&content)),
+                is_executable,
+            }),
+            TreeEntry::Link(target) => folder.symlinks.push(SymlinkNode { name, target }),
+            TreeEntry::Folder => {
+                let digest = Some(Digest::from(&self.add(Directory::default())));
+                folder.directories.push(DirectoryNode { name, digest });
+            }
+        }
+    }
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_files_have_equal_trees_whatever_their_order() {
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let file = |text: &str| TreeEntry::File {
+            content: ContentName::of(text.as_bytes()),
+            is_executable: false,
+        };
+        let files = vec![
+            (path("work/a"), file("1")),
+            (path("work/b/c"), file("2")),
+            (path("work/b-/c"), file("3")),
+            (path("work/d/c"), file("2")),
+            (path("work/empty"), TreeEntry::Folder),
+            (path("work/l"), TreeEntry::Link("a".to_owned())),
+        ];
+        let tree = Tree::of(files.clone());
+        let turned = Tree::of(files.into_iter().rev().collect());
+        assert_eq!(tree.root, turned.root);
+        // The root, `work`, an empty one, `b-`, and one that is there twice.
+        assert_eq!(tree.folders.0.len(), 5);
+        let folder = |digest: &Digest| {
+            let mut folders = tree.folders.0.iter();
+            let found = folders.find(|(content, _)| Digest::from(*content) == *digest);
+            Directory::decode(found.unwrap().1.as_slice()).unwrap()
+        };
+        let root = folder(&Digest::from(&tree.root));
+        let work = folder(root.directories[0].digest.as_ref().unwrap());
+        let names: Vec<&str> = work.directories.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["b", "b-", "d", "empty"]);
+        assert_eq!(work.directories[0].digest, work.directories[2].digest);
+        let empty = work.directories[3].digest.as_ref().unwrap();
+        assert_eq!(folder(empty), Directory::default());
+        assert_eq!(work.symlinks[0].target, "a");
+    }
+}

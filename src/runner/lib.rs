@@ -1,0 +1,32 @@
+//! Runs a plan: the executor of the state machine, one step's try, and the snapshots of the work
+//! tree around it.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the door: the core's purity is a lint, and this is where it ends"
+)]
+
+pub mod asserted;
+pub mod away;
+pub mod background;
+pub mod context;
+mod errand;
+pub mod executor;
+pub mod file_watch;
+pub mod fingerprints;
+pub mod fixer;
+pub mod journal_writer;
+pub mod judge;
+pub mod looks;
+pub mod propose;
+pub mod readable;
+pub mod reports;
+pub mod sandbox;
+mod sealed;
+mod services;
+pub mod session;
+pub mod step;
+pub mod tree;
+pub mod verify;
+pub mod worker;

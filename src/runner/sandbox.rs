@@ -1,0 +1,420 @@
+//! Confines steps: which guarantees hold for one on this system, what it may change, and its temporary
+//! folder.
+
+use crate::readable::{
+    Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
+    single_files,
+};
+use crate::sealed::{Products, exists};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
+pub use vplan_os::environment::{CONFINED, TEMPORARY};
+use vplan_os::hard_links::linked_elsewhere;
+use vplan_os::outside::Outside;
+use vplan_os::process::confine::{Confine, SEALING, Writable, devices};
+pub use vplan_os::process::guarantees::lacking;
+use vplan_os::process::program::{Root, SearchPath};
+use vplan_os::process::writable::made;
+use vplan_os::scratch::{Emptied, Folders};
+use vplan_plan::Step;
+
+/// What all confined steps of a run have in common.
+#[derive(Debug)]
+pub struct Sandbox {
+    /// What no step may change: paths in the repository.
+    reserved: BTreeSet<RepoPath>,
+    outside: Arc<Outside>,
+    /// Folders in which a file that a step may change can have further names.
+    stores: Vec<PathBuf>,
+    /// The temporary folders of steps, as soon as one is needed.
+    temporary: OnceLock<io::Result<Folders>>,
+    /// The devices that every step may write to, likewise.
+    devices: OnceLock<Vec<Writable>>,
+    listings: Listings,
+}
+
+/// A remark on how a step is confined: its kind, and one line for people.
+pub type Remark = (&'static str, String);
+
+/// A step's own confinement, as long as it runs.
+pub(super) struct StepSandbox {
+    pub confine: Confine,
+    pub confined: Confined,
+    /// What of what it makes is for others, where it is sealed.
+    pub products: Option<Products>,
+    /// Its temporary folder, which is emptied with it.
+    temporary: Option<Emptied>,
+    /// That of what it makes, likewise.
+    _made: Option<Emptied>,
+}
+
+impl Sandbox {
+    /// Makes one. `reserved`: files of the repository, and files and folders elsewhere or in it, that no
+    /// step may change. `home`: the user's folder.
+    #[must_use]
+    pub fn new(
+        root: &Path,
+        own: BTreeSet<RepoPath>,
+        elsewhere: &[&Path],
+        home: Option<&Path>,
+    ) -> Self {
+        let inside = elsewhere.iter().filter_map(|path| {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+            let below = path.strip_prefix(root).ok()?;
+            RepoPath::parse(below.as_os_str().as_bytes()).ok()
+        });
+        let always = [&b".git"[..], b".vplan"];
+        let always = always
+            .into_iter()
+            .filter_map(|path| RepoPath::parse(path).ok());
+        Self {
+            reserved: own.into_iter().chain(inside).chain(always).collect(),
+            outside: Arc::new(Outside::new(root, home)),
+            stores: Vec::new(),
+            temporary: OnceLock::new(),
+            devices: OnceLock::new(),
+            listings: Listings::default(),
+        }
+    }
+
+    /// Allows hard links to files in these folders: stores of package managers and compilers.
+    #[must_use]
+    pub fn with_stores(self, stores: Vec<PathBuf>) -> Self {
+        Self { stores, ..self }
+    }
+
+    /// Returns who says what is outside of the repository, and is told when it may have changed.
+    #[must_use]
+    pub fn outside(&self) -> &Arc<Outside> {
+        &self.outside
+    }
+
+    /// Returns what confines a step; `None` where nothing is asked for.
+    ///
+    /// # Errors
+    /// What it may change cannot be told from what it may not; the system fails. For people.
+    pub(super) fn of_step(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<Option<StepSandbox>, String> {
+        let asked = step.confinement();
+        if asked.is_none() {
+            return Ok(None);
+        }
+        let held = held(asked);
+        let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
+        let mut confine = Confine::new(&held).map_err(unmade)?;
+        let (mut temporary, mut made, mut products) = (None, None, None);
+        if asked.level >= SandboxLevel::Guard {
+            let folder = self.folder()?;
+            self.devices
+                .get_or_init(devices)
+                .iter()
+                .try_for_each(|one| confine.let_change(one))
+                .map_err(unmade)?;
+            if held.contains(&Guarantee::Absence) {
+                let own = (folder.path(), &mut made);
+                let own = self.products(root, search, step, own)?;
+                own.files.prepare().map_err(unmade)?;
+                own.files
+                    .changed()
+                    .try_for_each(|own| confine.let_change(&Writable::open(&own)?))
+                    .map_err(unmade)?;
+                confine = confine.with_only(own.files.clone());
+                products = Some(own);
+            } else {
+                self.let_change(&confine, root, step)?;
+                if held.contains(&Guarantee::DeclaredReads) {
+                    self.let_read(&confine, root, search, step)?;
+                }
+                let place = Writable::open(folder.path())
+                    .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
+                confine
+                    .let_change(&place)
+                    .and_then(|()| confine.let_read(&place.place, place.is_folder))
+                    .map_err(unmade)?;
+            }
+            temporary = Some(folder);
+        }
+        let missing = asked.guarantees().into_iter();
+        Ok(Some(StepSandbox {
+            confine,
+            confined: Confined {
+                asked: asked.level,
+                missing: missing.filter(|one| !held.contains(one)).collect(),
+                network: asked.network,
+                reached: held,
+            },
+            products,
+            temporary,
+            _made: made,
+        }))
+    }
+
+    /// Gives a folder for a step alone.
+    fn folder(&self) -> Result<Emptied, String> {
+        let folders = self.temporary.get_or_init(Folders::new).as_ref();
+        folders
+            .map_err(ToString::to_string)
+            .and_then(|folders| folders.make().map_err(|error| error.to_string()))
+            .map_err(|error| format!("there is no temporary folder for it: {error}"))
+    }
+
+    fn let_change(&self, confine: &Confine, root: &Root, step: &Step) -> Result<(), String> {
+        let places = self.places(root, step)?;
+        let own: Vec<PathBuf> = places
+            .keys()
+            .map(|path| root.path().join(path.to_os()))
+            .collect();
+        self.without_links(root, &own)?;
+        // One at a time: there may be more of them than files that can be open.
+        for (path, is_file) in places {
+            let place = made(root, &path, is_file)?;
+            confine
+                .let_change(&place)
+                .map_err(|error| format!("what confines it cannot be made: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that no file in these places has names elsewhere: writing it would change those.
+    fn without_links(&self, root: &Root, places: &[PathBuf]) -> Result<(), String> {
+        let unknown = |error| format!("the files that it may change cannot be listed: {error}");
+        let found = linked_elsewhere(places, &self.stores).map_err(unknown)?;
+        found.map_or(Ok(()), |file| {
+            let path = file.path.strip_prefix(root.path()).unwrap_or(&file.path);
+            Err(format!(
+                "`{}` has {} names, and not all of them lie in what it may change: remove the file, or allow the folder of the others with `--sandbox-store`",
+                visible(path.as_os_str().as_bytes()),
+                file.names
+            ))
+        })
+    }
+
+    /// Returns what exists for a sealed step, and what of what it makes there is for others. The folder
+    /// for that, where there is one, is put `into`.
+    fn products(
+        &self,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+        (temporary, into): (&Path, &mut Option<Emptied>),
+    ) -> Result<Products, String> {
+        let folders = self.folders(root, step)?;
+        for folder in &folders {
+            made(root, folder, false)?;
+        }
+        let rules = self.in_sealed(root, step, &folders)?;
+        let outside = self.outside.places(root, search, &step.outside_request())?;
+        let places = outside.outermost().iter().chain(&outside.links);
+        if !folders.is_empty() {
+            *into = Some(self.folder()?);
+        }
+        let own = [temporary, into.as_ref().map_or(temporary, Emptied::path)];
+        let files = exists(root, &rules, places.cloned(), &folders, own)?;
+        Ok(Products::of_step(
+            step,
+            files,
+            folders,
+            self.reserved.clone(),
+        ))
+    }
+
+    fn in_sealed(
+        &self,
+        root: &Root,
+        step: &Step,
+        folders: &BTreeSet<RepoPath>,
+    ) -> Result<Vec<ReadRule>, String> {
+        let changed = step.may_change();
+        let private = Private { folders, changed };
+        for_sealed(root, &self.listings, step, &private)
+    }
+
+    /// Returns the folders that a sealed step changes.
+    fn folders(&self, root: &Root, step: &Step) -> Result<BTreeSet<RepoPath>, String> {
+        let places = self.places(root, step)?;
+        if let Some((file, _)) = places.iter().find(|(_, is_file)| **is_file) {
+            return Err(format!(
+                "it may change `{file}`, and a sealed step changes no file in the root of the repository: name a folder"
+            ));
+        }
+        Ok(places.into_keys().collect())
+    }
+
+    fn let_read(
+        &self,
+        confine: &Confine,
+        root: &Root,
+        search: &SearchPath,
+        step: &Step,
+    ) -> Result<(), String> {
+        let_read(confine, root, &in_repository(root, &self.listings, step)?)?;
+        let outside = self.outside.places(root, search, &step.outside_request())?;
+        let mut places = outside.outermost().iter();
+        places.try_for_each(|path| let_read_outside(confine, path))
+    }
+
+    /// Makes sure that what a step may change, and read, can be told from what it may not. Returns remarks
+    /// on it, each with its kind. The reason for people why not.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<Remark>, String> {
+        let level = step.confinement().level;
+        if level < SandboxLevel::Guard {
+            return Ok(Vec::new());
+        }
+        if let Some(name) = TEMPORARY.iter().find(|name| step.env.contains_key(**name)) {
+            return Err(format!(
+                "`env {name}` names another temporary folder than the one that it gets"
+            ));
+        }
+        self.places(root, step)?;
+        if level < SandboxLevel::Files {
+            return Ok(Vec::new());
+        }
+        let id = visible(step.id.as_bytes());
+        let mut remarks = Vec::new();
+        let rules = if level == SandboxLevel::Sealed {
+            self.in_sealed(root, step, &self.folders(root, step)?)?
+        } else {
+            in_repository(root, &self.listings, step)?
+        };
+        let files = single_files(&rules);
+        if files > MANY_RULES {
+            remarks.push((
+                "many_file_rules",
+                format!("{files} single files are named to the system for `{id}`, each time it starts: a glob for whole folders (`src/**`) is one rule each"),
+            ));
+        }
+        for named in &step.reads {
+            if self.outside.named(named)?.is_none() {
+                let named = visible(named.as_bytes());
+                remarks.push((
+                    "reads_missing",
+                    format!("`{named}`, which `{id}` reads, is not there"),
+                ));
+            }
+        }
+        Ok(remarks)
+    }
+
+    /// Returns the folders below which a step may change everything, and the files that it may change;
+    /// those with `true`.
+    fn places(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, String> {
+        self.places_of(root, step.written_globs())
+    }
+
+    /// Returns them for the globs of what a step may change.
+    ///
+    /// # Errors
+    /// It could change what no step may. For people.
+    pub(crate) fn places_of<'g>(
+        &self,
+        root: &Root,
+        globs: impl IntoIterator<Item = &'g Glob>,
+    ) -> Result<BTreeMap<RepoPath, bool>, String> {
+        let mut places = BTreeMap::new();
+        for glob in globs {
+            for (path, is_literal) in glob.anchors() {
+                let (place, is_file) = place(root, glob, path, is_literal)?;
+                self.is_free(glob, &place)?;
+                places.insert(place, is_file);
+            }
+        }
+        Ok(places)
+    }
+
+    fn is_free(&self, glob: &Glob, place: &RepoPath) -> Result<(), String> {
+        let is_within = |path: &RepoPath, dir: &RepoPath| path == dir || path.below(dir).is_some();
+        let mut reserved = self.reserved.iter();
+        let hit = reserved.find(|one| is_within(one, place) || is_within(place, one));
+        hit.map_or(Ok(()), |reserved| {
+            Err(format!(
+                "`{}` would let it change `{reserved}`, which no confined step may",
+                visible(glob.text().as_bytes())
+            ))
+        })
+    }
+}
+
+/// Returns the guarantees that are asked for and do not hold on this system, with the reasons.
+#[must_use]
+pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
+    let asked = asked.guarantees().into_iter();
+    asked.filter_map(|one| Some((one, lacking(one)?))).collect()
+}
+
+/// Returns the guarantees that hold for a step: of those of a namespace all or none, because they come
+/// with one mechanism.
+fn held(asked: Confinement) -> Vec<Guarantee> {
+    let missing = missing(asked);
+    let is_there = |one: &Guarantee| !missing.contains_key(one);
+    let can_seal = SEALING.iter().all(is_there);
+    let all = asked.guarantees().into_iter().filter(is_there);
+    all.filter(|one| can_seal || !SEALING.contains(one))
+        .collect()
+}
+
+/// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob
+/// selects below a path.
+fn place(
+    root: &Root,
+    glob: &Glob,
+    path: RepoPath,
+    is_literal: bool,
+) -> Result<(RepoPath, bool), String> {
+    let name = || visible(glob.text().as_bytes());
+    let found = root.path().join(path.to_os()).symlink_metadata();
+    let kind = found.ok().map(|found| found.file_type());
+    let (folder, is_file) = match kind {
+        Some(kind) if is_literal && kind.is_file() => {
+            let folder = path.folder();
+            if folder.is_root() {
+                return Ok((path, true));
+            }
+            (folder, false)
+        }
+        Some(kind) if kind.is_dir() => (path, false),
+        Some(kind) if kind.is_symlink() => {
+            return Err(format!("`{}` leads over the link `{path}`", name()));
+        }
+        _ if is_literal => (path.folder(), false),
+        _ => (path, false),
+    };
+    if folder.is_root() {
+        return Err(format!(
+            "`{}` needs the root of the repository to be writable, and with it all that is in it: name a folder",
+            name()
+        ));
+    }
+    Ok((folder, is_file))
+}
+
+impl StepSandbox {
+    /// Puts the variables that name its temporary folder and its level into an environment.
+    pub(crate) fn add_variables(&self, variables: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+        let Some(folder) = &self.temporary else {
+            return;
+        };
+        let path = match &self.products {
+            Some(_) => &b"/tmp"[..],
+            None => folder.path().as_os_str().as_bytes(),
+        };
+        for name in TEMPORARY {
+            variables.insert(name.as_bytes().to_vec(), path.to_vec());
+        }
+        let level = self.confined.asked.word().as_bytes().to_vec();
+        variables.insert(CONFINED.as_bytes().to_vec(), level);
+    }
+}

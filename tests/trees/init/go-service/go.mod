@@ -1,3 +1,0 @@
-module example.com/heron
-
-go 1.24

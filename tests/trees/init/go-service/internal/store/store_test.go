@@ -1,9 +1,0 @@
-package store
-
-import "testing"
-
-func TestState(t *testing.T) {
-	if Open.String() != "Open" {
-		t.Fatal("open")
-	}
-}

@@ -1,1 +1,0 @@
-export default [{ files: ["**/*.ts"], rules: { eqeqeq: "error" } }];

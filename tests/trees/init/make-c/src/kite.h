@@ -1,8 +1,0 @@
-#ifndef KITE_H
-#define KITE_H
-
-#include <stdio.h>
-
-void kite_draw(FILE *out, int height);
-
-#endif

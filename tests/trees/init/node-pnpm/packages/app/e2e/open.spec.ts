@@ -1,2 +1,0 @@
-import { test } from "@playwright/test";
-test("opens", async ({ page }) => { await page.goto("/"); });

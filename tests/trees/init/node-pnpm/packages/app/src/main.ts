@@ -1,2 +1,0 @@
-import { waves } from "@sandpiper/shore";
-console.log(waves(1));

@@ -1,3 +1,0 @@
-import { expect, test } from "vitest";
-import { waves } from "./waves";
-test("waves", () => expect(waves(1)).toBe(2));

@@ -1,1 +1,0 @@
-export const waves = (n: number): number => n + 1;

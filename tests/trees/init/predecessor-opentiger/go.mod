@@ -1,3 +1,0 @@
-module example.org/gull
-
-go 1.23

@@ -1,3 +1,0 @@
-fn main() {
-    println!("{}", kestrel_core::add(3));
-}
