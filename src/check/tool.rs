@@ -182,7 +182,7 @@ fn rows_of(layer: &Layer) -> Vec<&'static table::Row> {
         .into_iter()
         .chain(layer.arguments.iter().cloned())
         .collect();
-    let rows = table::table().of(&layer.program);
+    let rows = table::of(&layer.program);
     rows.filter(|(_, call)| launch::matched(call, &words, &values).is_some())
         .map(|(row, _)| row)
         .collect()

@@ -223,7 +223,7 @@ impl<'t> Hooks<'t> {
         let own = hook.text_at("entry");
         let language = hook.text_at("language").unwrap_or_default();
         let is_meta = matches!(repo, "meta" | "builtin") || matches!(language, "pygrep" | "fail");
-        if is_meta || known.is_some_and(|known| known.command.is_none()) && own.is_none() {
+        if is_meta || known.as_ref().is_some_and(|known| known.command.is_none()) && own.is_none() {
             let new = || (Place::of(file, line), BTreeSet::new());
             let (_, ids) = self.rewriting.get_or_insert_with(new);
             ids.insert(id.to_owned());

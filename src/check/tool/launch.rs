@@ -2,7 +2,7 @@
 //! `uv run`, `npx`, `nix develop -c`, `sh -c`), by the rows `launcher` of the table of tools.
 
 use super::layer::base_name;
-use super::table::{Call, Class, Row, fits, table};
+use super::table::{Call, Class, Row, fits, of};
 
 /// The most launchers in front of a program.
 const DEEPEST: usize = 12;
@@ -57,19 +57,18 @@ pub(super) fn one_command(text: &str) -> Option<Vec<String>> {
 /// Whether a program starts the text of a shell, and nothing else.
 #[must_use]
 pub fn is_shell(program: &str) -> bool {
-    table().of(program).any(|(row, _)| row.only_text)
+    of(program).any(|(row, _)| row.only_text)
 }
 
 /// Whether a program starts modules.
 pub(super) fn names_modules(program: &str) -> bool {
-    table().of(program).any(|(row, _)| !row.module.is_empty())
+    of(program).any(|(row, _)| !row.module.is_empty())
 }
 
 /// The folder that a launcher enters.
 pub(super) fn folder(words: &[String]) -> Option<&str> {
     let program = name(words.first()?);
-    let options: Vec<&str> = table()
-        .of(program)
+    let options: Vec<&str> = of(program)
         .flat_map(|(row, _)| row.folder.iter().copied())
         .collect();
     let values = values_of(program);
@@ -107,7 +106,7 @@ pub(super) fn inner(words: &[String]) -> Option<Inner> {
     let values = values_of(program);
     let mut rows = Vec::new();
     let mut work = 0;
-    for (row, call) in table().of(program) {
+    for (row, call) in of(program) {
         let Some((specific, end)) = matched(call, words, &values) else {
             continue;
         };
@@ -148,7 +147,7 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
                 || !row.formats.is_empty()
                 || !row.selectors.is_empty()
         };
-        return table().of(tool).any(is_tool).then_some(Inner::At(operand));
+        return of(tool).any(is_tool).then_some(Inner::At(operand));
     }
     if !row.within.is_empty() {
         let word = words.get(operand)?;
@@ -253,13 +252,13 @@ pub(super) fn never(words: &[String], started: &Started) -> Option<&'static str>
         .map_or(&[][..], |(_, first)| first);
     launchers.iter().find_map(|at| {
         let program = name(words.get(*at)?);
-        table().of(program).find_map(|(row, _)| row.never)
+        of(program).find_map(|(row, _)| row.never)
     })
 }
 
 /// The options of a program that take a value.
 pub(super) fn values_of(program: &str) -> Vec<&'static str> {
-    let rows = table().of(program);
+    let rows = of(program);
     rows.filter(|(_, call)| call.program != "*")
         .flat_map(|(row, _)| row.values.iter().copied())
         .collect()

@@ -5,7 +5,7 @@ use super::form::{Form, form};
 use super::launch::{
     Started, matched, name, never, one_command, operands_with, started, values_of,
 };
-use super::table::{Class, Row, TaskVerb, table, task_word};
+use super::table::{Class, Row, TaskVerb, of, task_word};
 use crate::Kind;
 
 /// The meaning of a command.
@@ -45,7 +45,7 @@ pub(super) fn find<'a>(words: &'a [String], started: &Started) -> Option<RowMatc
     let program = name(own.first()?);
     let values = values_of(program);
     let mut best: Option<(usize, usize, &'static Row)> = None;
-    for (row, call) in table().of(program) {
+    for (row, call) in of(program) {
         let found = matched(call, own, &values).filter(|_| row.class != Class::Launcher);
         let Some((specific, end)) = found else {
             continue;

@@ -2,8 +2,7 @@
 //! its columns are.
 
 use crate::Kind;
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// The text of the table.
 pub(super) const TEXT: &str = include_str!("../tools.table");
@@ -166,6 +165,10 @@ pub struct Action {
 }
 
 impl Action {
+    fn is(&self, name: &str) -> bool {
+        self.names.iter().any(|known| fits(known, name))
+    }
+
     /// The command with its inputs.
     #[must_use]
     pub fn filled(&self, input: impl Fn(&str) -> Option<String>) -> Option<String> {
@@ -206,81 +209,169 @@ pub struct Language {
     pub tests: Vec<&'static str>,
 }
 
-/// The whole table.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    pub rows: Vec<Row>,
-    pub words: Vec<(TaskVerb, Vec<&'static str>)>,
-    pub actions: Vec<Action>,
-    pub hooks: Vec<Action>,
-    pub languages: Vec<Language>,
-    /// The files that programs keep.
-    pub keeps: Vec<(Vec<&'static str>, Vec<&'static str>)>,
-    quiet: Vec<&'static str>,
-    echoed: Vec<&'static str>,
-    /// The rows and calls of each program, in the order of the table.
-    by_program: BTreeMap<&'static str, Vec<(usize, usize)>>,
-    /// The rows and calls whose program is a pattern.
-    patterns: Vec<(usize, usize)>,
+/// A call in the table.
+struct Place {
+    /// Where its program stands.
+    start: u32,
+    length: u32,
+    row: usize,
+    /// Which of the calls of the row it is.
+    call: usize,
 }
 
-impl Table {
-    /// The rows of a program, with its calls.
-    pub fn of<'a, 'p>(
-        &'a self,
-        program: &'p str,
-    ) -> impl Iterator<Item = (&'a Row, &'a Call)> + use<'a, 'p> {
-        let own = self.by_program.get(program).into_iter().flatten();
-        let get = |(row, call): &(usize, usize)| {
-            let row = self.rows.get(*row)?;
-            Some((row, row.calls.get(*call)?))
-        };
-        let by_pattern = self.patterns.iter().filter_map(get);
-        let by_pattern = by_pattern.filter(move |(_, call)| fits(call.program, program));
-        own.filter_map(get).chain(by_pattern)
+/// A part of the table.
+struct Span {
+    start: u32,
+    end: u32,
+    line: usize,
+}
+
+// Where the rows are, the other lines, and the calls: those of programs, sorted, and those of patterns.
+include!(concat!(env!("OUT_DIR"), "/tools.rs"));
+
+/// The rows, each parsed when a program of it is first asked for.
+static PARSED: [OnceLock<Option<Row>>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
+
+/// The row of this number; none if it cannot be parsed, which a test excludes.
+fn row(number: usize) -> Option<&'static Row> {
+    let (parsed, span) = (PARSED.get(number)?, ROWS.get(number)?);
+    parsed.get_or_init(|| parse(span).ok()).as_ref()
+}
+
+fn part(start: u32, end: u32) -> &'static str {
+    TEXT.get(start as usize..end as usize).unwrap_or_default()
+}
+
+/// The rows of a program, with its calls: those that name it in the order of the table, then those of
+/// patterns that it fits.
+pub(super) fn of(program: &str) -> impl Iterator<Item = (&'static Row, &'static Call)> {
+    let name = |place: &Place| part(place.start, place.start + place.length);
+    let first = PROGRAMS.partition_point(|place| name(place) < program);
+    let own = PROGRAMS.iter().skip(first);
+    let own = own.take_while(move |place| name(place) == program);
+    let patterns = PATTERNS.iter();
+    own.chain(patterns.filter(move |place| fits(name(place), program)))
+        .filter_map(|place| {
+            let row = row(place.row)?;
+            Some((row, row.calls.get(place.call)?))
+        })
+}
+
+/// All rows, in their order. The error says the line.
+#[cfg(test)]
+pub(super) fn rows() -> Result<Vec<&'static Row>, String> {
+    ROWS.iter().try_for_each(|span| parse(span).map(|_| ()))?;
+    Ok((0..ROWS.len()).filter_map(row).collect())
+}
+
+/// The lines of a word that are no rows, without it, each with its number.
+fn lines(word: &str) -> impl Iterator<Item = (&'static str, usize)> {
+    LINES.iter().filter_map(move |span| {
+        let rest = part(span.start, span.end).strip_prefix(word)?;
+        Some((rest.strip_prefix(' ')?, span.line))
+    })
+}
+
+/// The columns of a line.
+struct Columns(std::str::Split<'static, &'static str>);
+
+impl Columns {
+    fn of(line: &'static str) -> Self {
+        Self(line.split(" | "))
+    }
+
+    /// The next one; empty for `-`, or where there is none.
+    fn next(&mut self) -> &'static str {
+        let column = self.0.next().unwrap_or_default().trim();
+        if column == "-" { "" } else { column }
+    }
+
+    fn next_given(&mut self) -> Option<&'static str> {
+        Some(self.next()).filter(|column| !column.is_empty())
     }
 }
 
-/// The table; empty if it cannot be parsed, which a test excludes.
-pub(super) fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| parse(TEXT).unwrap_or_default());
-    &TABLE
-}
-
 /// The languages.
-#[must_use]
 pub fn languages() -> &'static [Language] {
-    &table().languages
+    static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
+        lines("language")
+            .map(|(line, _)| {
+                let mut columns = Columns::of(line);
+                Language {
+                    name: columns.next(),
+                    globs: list(columns.next()),
+                    manifests: list(columns.next()),
+                    gap: Some(columns.next().split(';').map(str::trim))
+                        .into_iter()
+                        .flatten()
+                        .filter(|command| !command.is_empty())
+                        .collect(),
+                    tests: list(columns.next()),
+                }
+            })
+            .collect()
+    });
+    &LANGUAGES
 }
 
 /// The files that a program keeps in the folder in which it runs.
 pub fn kept(program: &str) -> impl Iterator<Item = &'static str> {
-    let rows = table().keeps.iter();
-    rows.filter(move |(programs, _)| programs.contains(&program))
-        .flat_map(|(_, files)| files.iter().copied())
+    lines("keeps").flat_map(move |(line, _)| {
+        let mut columns = Columns::of(line);
+        let is_of = names(columns.next()).contains(&program);
+        columns.next().split_whitespace().filter(move |_| is_of)
+    })
+}
+
+/// The lines of actions or hooks.
+pub(super) fn actions(word: &str) -> impl Iterator<Item = Action> {
+    lines(word).map(|(line, number)| {
+        let mut columns = Columns::of(line);
+        Action {
+            names: names(columns.next()),
+            command: columns.next_given(),
+            reason: columns.next(),
+            line: number,
+        }
+    })
 }
 
 /// A GitHub action by its name; a version is ignored.
 #[must_use]
-pub fn action(uses: &str) -> Option<&'static Action> {
+pub fn action(uses: &str) -> Option<Action> {
     let name = uses.split(['@']).next().unwrap_or(uses).to_lowercase();
     let name = match name.strip_prefix("docker://") {
         Some(image) => image.split(':').next().map(|i| format!("docker://{i}")),
         None => Some(name),
     }?;
-    named(&table().actions, &name)
+    actions("action").find(|action| action.is(&name))
 }
 
 /// A hook of pre-commit by its id.
 #[must_use]
-pub fn hook(id: &str) -> Option<&'static Action> {
-    named(&table().hooks, id)
+pub fn hook(id: &str) -> Option<Action> {
+    actions("hook").find(|action| action.is(id))
 }
 
-fn named(actions: &'static [Action], name: &str) -> Option<&'static Action> {
-    actions
-        .iter()
-        .find(|action| action.names.iter().any(|known| fits(known, name)))
+/// The meanings of words in a task's name.
+fn task_words() -> &'static [(TaskVerb, Vec<&'static str>)] {
+    static WORDS: LazyLock<Vec<(TaskVerb, Vec<&'static str>)>> = LazyLock::new(|| {
+        lines("words")
+            .map(|(line, _)| {
+                let mut columns = Columns::of(line);
+                let verb = match columns.next() {
+                    "test" => TaskVerb::Test,
+                    "lint" => TaskVerb::Lint,
+                    "compile" => TaskVerb::Compile,
+                    "idle" => TaskVerb::Idle,
+                    "writes" => TaskVerb::Writes,
+                    reason => TaskVerb::Never(reason.trim_start_matches("never ")),
+                };
+                (verb, list(columns.next()))
+            })
+            .collect()
+    });
+    &WORDS
 }
 
 /// The meaning of a task's name: of its words, the first list that has one decides.
@@ -299,20 +390,24 @@ pub fn task_word(name: &str) -> TaskVerb {
         .split(|c: char| !c.is_alphanumeric())
         .filter(|w| !w.is_empty())
         .collect();
-    let lists = &table().words;
     let has = |known: &&str| words.iter().any(|word| fits(known, word));
-    let found = lists.iter().find(|(_, known)| known.iter().any(has));
+    let found = task_words().iter().find(|(_, known)| known.iter().any(has));
     found.map_or(TaskVerb::Unclear, |(verb, _)| *verb)
 }
 
 /// Whether a program writes nothing that is read: it prepares, or passes on what others write.
 pub(crate) fn is_quiet(program: &str) -> bool {
-    table().quiet.contains(&program)
+    has("quiet", program)
 }
 
 /// Whether the name of a program begins a line of an output that may be a command.
 pub(crate) fn is_echoed(program: &str) -> bool {
-    table().echoed.contains(&program)
+    has("echoed", program)
+}
+
+/// Whether a list of programs has this one.
+fn has(list: &str, program: &str) -> bool {
+    lines(list).any(|(line, _)| line.split_whitespace().any(|known| known == program))
 }
 
 /// Whether a text fits a pattern in which `*` is any text.
@@ -338,107 +433,40 @@ pub fn fits(pattern: &str, text: &str) -> bool {
     true
 }
 
-/// Parses the table. The error says the line.
-pub(super) fn parse(text: &'static str) -> Result<Table, String> {
-    let mut table = Table::default();
-    for (index, line) in text.lines().enumerate() {
-        let line_number = index + 1;
+/// Parses a row. The error says the line.
+fn parse(span: &Span) -> Result<Row, String> {
+    let mut lines = part(span.start, span.end).lines();
+    let wrong = |line: &str| format!("line {}: {line}", span.line);
+    let line = lines.next().unwrap_or_default();
+    let mut row = first(line, span.line).ok_or_else(|| wrong(line))?;
+    for line in lines.filter(|line| line.starts_with(' ')) {
         let words = line.trim();
-        if words.is_empty() || words.starts_with('#') {
-            continue;
-        }
         let (key, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-        let rest = rest.trim();
-        let parsed = if line.starts_with(' ') {
-            match table.rows.last_mut() {
-                Some(row) => detail(row, key, rest),
-                None => None,
-            }
-        } else {
-            head(&mut table, key, rest, line_number)
-        };
-        parsed.ok_or_else(|| format!("line {line_number}: {line}"))?;
+        detail(&mut row, key, rest.trim()).ok_or_else(|| wrong(line))?;
     }
-    for (row, calls) in table.rows.iter().map(|row| &row.calls).enumerate() {
-        for (call, program) in calls.iter().map(|call| call.program).enumerate() {
-            let list = if program.contains('*') {
-                &mut table.patterns
-            } else {
-                table.by_program.entry(program).or_default()
-            };
-            list.push((row, call));
-        }
-    }
-    Ok(table)
+    Ok(row)
 }
 
-/// Parses a line that begins a row.
-fn head(table: &mut Table, key: &str, rest: &'static str, line: usize) -> Option<()> {
-    let mut columns = rest.split(" | ").map(str::trim);
-    let first = columns.next()?;
-    let mut next = || columns.next().filter(|c| *c != "-").unwrap_or_default();
-    match key {
-        "tool" | "task" | "never" | "setup" | "service" | "plumbing" | "launcher" => {
-            let mut row = blank(first, line)?;
-            let mut reason = || Some(next()).filter(|reason| !reason.is_empty());
-            match key {
-                "never" => row.class = Class::Never(reason()?),
-                "setup" => row.class = Class::Setup(reason()?),
-                "service" => row.class = Class::Service(reason()?),
-                "plumbing" => row.class = Class::Plumbing,
-                "launcher" => row.class = Class::Launcher,
-                _ => {
-                    row.class = if key == "tool" {
-                        Class::Tool
-                    } else {
-                        Class::Task
-                    };
-                    row.verb = verb(next())?;
-                    row.paths = next();
-                    row.name = next();
-                }
-            }
-            table.rows.push(row);
-        }
-        "words" => {
-            let verb = match first {
-                "test" => TaskVerb::Test,
-                "lint" => TaskVerb::Lint,
-                "compile" => TaskVerb::Compile,
-                "idle" => TaskVerb::Idle,
-                "writes" => TaskVerb::Writes,
-                reason => TaskVerb::Never(reason.strip_prefix("never ")?.trim()),
-            };
-            table.words.push((verb, list(next())));
-        }
-        "action" | "hook" => {
-            let command = Some(next()).filter(|c| !c.is_empty());
-            let actions = if key == "action" {
-                &mut table.actions
-            } else {
-                &mut table.hooks
-            };
-            actions.push(Action {
-                names: names(first),
-                command,
-                reason: next(),
-                line,
-            });
-        }
-        "keeps" => table.keeps.push((names(first), list(next()))),
-        "quiet" => table.quiet.extend(list(first)),
-        "echoed" => table.echoed.extend(list(first)),
-        "language" => table.languages.push(Language {
-            name: first,
-            globs: list(next()),
-            manifests: list(next()),
-            gap: Some(next().split(';').map(str::trim))
-                .map(|gap| gap.filter(|c| !c.is_empty()).collect())?,
-            tests: list(next()),
-        }),
-        _ => return None,
+/// Parses the first line of a row.
+fn first(text: &'static str, line: usize) -> Option<Row> {
+    let (class, rest) = text.split_once(' ')?;
+    let mut columns = Columns::of(rest);
+    let mut row = blank(columns.next(), line)?;
+    row.class = match class {
+        "never" => Class::Never(columns.next_given()?),
+        "setup" => Class::Setup(columns.next_given()?),
+        "service" => Class::Service(columns.next_given()?),
+        "plumbing" => Class::Plumbing,
+        "launcher" => Class::Launcher,
+        "tool" => Class::Tool,
+        _ => Class::Task,
+    };
+    if matches!(row.class, Class::Tool | Class::Task) {
+        row.verb = verb(columns.next())?;
+        row.paths = columns.next();
+        row.name = columns.next();
     }
-    Some(())
+    Some(row)
 }
 
 fn names(text: &'static str) -> Vec<&'static str> {
