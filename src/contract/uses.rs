@@ -19,8 +19,8 @@ vplan_base::index!(
 pub(super) struct Uses {
     numbers: BTreeMap<RepoPath, FolderIndex>,
     graph: Graph<FolderIndex>,
-    /// The files of each folder; those that no glob can name are `None`.
-    own: Dense<FolderIndex, Option<Item>>,
+    /// The files of each folder; the folder where no glob can name them.
+    own: Dense<FolderIndex, Result<Item, RepoPath>>,
     /// The manifest of the workspace, and the files next to it on which all packages depend.
     shared: Vec<Item>,
     made: BTreeMap<FolderIndex, Arc<Selection>>,
@@ -34,10 +34,9 @@ impl Uses {
         let numbers: BTreeMap<RepoPath, FolderIndex> = folders
             .iter()
             .map(|folder| {
-                (
-                    (*folder).clone(),
-                    own.push(files(folder, &folders, &workspace.dir)),
-                )
+                let files = files(folder, &folders, &workspace.dir);
+                let files = files.ok_or_else(|| (*folder).clone());
+                ((*folder).clone(), own.push(files))
             })
             .collect();
         let mut graph = Graph::new(folders.len());
@@ -76,12 +75,11 @@ impl Uses {
         let used = self.graph.following([*number]);
         // Its own files first, which is where most changes are.
         let mut items = Vec::new();
-        let others = self
-            .numbers
-            .iter()
-            .filter(|(_, n)| *n != number && used[**n]);
-        for (folder, number) in [(folder, number)].into_iter().chain(others) {
-            items.push(self.own[*number].clone().ok_or_else(|| folder.clone())?);
+        let others = used
+            .indices()
+            .filter(|other| other != number && used[*other]);
+        for number in [*number].into_iter().chain(others) {
+            items.push(self.own[number].clone()?);
         }
         items.extend(self.shared.iter().cloned());
         let made = Arc::new(Selection { items });

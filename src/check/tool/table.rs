@@ -413,6 +413,12 @@ fn has(list: &str, program: &str) -> bool {
 /// Whether a text fits a pattern in which `*` is any text.
 #[must_use]
 pub fn fits(pattern: &str, text: &str) -> bool {
+    // Nearly all differ before the first `*`.
+    let both = pattern.bytes().zip(text.bytes());
+    let mut plain = both.take_while(|(wanted, _)| *wanted != b'*');
+    if plain.any(|(wanted, got)| wanted != got) {
+        return false;
+    }
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
         return false;
