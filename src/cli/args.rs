@@ -1,8 +1,8 @@
 //! The arguments that commands share.
 
 use super::terminal::When;
-use super::value::duration;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use super::value::{Words, duration, one_of};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,13 @@ use vplan_base::jobs::Jobs;
 use vplan_base::vocabulary::Exit;
 use vplan_check::confine::{NetworkUse, SandboxLevel};
 use vplan_engine::Engine;
-use vplan_engine::request::Allowed;
+use vplan_engine::request::{Allowed, SandboxMissing};
 use vplan_plan::audit::FindingKind;
+use vplan_plan::request::{Mode, Risk};
 use vplan_plan::shard::{MOST, Shard};
+use vplan_repo::changes::list::ListFormat;
 use vplan_run::feedback::LEAST_BYTES;
+use vplan_run::verdict::Require;
 
 /// The exit codes of what ends with a verdict.
 pub(super) fn verdicts() -> String {
@@ -90,7 +93,6 @@ pub struct Global {
 
 impl Global {
     /// The engine that these flags describe. It has no observer.
-    #[must_use]
     pub fn engine(&self) -> Engine<'_> {
         Engine {
             contract: self.contract.as_deref(),
@@ -137,7 +139,7 @@ pub struct Request {
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
     /// The risk of the change.
-    #[arg(long, value_name = "LEVEL", default_value = "medium")]
+    #[arg(long, value_name = "LEVEL", default_value = "medium", value_parser = one_of(RISKS))]
     pub risk: Risk,
     /// The change ends a milestone.
     #[arg(long)]
@@ -160,7 +162,7 @@ pub struct Request {
     #[arg(long, value_name = "FILE")]
     pub commands_from: Option<PathBuf>,
     /// The source of checks.
-    #[arg(long, value_name = "MODE", default_value = "contract")]
+    #[arg(long, value_name = "MODE", default_value = "contract", value_parser = one_of(MODES))]
     pub mode: Mode,
     /// The program that proposes commands (modes `llm` and `hybrid`): it reads a JSON question
     /// from standard input and writes a JSON answer. Only `run` and `lock --record` start it;
@@ -204,7 +206,7 @@ pub struct Request {
     pub network: Option<NetworkUse>,
     /// Refuse a plan with such a step: `definition-changed`, `shell`; with `run --observe`, a run with
     /// findings of this kind, as `vplan audit` names it (repeatable).
-    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    #[arg(long, value_name = "WHAT", value_parser = refusals(), hide_possible_values = true)]
     pub deny: Vec<Deny>,
     /// Read the contract from this revision, not from the work tree.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
@@ -244,7 +246,7 @@ pub struct Changes {
     #[arg(long, group = "source")]
     pub changed_none: bool,
     /// The form of `--changed-from`; otherwise it is recognised.
-    #[arg(long, value_name = "FORM", requires = "changed_from")]
+    #[arg(long, value_name = "FORM", requires = "changed_from", value_parser = one_of(LIST_FORMATS))]
     pub changed_format: Option<ListFormat>,
     /// `--changed-from` is separated by NUL.
     #[arg(short = 'z', long = "null", requires = "changed_from")]
@@ -252,15 +254,15 @@ pub struct Changes {
 }
 
 /// Forms of a list of changed files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A path a record.
-    Names,
-    /// `git diff --name-status`.
-    NameStatus,
-    /// `git diff --raw`.
-    Raw,
-}
+const LIST_FORMATS: &Words<ListFormat> = &[
+    ("names", "A path a record", ListFormat::Names),
+    (
+        "name-status",
+        "`git diff --name-status`",
+        ListFormat::NameStatus,
+    ),
+    ("raw", "`git diff --raw`", ListFormat::Raw),
+];
 
 /// What can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,81 +273,46 @@ pub enum Deny {
     Finding(FindingKind),
 }
 
-impl ValueEnum for Deny {
-    fn value_variants<'a>() -> &'a [Self] {
-        use vplan_engine::request::Deny::{DefinitionChanged, Shell};
-        const ALL: [Deny; FindingKind::ALL.len() + 2] = [
-            Deny::Step(DefinitionChanged),
-            Deny::Step(Shell),
-            Deny::Finding(FindingKind::BlindSpot),
-            Deny::Finding(FindingKind::UndeclaredInput),
-            Deny::Finding(FindingKind::UndeclaredOrder),
-            Deny::Finding(FindingKind::UndeclaredWrite),
-            Deny::Finding(FindingKind::Outside),
-            Deny::Finding(FindingKind::IgnoredInput),
-            Deny::Finding(FindingKind::IdleCondition),
-        ];
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        use vplan_engine::request::Deny::{DefinitionChanged, Shell};
-        Some(PossibleValue::new(match self {
-            Deny::Step(DefinitionChanged) => "definition-changed",
-            Deny::Step(Shell) => "shell",
-            Deny::Finding(kind) => kind.name(),
-        }))
-    }
+/// Reads what is refused.
+fn refusals() -> impl TypedValueParser<Value = Deny> {
+    use vplan_engine::request::Deny::{DefinitionChanged, Shell};
+    let steps = [("definition-changed", DefinitionChanged), ("shell", Shell)];
+    let steps = steps.map(|(word, step)| (word, Deny::Step(step)));
+    let findings = FindingKind::ALL.map(|kind| (kind.name(), Deny::Finding(kind)));
+    let known: Vec<(&str, Deny)> = steps.into_iter().chain(findings).collect();
+    PossibleValuesParser::new(known.iter().map(|(word, _)| *word)).try_map(move |word| {
+        let found = known.iter().find(|(known, _)| *known == word);
+        found.map(|(_, deny)| *deny).ok_or("no such word")
+    })
 }
 
 /// Risk levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Risk {
-    /// No effect.
-    Low,
-    /// No effect.
-    Medium,
-    /// Reaches tier 1.
-    High,
-}
+pub(super) const RISKS: &Words<Risk> = &[
+    ("low", "No effect", Risk::Low),
+    ("medium", "No effect", Risk::Medium),
+    ("high", "Reaches tier 1", Risk::High),
+];
 
-impl From<Risk> for vplan_plan::request::Risk {
-    fn from(risk: Risk) -> Self {
-        match risk {
-            Risk::Low => Self::Low,
-            Risk::Medium => Self::Medium,
-            Risk::High => Self::High,
-        }
-    }
-}
-
-impl From<Mode> for vplan_plan::request::Mode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Off => Self::Off,
-            Mode::Contract => Self::Contract,
-            Mode::Fallback => Self::Fallback,
-            Mode::Llm => Self::Llm,
-            Mode::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// The source of checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    /// Nothing runs.
-    Off,
-    /// The contract.
-    Contract,
-    /// The contract, or what the repository declares where there is none.
-    Fallback,
-    /// The contract, and always what `--proposer` adds.
-    Llm,
-    /// The contract; where it asks for nothing, `--proposer`; where that knows nothing, what the
-    /// repository declares.
-    Hybrid,
-}
+/// Sources of checks.
+const MODES: &Words<Mode> = &[
+    ("off", "Nothing runs", Mode::Off),
+    ("contract", "The contract", Mode::Contract),
+    (
+        "fallback",
+        "The contract, or what the repository declares where there is none",
+        Mode::Fallback,
+    ),
+    (
+        "llm",
+        "The contract, and always what `--proposer` adds",
+        Mode::Llm,
+    ),
+    (
+        "hybrid",
+        "The contract; where it asks for nothing, `--proposer`; where that knows nothing, what the repository declares",
+        Mode::Hybrid,
+    ),
+];
 
 /// `vplan init`
 #[derive(Debug, Args)]
@@ -458,14 +425,14 @@ pub struct Run {
     #[command(flatten)]
     pub saved: Saved,
     /// The least that a pass must have verified: `some` check at all, or with `full` coverage.
-    #[arg(long, value_name = "COVERAGE", help_heading = RUN)]
+    #[arg(long, value_name = "COVERAGE", value_parser = one_of(REQUIRED), help_heading = RUN)]
     pub require: Option<Require>,
     /// Refuse to run unless vplan can end a step's whole process tree.
-    #[arg(long, value_name = "LEVEL", help_heading = RUN)]
-    pub require_containment: Option<Containment>,
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(CONTAINMENT), help_heading = RUN)]
+    pub require_containment: Option<bool>,
     /// What to do where this machine cannot confine a step as it asks for: start nothing, or run it
     /// with what there is, which the report names.
-    #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = RUN)]
+    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = one_of(SANDBOX_MISSING), help_heading = RUN)]
     pub sandbox_missing: SandboxMissing,
     /// Let files that a confined step may change be hard links to files in this folder: the store of
     /// pnpm, uv or ccache (repeatable).
@@ -570,40 +537,36 @@ pub struct Saved {
 }
 
 /// The least that a pass must have verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Require {
-    /// At least one effective check.
-    Some,
-    /// Nothing waived, dropped, cut or skipped.
-    Full,
-}
+pub(super) const REQUIRED: &Words<Require> = &[
+    (
+        "some",
+        "At least one effective check",
+        Require {
+            full: false,
+            some: true,
+        },
+    ),
+    (
+        "full",
+        "Nothing waived, dropped, cut or skipped",
+        Require {
+            full: true,
+            some: false,
+        },
+    ),
+];
 
 /// What to do where a step cannot be confined as it asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SandboxMissing {
-    /// Start nothing.
-    Refuse,
-    /// Run it with what there is.
-    Run,
-}
+const SANDBOX_MISSING: &Words<SandboxMissing> = &[
+    ("refuse", "Start nothing", SandboxMissing::Refuse),
+    ("run", "Run it with what there is", SandboxMissing::Run),
+];
 
-impl From<SandboxMissing> for vplan_engine::request::SandboxMissing {
-    fn from(missing: SandboxMissing) -> Self {
-        match missing {
-            SandboxMissing::Refuse => Self::Refuse,
-            SandboxMissing::Run => Self::Run,
-        }
-    }
-}
-
-/// The processes that end when a step ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Containment {
-    /// Every process that descends from it.
-    Subtree,
-    /// Its process group.
-    Group,
-}
+/// The processes that end when a step ends: whether those are all that descend from it.
+const CONTAINMENT: &Words<bool> = &[
+    ("subtree", "Every process that descends from it", true),
+    ("group", "Its process group", false),
+];
 
 /// The form of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

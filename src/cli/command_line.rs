@@ -226,7 +226,6 @@ impl CommandLine {
 
 impl Command {
     /// Returns where the records of a run are kept, if the command line says so.
-    #[must_use]
     pub fn records(&self) -> Option<&std::path::Path> {
         match self {
             Command::Run(run) => run.records.as_deref(),

@@ -11,7 +11,6 @@ fn hints() -> impl Iterator<Item = [&'static str; 3]> {
 }
 
 /// Adds the advice about the unknown flag of an error, if there is any, in place of clap's own.
-#[must_use]
 pub fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let flag = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => flag,

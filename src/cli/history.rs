@@ -63,7 +63,6 @@ pub fn pick(history: &History, name: &str) -> Result<String, Failure> {
 }
 
 /// The mark of a run, in colour.
-#[must_use]
 pub fn mark(run: &Summary, color: bool) -> String {
     let (sign, tone) = match (run.state, run.verdict, run.exit_code) {
         (State::Running, ..) => ("…", Tone::Command),
@@ -77,7 +76,6 @@ pub fn mark(run: &Summary, color: bool) -> String {
 }
 
 /// Returns the time of a run's start, for people: `2026-01-02 03:04:05 UTC`.
-#[must_use]
 pub fn when(run: &Summary) -> String {
     let Some(text) = &run.started_at else {
         return "at an unknown time".to_owned();
@@ -90,7 +88,6 @@ pub fn when(run: &Summary) -> String {
 }
 
 /// Formats a run in at most three lines: its state, its id, what failed.
-#[must_use]
 pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
     let word = run.word().replace('_', " ");
     let tone = match (run.state, run.exit_code) {
@@ -140,7 +137,6 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
 }
 
 /// A text of one line that fits behind so many columns.
-#[must_use]
 pub fn fit(text: &str, columns: Option<usize>, used: usize) -> String {
     columns.map_or_else(
         || text.to_owned(),

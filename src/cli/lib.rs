@@ -3,26 +3,26 @@
 
 #![forbid(unsafe_code)]
 
-pub mod args;
-pub mod command;
+mod args;
+mod command;
 pub mod command_line;
-pub mod complete;
+mod complete;
 pub mod hints;
-pub mod history;
-pub mod outputs;
-pub mod overview;
-pub mod page;
-pub mod progress;
-pub mod remote;
+mod history;
+mod outputs;
+mod overview;
+mod page;
+mod progress;
+mod remote;
 pub mod render;
-pub mod reports;
-pub mod request;
-pub mod reuse;
-pub mod round;
-pub mod screen;
-pub mod terminal;
-pub mod tls;
-pub mod value;
+mod reports;
+mod request;
+mod reuse;
+mod round;
+mod screen;
+mod terminal;
+mod tls;
+mod value;
 
 use clap::ColorChoice;
 use command_line::{Command, CommandLine};
@@ -40,7 +40,6 @@ use vplan_os::view;
 use vplan_repo::load;
 
 /// Runs vplan for a command line and returns its exit code.
-#[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut arguments: Vec<OsString> = arguments.collect();
     let makes_view = view::is_asked(&mut arguments);

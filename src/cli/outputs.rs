@@ -102,7 +102,6 @@ pub const EVENTS: Output = Output {
 
 impl Output {
     /// Returns the option for a plan in this form.
-    #[must_use]
     pub fn plan(form: Form) -> Self {
         match form {
             Form::Json => PLAN_JSON,

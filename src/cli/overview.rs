@@ -17,9 +17,6 @@ pub const GROUPS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The most commands that there may be.
-pub const MOST: usize = 41;
-
 /// The arguments that `-h` shows of a command, by their ids; of all other commands it shows all
 /// arguments. The global ones are [`GLOBAL`].
 const USUAL: [(&str, &str); 11] = [
@@ -40,7 +37,6 @@ const USUAL: [(&str, &str); 11] = [
 const GLOBAL: &str = "directory format quiet help";
 
 /// Arranges the help of the whole command line and of its commands.
-#[must_use]
 pub fn arranged(all: Command) -> Command {
     let header = all.get_styles().get_header();
     // Clap has no groups of commands, and no headings where a template is.
@@ -133,6 +129,9 @@ mod tests {
         all.build();
         all
     }
+
+    /// The most commands that there may be.
+    const MOST: usize = 41;
 
     #[test]
     fn every_command_is_in_one_of_five_groups_and_there_are_not_too_many() {

@@ -5,7 +5,6 @@ use super::render::html::{LOG_SHOWN, Log, RUNS_SHOWN, Record, Try, page};
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
-use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;
 use vplan_os::files::read_start;
 use vplan_plan::Plan;
@@ -58,8 +57,7 @@ pub fn write(
     if to != Path::new("-") {
         PAGE.write(to, &page, force).map_err(|e| {
             let shown = vplan_base::word::visible_path(to);
-            Failure::new(
-                Exit::Setup,
+            Failure::setup(
                 "vplan::records::page",
                 format!("`{shown}` cannot be written: {e}"),
             )

@@ -38,7 +38,6 @@ pub struct View<'t> {
 
 impl<'t> View<'t> {
     /// Shows nothing until there is a plan.
-    #[must_use]
     pub fn new(how: args::Progress, terminal: &'t Terminal) -> Self {
         Self {
             how,
@@ -48,7 +47,6 @@ impl<'t> View<'t> {
     }
 
     /// Returns the interval at which a live view is told the running steps; never without one.
-    #[must_use]
     pub fn tick(how: args::Progress, terminal: &Terminal) -> Option<Duration> {
         is_live(how, terminal).then_some(RUNNING)
     }

@@ -1,7 +1,7 @@
 //! The flags of `run` that say where steps are executed.
 
-use super::value::duration;
-use clap::{Args, ValueEnum};
+use super::value::{Words, duration, one_of};
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use vplan_engine::request::{RemoteRequest, TlsFiles};
@@ -20,8 +20,8 @@ pub struct Remote {
     pub remote_jobs: u16,
     /// What to do with a step that has no answer: fail the run with exit 5, or execute it here, which
     /// the report says.
-    #[arg(long, value_name = "WHAT", default_value = "none", requires = "remote")]
-    pub remote_fallback: Fallback,
+    #[arg(long, value_name = "WHAT", default_value = "none", value_parser = one_of(FALLBACKS), action = clap::ArgAction::Set, requires = "remote")]
+    pub remote_fallback: bool,
     /// How long a step may wait for a machine of a server.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration, requires = "remote")]
     pub remote_queue: u64,
@@ -39,19 +39,15 @@ pub struct Remote {
     pub remote_binary: Option<PathBuf>,
 }
 
-/// What to do with a step that has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Fallback {
-    /// It counts as not executed.
-    None,
-    /// It is executed here.
-    Here,
-}
+/// What to do with a step that has no answer: whether it is executed here.
+const FALLBACKS: &Words<bool> = &[
+    ("none", "It counts as not executed", false),
+    ("here", "It is executed here", true),
+];
 
 impl Remote {
     /// Returns where steps are executed, if not all are here. `tls`: by which a server and this machine know
     /// each other.
-    #[must_use]
     pub fn asked(&self, tls: TlsFiles) -> Option<RemoteRequest> {
         self.remote.clone().map(|url| RemoteRequest {
             url,
@@ -61,7 +57,7 @@ impl Remote {
             properties: self.remote_property.clone(),
             queue: Duration::from_millis(self.remote_queue),
             jobs: usize::from(self.remote_jobs),
-            fall_back: self.remote_fallback == Fallback::Here,
+            fall_back: self.remote_fallback,
             binary: self.remote_binary.clone(),
         })
     }

@@ -58,7 +58,6 @@ impl Reports {
     }
 
     /// Whether one of the documents goes to standard output, which is then for a program.
-    #[must_use]
     pub(crate) fn take_stdout(&self) -> bool {
         self.files()
             .iter()
@@ -96,7 +95,6 @@ impl Reports {
     /// Writes all requested documents, and returns the exit code of the run: its verdict's, or 1
     /// for a pass that could not be reported. `root` is the repository, if it is here; `events`
     /// why the events could not be written, with their place.
-    #[must_use]
     pub fn write(
         &self,
         report: &Report,

@@ -1,6 +1,6 @@
 //! Turns the words of a command line into what the engine is asked.
 
-use super::args::{Changes, Deny, ListFormat, Request, Require, Run, Saved};
+use super::args::{Changes, Deny, Request, Run, Saved};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -17,8 +17,7 @@ use vplan_os::environment::Grants;
 use vplan_os::{files, input, view};
 use vplan_plan::audit::FindingKind;
 use vplan_plan::request::{Boundary, Skip};
-use vplan_repo::changes::{BaseRevision, ChangeSource, list};
-use vplan_run::verdict;
+use vplan_repo::changes::{BaseRevision, ChangeSource};
 use vplan_store::history::Keep;
 
 /// The largest list of changed files or commands that is read, in bytes.
@@ -59,12 +58,12 @@ impl Request {
         let level = self.sandbox.unwrap_or_default();
         Ok(PlanRequest {
             role: self.role.clone(),
-            risk: self.risk.into(),
+            risk: self.risk,
             boundaries: boundaries(self.milestone_end, self.run_end, self.last),
             min_tier: self.min_tier,
             changes: self.changes.source()?,
             explicit: self.explicit()?,
-            mode: self.mode.into(),
+            mode: self.mode,
             proposer: self.proposer.clone(),
             proposer_timeout: Some(Duration::from_millis(self.proposer_timeout)),
             names: Vec::new(),
@@ -94,7 +93,7 @@ impl Request {
     fn explicit(&self) -> Result<Vec<CommandRequest>, Failure> {
         let mut commands = commands(&self.command)?;
         if let Some(path) = &self.commands_from {
-            let of = visible(path.as_os_str().as_bytes());
+            let of = visible_path(path);
             for text in listed(path)? {
                 commands.push(command_request(&of, &text)?);
             }
@@ -130,11 +129,7 @@ impl Changes {
         } else if let Some(path) = &self.changed_from {
             Some(ChangeSource::From {
                 bytes: read(path)?,
-                format: self.changed_format.map(|format| match format {
-                    ListFormat::Names => list::ListFormat::Names,
-                    ListFormat::NameStatus => list::ListFormat::NameStatus,
-                    ListFormat::Raw => list::ListFormat::Raw,
-                }),
+                format: self.changed_format,
                 nul: self.null,
             })
         } else if let Some(name) = &self.base {
@@ -203,14 +198,11 @@ impl Run {
                 .transpose()?,
             allow_contract_change: self.allow_contract_change.clone(),
             subject: self.round.subject.clone(),
-            status: self.round.status.map(Into::into),
+            status: self.round.status,
             attempt: Some(self.attempt),
-            require: verdict::Require {
-                full: self.require == Some(Require::Full),
-                some: self.require == Some(Require::Some),
-            },
-            require_subtree: self.require_containment == Some(super::args::Containment::Subtree),
-            sandbox_missing: self.sandbox_missing.into(),
+            require: self.require.unwrap_or_default(),
+            require_subtree: self.require_containment.unwrap_or_default(),
+            sandbox_missing: self.sandbox_missing,
             sandbox_stores: self.sandbox_store.clone(),
             judge: self.judge.clone(),
             grants,
@@ -276,13 +268,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         files::read_plain(&view::outside(path), MAX_LIST)
     };
-    read.map_err(|e| {
-        let shown = visible_path(path);
-        Failure::usage(
-            "vplan::usage::unreadable",
-            format!("`{shown}` cannot be read: {e}"),
-        )
-    })
+    read.map_err(|e| Failure::unreadable(&visible_path(path), e))
 }
 
 /// Reads a list of commands: one a line, or a JSON array.

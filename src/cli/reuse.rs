@@ -44,7 +44,6 @@ pub struct Reuse {
 
 impl Reuse {
     /// Returns what is said of a store of passes. `tls`: by which it and this machine know each other.
-    #[must_use]
     pub fn cache(&self, tls: TlsFiles) -> CacheRequest {
         CacheRequest {
             url: self.cache.clone(),
@@ -58,7 +57,6 @@ impl Reuse {
     }
 
     /// Returns the use of results of earlier runs.
-    #[must_use]
     pub fn reuse(&self) -> Use {
         if self.confirm {
             Use::Confirm

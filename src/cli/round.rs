@@ -1,6 +1,7 @@
 //! The flags of `run` that say whose round it is.
 
-use clap::{Args, ValueEnum};
+use super::value::{Words, one_of};
+use clap::Args;
 use vplan_ledger::Status;
 
 /// Flags of `run`.
@@ -13,30 +14,18 @@ pub struct Round {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
     pub subject: Option<String>,
     /// The caller's status of the round. Without it a pass says that the work is done.
-    #[arg(long, value_name = "STATUS", requires = "subject")]
-    pub status: Option<Word>,
+    #[arg(long, value_name = "STATUS", requires = "subject", value_parser = one_of(STATUSES))]
+    pub status: Option<Status>,
 }
 
 /// The statuses of a round that a caller may report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Word {
-    /// The work is done.
-    Done,
-    /// There is more to do.
-    Continue,
-    /// There is more to do, for another worker.
-    Rotate,
-    /// It does not go on without a person.
-    Stuck,
-}
-
-impl From<Word> for Status {
-    fn from(word: Word) -> Self {
-        match word {
-            Word::Done => Status::Done,
-            Word::Continue => Status::Continue,
-            Word::Rotate => Status::Rotate,
-            Word::Stuck => Status::Stuck,
-        }
-    }
-}
+pub(super) const STATUSES: &Words<Status> = &[
+    ("done", "The work is done", Status::Done),
+    ("continue", "There is more to do", Status::Continue),
+    (
+        "rotate",
+        "There is more to do, for another worker",
+        Status::Rotate,
+    ),
+    ("stuck", "It does not go on without a person", Status::Stuck),
+];

@@ -28,7 +28,6 @@ struct Drawing {
 
 impl Screen {
     /// Draws on `out`, a terminal of the size that `size` tells.
-    #[must_use]
     pub fn new(out: Box<dyn Write + Send>, size: fn() -> Option<(u16, u16)>) -> Self {
         let drawing = Drawing {
             bytes: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::render;
 use clap::ValueEnum;
+use serde::Serialize;
 use std::cell::Cell;
 use std::io::Write;
 use vplan_base::inert::{json_piece_without_commands, json_without_commands, without_commands};
@@ -44,7 +45,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// Looks at the standard streams, the flags, and `NO_COLOR`, `FORCE_COLOR`, `CI`, `TERM`.
-    #[must_use]
     pub fn new(color: When, quiet: bool) -> Self {
         let seen = terminal::look();
         let wants = |is_terminal: bool| match color {
@@ -103,10 +103,15 @@ impl Terminal {
     }
 
     /// Writes a JSON document and a line end; nothing in it is a workflow command.
-    pub(crate) fn print_json<T: serde::Serialize>(&self, value: &T) {
+    pub(crate) fn print_json<T: Serialize>(&self, value: &T) {
         let mut text = json_without_commands(&vplan_base::canon::to_canonical(value));
         text.push('\n');
         self.print(&text);
+    }
+
+    /// Writes a document of a command, with the version of its shape.
+    pub(crate) fn print_document<T: Serialize>(&self, document: &T) {
+        self.print_json(&versioned(document));
     }
 
     /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line
@@ -151,7 +156,6 @@ impl Terminal {
     }
 
     /// The exit code, once everything is written.
-    #[must_use]
     pub fn close(&self, code: u8) -> u8 {
         if self.broken.get() && code == Exit::Success.code() {
             self.note("error: standard output could not be written\n");
@@ -159,6 +163,20 @@ impl Terminal {
         }
         code
     }
+}
+
+/// A document of a command, whose shape has the only version there is.
+#[derive(Serialize)]
+struct Versioned<T> {
+    #[serde(flatten)]
+    document: T,
+    version: u32,
+}
+
+/// Adds the version of its shape to a document of a command.
+pub(crate) fn versioned<T: Serialize>(document: T) -> impl Serialize {
+    let version = 1;
+    Versioned { document, version }
 }
 
 impl Observer for Terminal {

@@ -22,7 +22,6 @@ pub struct Tls {
 
 impl Tls {
     /// Returns the files.
-    #[must_use]
     pub fn files(&self) -> TlsFiles {
         TlsFiles {
             authorities: self.tls_ca.clone(),

@@ -1,7 +1,28 @@
 //! Values of flags that stand in several files of flags.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 /// Reads a length of time. Returns its milliseconds.
 pub(super) fn duration(text: &str) -> Result<u64, String> {
     vplan_base::unit::parse_duration(text)
         .map_err(|_| "expected a duration such as `10m`".to_owned())
+}
+
+/// Words that a flag takes: each with its line of help and its meaning.
+pub(super) type Words<T> = [(&'static str, &'static str, T)];
+
+/// Reads one of these words.
+pub(super) fn one_of<T>(words: &'static Words<T>) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let known = words
+        .iter()
+        .map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(known).try_map(|word| {
+        let found = words.iter().find(|(known, ..)| *known == word);
+        found
+            .map(|(.., meaning)| meaning.clone())
+            .ok_or("no such word")
+    })
 }

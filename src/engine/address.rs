@@ -2,10 +2,8 @@
 
 use super::failure::Failure;
 use super::request::TlsFiles;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_os::files::read_plain;
 use vplan_repo::load::Site;
 use vplan_store::grpc::{RemoteAddress, Tls};
@@ -76,7 +74,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
     if *below == "http" && !is_this_machine(host) && !of.insecure {
         return Err(usage(format!(
             "whoever is on the way to `{}` could read it",
-            visible(url.as_bytes())
+            visible(&url)
         ))
         .help(format!(
             "use `https://` or `grpcs://`, or say that it is meant with `{flag}-insecure`"
@@ -93,7 +91,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
 
 /// Reads the address of a socket of this machine, behind which is gRPC.
 fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> {
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(path);
     if !path.is_absolute() {
         let message = format!("the socket `{shown}` of `{}` is no absolute path", of.flag);
         return Err(Failure::usage(of.code, message));
@@ -118,7 +116,7 @@ fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
     let read = |path: &Path| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if of.site.may_hold(&path) {
-            let shown = visible(path.as_os_str().as_bytes());
+            let shown = visible_path(path);
             let message = format!("`{shown}`, by which a server is known, is in the repository");
             return Err(Failure::usage(of.code, message).help(
                 "whoever changes the repository could name another server: keep it elsewhere",
@@ -142,9 +140,9 @@ fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
 }
 
 fn unreadable(path: &Path, of: &AddressFlags<'_>, why: &str) -> Failure {
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(path);
     let message = format!("`{shown}` cannot be used: {why}");
-    Failure::new(Exit::Setup, of.unreadable, message)
+    Failure::setup(of.unreadable, message)
 }
 
 /// Returns what names the host at the beginning of an address.

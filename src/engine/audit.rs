@@ -15,7 +15,6 @@ use std::path::Path;
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::source::Source;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::{Word, visible};
 use vplan_check::confine::SandboxLevel;
 use vplan_check::observed::Observed;
@@ -228,7 +227,7 @@ impl Engine<'_> {
         }
         let cannot = |why: String| {
             let message = format!("`{}` cannot be mended: {why}", found.loaded.path);
-            Failure::new(Exit::Contract, "vplan::audit::write", message)
+            Failure::contract("vplan::audit::write", message)
         };
         let path = found.site.root.join(found.loaded.path.to_os());
         let file = Editable::read(&path, Some(&found.site.root), self.max_file)
@@ -301,7 +300,7 @@ impl Engine<'_> {
         match less {
             Some(less) => {
                 let message = format!("`{}`: {}", less.subject, less.what);
-                Err(Failure::new(Exit::Contract, "vplan::audit::write", message))
+                Err(Failure::contract("vplan::audit::write", message))
             }
             None => Ok(()),
         }
@@ -328,7 +327,7 @@ impl Mended {
     pub fn write(&self) -> Result<(), Failure> {
         self.file.rewrite(self.new.as_bytes()).map_err(|e| {
             let message = format!("`{}` cannot be written: {e}", self.name);
-            Failure::new(Exit::Contract, "vplan::audit::write", message)
+            Failure::contract("vplan::audit::write", message)
         })
     }
 }
@@ -336,7 +335,7 @@ impl Mended {
 /// Returns git, which knows the tracked files and those that it ignores.
 fn usable_git(site: &Site) -> Result<&Git, Failure> {
     let message = "an audit asks git which files it tracks, and this is no repository of git";
-    let missing = || Failure::new(Exit::Setup, "vplan::audit::no_git", message);
+    let missing = || Failure::setup("vplan::audit::no_git", message);
     site.usable_git().ok_or_else(missing)
 }
 
@@ -393,8 +392,8 @@ fn has_its_files(contract: &Contract, check: &Check, facts: &Facts) -> bool {
 
 fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {
     let unreadable = |why: String| {
-        let message = format!("the run `{}` {why}", visible(id.as_bytes()));
-        Failure::new(Exit::Setup, "vplan::audit::records", message)
+        let message = format!("the run `{}` {why}", visible(id));
+        Failure::setup("vplan::audit::records", message)
     };
     let report = history.report(id).map_err(unreadable)?;
     let plan = history.plan(id).map_err(unreadable)?;
@@ -439,7 +438,7 @@ fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Fail
 fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
     let root = Root::open(&site.root).map_err(|e| {
         let message = format!("the repository cannot be opened: {e}");
-        Failure::new(Exit::Setup, "vplan::audit::root", message)
+        Failure::setup("vplan::audit::root", message)
     })?;
     let environment = Environment::of_this_process(&root, Grants::default());
     let home = home.map(|home| Path::new(OsStr::from_bytes(home.as_bytes())));

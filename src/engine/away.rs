@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "remote")]
 use std::time::Duration;
 use vplan_away::seat::{Why, seats};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::is_program;
 use vplan_os::own_program::program;
@@ -47,7 +46,7 @@ pub(super) fn transport(
         return Ok(Some(server));
     }
     let Some(dir) = asked.url.strip_prefix(FOLDER).filter(|dir| !dir.is_empty()) else {
-        let url = visible(asked.url.as_bytes());
+        let url = visible(&asked.url);
         let message = format!("`{url}` is nothing that carries steps elsewhere");
         return Err(usage(message).help(format!("known here: {KNOWN}")));
     };
@@ -94,9 +93,9 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
             Unusable::Refused(_) => "vplan::away::refused",
             Unusable::Capabilities(_) => "vplan::away::capabilities",
         };
-        let url = visible(asked.url.as_bytes());
+        let url = visible(&asked.url);
         let message = format!("`{url}` cannot execute steps: {why}");
-        Failure::new(Exit::Setup, code, message).help("nothing has run")
+        Failure::setup(code, message).help("nothing has run")
     })?;
     Ok(Some(Transport::Reapi(Box::new(server))))
 }
@@ -110,7 +109,7 @@ const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `rem
 /// Checks that a change cannot replace what its steps are executed by.
 fn outside(session: &Session, path: &Path) -> Result<(), Failure> {
     if session.site.may_hold(path) {
-        let shown = visible(path.as_os_str().as_bytes());
+        let shown = visible_path(path);
         return Err(usage(format!("`{shown}` lies in the repository")));
     }
     Ok(())
@@ -128,7 +127,7 @@ fn binary(session: &Session, asked: &RemoteRequest) -> Result<PathBuf, Failure> 
     if is_program(&binary) {
         return Ok(binary);
     }
-    let shown = visible(binary.as_os_str().as_bytes());
+    let shown = visible_path(binary);
     Err(usage(format!("`{shown}` cannot be executed"))
         .help("`--remote-binary` names a vplan of this version"))
 }
@@ -180,7 +179,7 @@ pub fn places(session: &Session, plan: &Plan) -> Result<Vec<Option<Why>>, Failur
 }
 
 fn real(path: &Path) -> Result<PathBuf, Failure> {
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(path);
     path.canonicalize().map_err(|error| {
         let message = format!("`{shown}` cannot be opened: {error}");
         Failure::usage("vplan::usage::remote", message)
@@ -190,5 +189,5 @@ fn real(path: &Path) -> Result<PathBuf, Failure> {
 
 fn unusable(what: &str, error: &std::io::Error) -> Failure {
     let message = format!("{what} cannot be opened: {error}");
-    Failure::new(Exit::Setup, "vplan::away::unusable", message)
+    Failure::setup("vplan::away::unusable", message)
 }

@@ -524,7 +524,7 @@ fn no_ancestor(session: &Session, terms: &Terms<'_>, branch: &Unrelated) -> Cave
     let message = match (&branch.branch, &branch.tip) {
         (Some(name), Some(tip)) => format!(
             "`{}` and `HEAD` have no common ancestor: the contract is compared with the one at its tip {}",
-            visible(name.as_bytes()),
+            visible(name),
             tip.short()
         ),
         _ => "`HEAD` has no common ancestor with the other branches, and no default branch is known: the contract \
@@ -546,7 +546,7 @@ fn reason(failure: Failure) -> String {
             let name = sources.get(label.place.source).map_or("", |s| s.name());
             format!(
                 " ({}:{})",
-                visible(name.as_bytes()),
+                visible(name),
                 sources.position(label.place).line
             )
         });
@@ -558,5 +558,5 @@ fn reason(failure: Failure) -> String {
     } else {
         ""
     };
-    format!("{}{lock}", visible(text.as_bytes()))
+    format!("{}{lock}", visible(&text))
 }

@@ -7,7 +7,6 @@ use super::place::Engine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::{and_more, count, visible};
 use vplan_baseline::Baseline;
 use vplan_check::baseline::KnownFindings;
@@ -128,11 +127,7 @@ fn in_work_tree(site: &Site, path: &RepoPath) -> Result<Option<Baseline>, Failur
 /// Makes the failure of a baseline that cannot be read or written: exit 3.
 #[must_use]
 pub fn failed(error: BesideError) -> Failure {
-    let failure = Failure::new(Exit::Contract, error.code(), error.to_string());
-    Failure {
-        help: error.help(),
-        ..failure
-    }
+    Failure::contract(error.code(), error.to_string()).helped(error.help())
 }
 
 /// Makes the failure of a baseline with errors in it: exit 3.
@@ -140,11 +135,8 @@ pub fn failed(error: BesideError) -> Failure {
 pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
     let errors = count(found.diagnostics.len(), "error");
     let message = format!("the baseline `{path}` has {errors}");
-    let failure = Failure::new(Exit::Contract, "vplan::baseline::invalid", message);
-    Failure {
-        diagnostics: Some(Box::new((found.sources, found.diagnostics))),
-        ..failure
-    }
+    Failure::contract("vplan::baseline::invalid", message)
+        .diagnosed(found.sources, found.diagnostics)
 }
 
 /// Whether a commit is known to have no baseline, where the work tree has none.
@@ -213,7 +205,7 @@ fn unreadable(path: &RepoPath, commit: &Oid, why: &str) -> Counting {
     let message = format!(
         "nothing is known: `{path}` at {} cannot be used: {}",
         commit.short(),
-        visible(why.as_bytes())
+        visible(why)
     );
     Counting {
         caveats: vec![Caveat::new(Code::BaselineChanged, Effect::Note, message)],
@@ -254,7 +246,7 @@ fn words(number: usize, one: &str, many: &str) -> String {
 /// Names checks with their numbers: `lint` 3, `unit` 1.
 fn named(all: &BTreeMap<&str, usize>) -> String {
     let names: Vec<String> = (all.iter().take(NAMED))
-        .map(|(check, n)| format!("`{}` {n}", visible(check.as_bytes())))
+        .map(|(check, n)| format!("`{}` {n}", visible(check)))
         .collect();
     let more = and_more(all.len().saturating_sub(names.len()));
     format!("{}{more}", names.join(", "))

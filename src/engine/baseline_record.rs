@@ -58,7 +58,7 @@ impl Engine<'_> {
         };
         for check in asked.checks {
             if !contract.checks.iter().any(|c| c.id == *check) {
-                let name = visible(check.as_bytes());
+                let name = visible(check);
                 let message = format!("the contract has no check `{name}`");
                 return Err(Failure::usage("vplan::usage::unknown_check", message)
                     .help("`vplan explain --all` lists them"));
@@ -68,7 +68,7 @@ impl Engine<'_> {
         let (run, report, plan) = match asked.run {
             Some(id) => {
                 let (report, plan) = read_run(history, id).map_err(|why| {
-                    let message = format!("the run `{}` {why}", visible(id.as_bytes()));
+                    let message = format!("the run `{}` {why}", visible(id));
                     Failure::usage("vplan::baseline::run", message)
                 })?;
                 (id.to_owned(), report, plan)

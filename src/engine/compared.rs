@@ -3,11 +3,10 @@
 use super::baseline::{damaged, failed};
 use super::failure::{Failure, changes_unknown, invalid, load_failed};
 use super::place::Engine;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
 use vplan_base::source::Sources;
-use vplan_base::word::visible;
+use vplan_base::word::visible_path;
 use vplan_baseline::{Baseline, differences};
 use vplan_contract::Contract;
 use vplan_git as git;
@@ -93,13 +92,7 @@ impl Engine<'_> {
             .filter(|dir| !dir.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-        let unreadable = |e: std::io::Error| {
-            let shown = visible(path.as_os_str().as_bytes());
-            Failure::usage(
-                "vplan::usage::unreadable",
-                format!("`{shown}` cannot be read: {e}"),
-            )
-        };
+        let unreadable = |e: std::io::Error| Failure::unreadable(&visible_path(path), e);
         let dir = dir.canonicalize().map_err(unreadable)?;
         let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
         let absolute = dir.join(&name);

@@ -111,7 +111,7 @@ impl Continuation<'_> {
     }
 
     fn shown(&self) -> String {
-        visible(self.name.as_bytes())
+        visible(self.name)
     }
 
     fn quoted(&self) -> String {
@@ -168,9 +168,7 @@ impl Continuation<'_> {
                 result.contract = now.map(|now| before.extended(&now));
             }
             ContractChange::Lost(checks) => {
-                let named = checks
-                    .iter()
-                    .map(|c| format!("`{}`", visible(c.as_bytes())));
+                let named = checks.iter().map(|c| format!("`{}`", visible(c)));
                 let message = format!(
                     "the contract does not have checks of earlier rounds of `{}` as they were: {}",
                     self.shown(),
@@ -249,7 +247,7 @@ pub(crate) fn request_lost(plan: &Plan) -> Option<Caveat> {
     if lost.is_empty() {
         return None;
     }
-    let named = lost.iter().map(|c| format!("`{}`", visible(c.as_bytes())));
+    let named = lost.iter().map(|c| format!("`{}`", visible(c)));
     let message = format!(
         "commands of the request did not run, because recovery dropped them: {}",
         first_of(named, NAMED)

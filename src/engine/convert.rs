@@ -10,8 +10,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_base::source::{Source, Sources};
 use vplan_base::unit::show_size;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_contract::Contract;
 use vplan_front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
 use vplan_init::account::{Account, shorten};
@@ -124,7 +123,7 @@ impl Engine<'_> {
     /// # Errors
     /// A file that cannot be read or is none of the kinds, errors in it.
     pub fn convert(&self, file: &Path, kind: Option<Kind>) -> Result<Converted, Failure> {
-        let name = visible(file.as_os_str().as_bytes());
+        let name = visible_path(file);
         let content = read(file, &name, self.max_file)?;
         let kind = kind.or_else(|| Kind::of(&name, &content)).ok_or_else(|| {
             let message = format!("nothing tells what kind of file `{name}` is");
@@ -208,7 +207,7 @@ fn lost(account: &Account, path: &RepoPath, name: &str) -> Vec<Item> {
         },
         line: usize::try_from(place.line).unwrap_or(usize::MAX),
         column: 1,
-        why: visible(why.as_bytes()).replace('\n', " "),
+        why: visible(why).replace('\n', " "),
         instead: None,
     };
     let left = account.left.iter();
@@ -231,11 +230,9 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
     let mut sink = Diagnostics::default();
     let Some(conversion) = convert(&sources, id, format, &mut sink) else {
         let message = format!("`{name}` cannot be converted, read as {}", format.name());
-        let failure = Failure::new(Exit::Contract, "vplan::import::invalid", message);
-        return Err(Failure {
-            diagnostics: Some(Box::new((sources, sink.sorted()))),
-            ..failure
-        });
+        return Err(
+            Failure::contract("vplan::import::invalid", message).diagnosed(sources, sink.sorted())
+        );
     };
     let text = text(&conversion, &sources);
     // Whatever is wrong now is wrong with vplan; nothing has been written.
@@ -274,24 +271,19 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
     let bytes = bytes.map_err(|e| {
         if e.kind() == io::ErrorKind::FileTooLarge {
             let message = format!("`{name}` is larger than {}", show_size(cap));
-            return Failure::new(Exit::Contract, TOO_LARGE.0, message)
+            return Failure::contract(TOO_LARGE.0, message)
                 .help("`--max-file 16MiB` reads larger ones");
         }
-        let failure = Failure::usage(
-            "vplan::usage::unreadable",
-            format!("`{name}` cannot be read: {e}"),
-        );
-        if path.is_symlink() {
-            failure.help("it is a symlink: name the file itself")
-        } else {
-            failure
-        }
+        let help = path
+            .is_symlink()
+            .then_some("it is a symlink: name the file itself");
+        Failure::unreadable(name, e).helped(help)
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let message =
             format!("`{name}` is not UTF-8: the first byte that is none is at offset {at}");
-        Failure::new(Exit::Contract, NOT_UTF8.0, message)
+        Failure::contract(NOT_UTF8.0, message)
     })
 }
 
@@ -314,8 +306,7 @@ pub fn write(target: &Path, shown: &str, text: &str, force: bool) -> Result<(), 
         _ => {}
     }
     files::replace(target, text.as_bytes()).map_err(|e| {
-        Failure::new(
-            Exit::Setup,
+        Failure::setup(
             "vplan::import::write",
             format!("`{shown}` cannot be written: {e}"),
         )

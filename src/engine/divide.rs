@@ -6,9 +6,8 @@ use super::request::{PlanFile, PlanRequest, VerifyRequest};
 use super::saved::{Opened, open};
 use super::tree_status::unreadable;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, visible_path};
 use vplan_os::files;
 use vplan_plan::Plan;
 use vplan_run::journal::replay;
@@ -66,7 +65,7 @@ impl Engine<'_> {
             });
         };
         let found = find(folder).map_err(|e| {
-            let name = visible(folder.as_os_str().as_bytes());
+            let name = visible_path(folder);
             let message = format!("`{name}` cannot be read: {e}");
             Failure::usage("vplan::usage::past", message)
                 .help("`--past` names a folder of runs, such as `.vplan`")

@@ -1,11 +1,10 @@
 //! The failures of the engine: exit code, stable code, message, and what to do about it.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::diagnostic::{Diagnostic, Severity};
 use vplan_base::source::Sources;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, visible_path};
 use vplan_git::error::GitError;
 use vplan_repo::changes::error::ChangeError;
 use vplan_repo::load::{LoadError, Loaded};
@@ -44,6 +43,30 @@ impl Failure {
         Self::new(Exit::Usage, code, message)
     }
 
+    /// Makes the failure of this machine or its setup: exit 5.
+    #[must_use]
+    pub fn setup(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Exit::Setup, code, message)
+    }
+
+    /// Makes the failure of a contract: exit 3.
+    #[must_use]
+    pub fn contract(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Exit::Contract, code, message)
+    }
+
+    /// Makes the failure of something that is not as it was pinned, planned or recorded: exit 4.
+    #[must_use]
+    pub fn drift(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Exit::Drift, code, message)
+    }
+
+    /// Makes the usage error of a file that cannot be read, by the name that is shown.
+    pub fn unreadable(name: &str, why: impl std::fmt::Display) -> Self {
+        let message = format!("`{name}` cannot be read: {why}");
+        Self::usage("vplan::usage::unreadable", message)
+    }
+
     /// Makes the failure of vplan itself: exit 1, never a pass. For what it finds wrong with what it
     /// made; where it contradicts itself, [`bug`](vplan_base::index::bug) ends it.
     #[must_use]
@@ -57,6 +80,15 @@ impl Failure {
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
+    }
+
+    /// Adds diagnostics, which are printed before it.
+    #[must_use]
+    pub fn diagnosed(self, sources: Sources, list: Vec<Diagnostic>) -> Self {
+        Self {
+            diagnostics: Some(Box::new((sources, list))),
+            ..self
+        }
     }
 
     /// Adds the way out, where one is known.
@@ -102,28 +134,20 @@ pub fn changes_unknown(error: ChangeError) -> Failure {
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
-    let errors = list
-        .iter()
-        .filter(|d| d.severity == Severity::Error)
-        .count();
+    let path = &loaded.path;
     let failure = if loaded.drift {
-        let message = format!(
-            "the contract `{}` imports what its lock and the cache do not give",
-            loaded.path
-        );
-        Failure::new(Exit::Drift, "vplan::contract::drift", message)
+        let message =
+            format!("the contract `{path}` imports what its lock and the cache do not give");
+        Failure::drift("vplan::contract::drift", message)
     } else {
-        let message = format!(
-            "the contract `{}` has {}",
-            loaded.path,
-            count(errors, "error")
-        );
-        Failure::new(Exit::Contract, "vplan::contract::invalid", message)
+        let errors = list
+            .iter()
+            .filter(|d| d.severity == Severity::Error)
+            .count();
+        let message = format!("the contract `{path}` has {}", count(errors, "error"));
+        Failure::contract("vplan::contract::invalid", message)
     };
-    Failure {
-        diagnostics: Some(Box::new((loaded.sources, list))),
-        ..failure
-    }
+    failure.diagnosed(loaded.sources, list)
 }
 
 /// Makes the failure of a contract that is missing or cannot be read.
@@ -153,9 +177,5 @@ pub fn load_failed(error: LoadError) -> Failure {
 
 /// Makes the failure of a folder that cannot be read.
 pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
-    let shown = visible(root.as_os_str().as_bytes());
-    Failure::usage(
-        "vplan::usage::unreadable",
-        format!("`{shown}` cannot be read: {error}"),
-    )
+    Failure::unreadable(&visible_path(root), error)
 }

@@ -4,10 +4,9 @@ use super::failure::Failure;
 use super::place::Engine;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::canon::{Digest, to_canonical};
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, visible, visible_path};
 use vplan_check::confine::InputsBasis;
 use vplan_os::files;
 use vplan_plan::{Plan, document};
@@ -101,7 +100,7 @@ fn look_at(report: &Report, folder: Option<&Path>) -> Examined {
 }
 
 fn read_report(file: &Path) -> Result<(Report, Digest), Failure> {
-    let name = visible(file.as_os_str().as_bytes());
+    let name = visible_path(file);
     let wrong =
         |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
     let bytes = files::read_plain(file, MAX_FILE).map_err(|e| wrong(cannot(&e)))?;
@@ -118,7 +117,7 @@ fn cannot(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "is not there".to_owned(),
         io::ErrorKind::FileTooLarge => "is larger than any vplan writes".to_owned(),
         io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
-        _ => format!("cannot be read: {}", visible(error.to_string().as_bytes())),
+        _ => format!("cannot be read: {}", visible(error.to_string())),
     }
 }
 
@@ -174,10 +173,7 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
         .chain(&observed)
         .find(|log| !is_there(log))
     {
-        Some(log) => Aspect::no(
-            "logs",
-            format!("the log `{}` is not there", visible(log.as_bytes())),
-        ),
+        Some(log) => Aspect::no("logs", format!("the log `{}` is not there", visible(log))),
         None => Aspect::yes("logs", format!("{} are there", count(named.len(), "log"))),
     }
 }
@@ -225,7 +221,7 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&EndedR
         return Aspect::unknown("tree", "which tree this is cannot be said");
     };
     if present != *recorded {
-        let recorded = visible(recorded.as_bytes());
+        let recorded = visible(recorded);
         return Aspect::no(
             "tree",
             format!("the work tree is {present}, verified was {recorded}"),

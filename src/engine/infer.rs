@@ -2,13 +2,11 @@
 
 use super::failure::Failure;
 use super::place::Engine;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::visible_path;
 use vplan_baseline::Baseline;
 use vplan_contract::Contract;
 use vplan_contract::validate::validate;
@@ -38,13 +36,11 @@ pub struct Proposed {
 /// # Errors
 /// A repository that cannot be read, a proposal that is not valid.
 pub fn propose(site: &Site) -> Result<Proposed, Failure> {
-    let name = site.root.file_name().map(|n| visible(n.as_bytes()));
+    let name = site.root.file_name().map(visible_path);
     let title = name.unwrap_or_default();
     let tree = declaring::read(&site.root, site.git.as_ref().ok()).map_err(|e| {
-        Failure::usage(
-            "vplan::usage::unreadable",
-            format!("the repository cannot be read: {e}"),
-        )
+        let message = format!("the repository cannot be read: {e}");
+        Failure::usage("vplan::usage::unreadable", message)
     })?;
     let proposal = proposal::propose(&tree, &title);
     valid(&proposal.text, "the proposal")?;
@@ -95,8 +91,7 @@ impl Engine<'_> {
                 .help("`--stdout` prints the proposal, `--force` replaces what is there"));
         }
         let failed = |why: String| {
-            Failure::new(
-                Exit::Setup,
+            Failure::setup(
                 "vplan::init::write",
                 format!("`{path}` cannot be written: {why}"),
             )

@@ -127,9 +127,8 @@ impl Session {
         judge: &Program,
         plan: &Plan,
     ) -> Result<Vec<RecordedAnswer>, Failure> {
-        let setup = |code: &str, message: String| {
-            Failure::new(Exit::Setup, format!("vplan::judge::{code}"), message)
-        };
+        let setup =
+            |code: &str, message: String| Failure::setup(format!("vplan::judge::{code}"), message);
         let opened =
             Beneath::open(&self.site.root).and_then(|b| Ok((b, Root::open(&self.site.root)?)));
         let (beneath, root) =

@@ -3,12 +3,10 @@
 use super::failure::{Failure, load_failed};
 use super::place::Engine;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::source::{Source, Sources};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::visible_path;
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::Caps;
 use vplan_os::files::rewrite::{Editable, named};
@@ -128,7 +126,7 @@ impl Engine<'_> {
     fn named_texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
         let mut texts: Vec<Text> = Vec::new();
         for path in files {
-            let name = visible(path.as_os_str().as_bytes());
+            let name = visible_path(path);
             refuse_json(&name)?;
             let file =
                 Editable::read(path, None, self.max_file).map_err(|e| unreadable(&name, &e))?;
@@ -158,11 +156,11 @@ impl Engine<'_> {
         })?;
         let mut texts = vec![Text::of(contract.to_string(), file)];
         let beside = path.parent().unwrap_or(Path::new("."));
-        let tests = named(beside, ".test.vplan")
-            .map_err(|e| unreadable(&visible(beside.as_os_str().as_bytes()), &e))?;
+        let tests =
+            named(beside, ".test.vplan").map_err(|e| unreadable(&visible_path(beside), &e))?;
         for path in tests {
             let below = path.strip_prefix(&site.root).unwrap_or(&path);
-            let name = visible(below.as_os_str().as_bytes());
+            let name = visible_path(below);
             let file = Editable::read(&path, Some(&site.root), self.max_file)
                 .map_err(|e| unreadable(&name, &e))?;
             if !texts.iter().any(|text| text.is_same(&file)) {
@@ -192,16 +190,9 @@ fn error_text(error: &io::Error) -> String {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::usage(
-        "vplan::usage::unreadable",
-        format!("`{name}` cannot be read: {}", error_text(error)),
-    );
-    match error.kind() {
-        io::ErrorKind::IsADirectory => {
-            failure.help("name its files, as in `vplan fmt contracts/*.vplan`")
-        }
-        _ => failure,
-    }
+    let failure = Failure::unreadable(name, error_text(error));
+    let is_folder = error.kind() == io::ErrorKind::IsADirectory;
+    failure.helped(is_folder.then_some("name its files, as in `vplan fmt contracts/*.vplan`"))
 }
 
 /// Formats one text. Its errors of syntax go to `faults`; any other error is the `Err`.
@@ -216,7 +207,7 @@ fn one(
         let at = e.valid_up_to();
         let byte = item.bytes.get(at).copied().unwrap_or(0);
         let message = format!("`{name}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
-        Failure::new(Exit::Contract, NOT_UTF8.0, message).help("save the file as UTF-8")
+        Failure::contract(NOT_UTF8.0, message).help("save the file as UTF-8")
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let source = &sources[id];
@@ -235,11 +226,7 @@ fn one(
                 .unwrap_or_default();
             let message =
                 format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
-            return Err(Failure::new(
-                Exit::Contract,
-                "vplan::fmt::too_large",
-                message,
-            ));
+            return Err(Failure::contract("vplan::fmt::too_large", message));
         }
         Err(why) => {
             return Err(Failure::internal(format!(

@@ -14,7 +14,6 @@ use std::time::Duration;
 use vplan_base::canon::Digest;
 use vplan_base::origin::GitRef;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::{count, visible};
 use vplan_git::environment;
 use vplan_git::error::GitError;
@@ -189,8 +188,7 @@ impl<'e> Locking<'e> {
                 "another `vplan lock` pinned `{}` to other bytes",
                 import.origin
             );
-            return Err(Failure::new(Exit::Drift, CHANGED.0, message)
-                .help("look at the lock, then try again"));
+            return Err(Failure::drift(CHANGED.0, message).help("look at the lock, then try again"));
         }
         let disputed = now.lock.refs.iter();
         let mut disputed =
@@ -200,13 +198,12 @@ impl<'e> Locking<'e> {
                 "another `vplan lock` pinned `{}` to another commit",
                 other.at
             );
-            return Err(Failure::new(Exit::Drift, CHANGED.0, message)
-                .help("look at the lock, then try again"));
+            return Err(Failure::drift(CHANGED.0, message).help("look at the lock, then try again"));
         }
         pinned.proposals.clone_from(&now.lock.proposals);
         if self.engine.locked && now.lock != *pinned {
             let message = format!("the lock `{}` is not up to date", self.path);
-            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message)
+            return Err(Failure::drift("vplan::lock::stale", message)
                 .help("run `vplan lock` without `--locked`, and check the lock in"));
         }
         Ok(())
@@ -282,7 +279,7 @@ impl<'e> Locking<'e> {
                 "the lock `{}` of that revision does not pin `{}`",
                 self.path, import.origin
             );
-            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message));
+            return Err(Failure::drift("vplan::lock::stale", message));
         }
         if let Some(new) = pinned
             .refs
@@ -293,7 +290,7 @@ impl<'e> Locking<'e> {
                 "the lock `{}` of that revision does not pin `{}`",
                 self.path, new.at
             );
-            return Err(Failure::new(Exit::Drift, "vplan::lock::stale", message));
+            return Err(Failure::drift("vplan::lock::stale", message));
         }
         let entries = imports
             .map(|i| Line::of(&i.origin, Some(i), State::Kept))
@@ -406,15 +403,14 @@ impl<'e> Locking<'e> {
         );
         Failure {
             diagnostics: invalid(loaded).diagnostics,
-            ..Failure::new(Exit::Drift, "vplan::lock::stale", message)
+            ..Failure::drift("vplan::lock::stale", message)
         }
     }
 
     fn too_many(&self, surplus: usize) -> Failure {
         let surplus = count(surplus, "import");
         let message = format!("the lock `{}` has {surplus} too many", self.path);
-        Failure::new(Exit::Drift, "vplan::lock::surplus", message)
-            .help("`vplan lock` takes them out")
+        Failure::drift("vplan::lock::surplus", message).help("`vplan lock` takes them out")
     }
 }
 

@@ -4,10 +4,9 @@ use super::failure::Failure;
 use super::place::Engine;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, first_of, visible};
+use vplan_base::word::{count, first_of, visible, visible_path};
 use vplan_os::files;
 use vplan_run::merge::{MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADABLE, merge, read};
 use vplan_store::records::{EVENTS, REPORT};
@@ -65,7 +64,7 @@ fn reported(failure: Failure) -> CannotMerge {
 }
 
 fn wrong(code: &'static str, name: &str, why: &str) -> Failure {
-    let why = visible(why.as_bytes());
+    let why = visible(why);
     Failure::new(Exit::Usage, code, format!("`{name}` {why}"))
 }
 
@@ -82,7 +81,7 @@ fn found(
 ) -> Result<BTreeSet<PathBuf>, Failure> {
     let mut files = BTreeSet::new();
     for path in paths {
-        let name = visible(path.as_os_str().as_bytes());
+        let name = visible_path(path);
         let absent = |why: &str, notes: &mut Vec<String>| {
             if is_expected {
                 notes.push(format!("`{name}` {why}"));
@@ -134,12 +133,12 @@ fn found(
 }
 
 fn some_of(paths: &[PathBuf]) -> String {
-    let name = |path: &PathBuf| format!("`{}`", visible(path.as_os_str().as_bytes()));
+    let name = |path: &PathBuf| format!("`{}`", visible_path(path));
     first_of(paths.iter().map(name), NAMED)
 }
 
 fn load(file: &Path, left: &mut u64) -> Result<Part, Failure> {
-    let name = visible(file.as_os_str().as_bytes());
+    let name = visible_path(file);
     let cap = MAX_REPORT.min(*left);
     let bytes = files::read_plain(file, cap).map_err(|e| {
         let why = match e.kind() {

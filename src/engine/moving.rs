@@ -5,7 +5,6 @@ use super::lock::{Account, Line, Locking, State};
 use std::collections::BTreeSet;
 use vplan_base::nearest::nearest;
 use vplan_base::origin::GitRef;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_contract::Contract;
 use vplan_contract::import::source::{Named, Source};
@@ -47,11 +46,7 @@ impl<'e> Locking<'e> {
         let (new, pinned) = self.loaded(&found.lock, &moved)?;
         let sides = (old.contract, new.contract);
         let (Some(contract), Some(after)) = sides else {
-            return Err(Failure::new(
-                Exit::Contract,
-                "vplan::contract::invalid",
-                "no contract",
-            ));
+            return Err(Failure::contract("vplan::contract::invalid", "no contract"));
         };
         let tracked = self.site.git.as_ref().ok();
         let tracked = tracked
@@ -100,9 +95,7 @@ impl Moving<'_, '_> {
         let written = self.locking.replace(|now| {
             if now.lock != self.before {
                 let message = "another `vplan lock` changed the lock in the meantime";
-                return Err(
-                    Failure::new(Exit::Drift, "vplan::lock::changed", message).help("try again")
-                );
+                return Err(Failure::drift("vplan::lock::changed", message).help("try again"));
             }
             let mut pinned = self.pinned.clone();
             pinned.proposals.clone_from(&now.lock.proposals);
@@ -146,14 +139,14 @@ fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<Gi
             Some(Named::Source(source)) => {
                 let message = format!(
                     "`{}` imports `{}`, which does not move",
-                    visible(name.as_bytes()),
-                    visible(source.to_string().as_bytes())
+                    visible(name),
+                    visible(source.to_string())
                 );
                 let failure = Failure::usage("vplan::usage::update", message);
                 return Err(failure.help("only imports with `?ref=BRANCH` have something to move"));
             }
             None if of_url.is_empty() => {
-                let message = format!("no import is called `{}`", visible(name.as_bytes()));
+                let message = format!("no import is called `{}`", visible(name));
                 let aliases = loaded
                     .imports
                     .iter()

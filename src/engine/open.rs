@@ -10,7 +10,6 @@ use vplan_base::command::Command;
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::folders::EachQuestion;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_base::workspace::Manifest;
 use vplan_contract::Contract;
 use vplan_contract::error::{EACH_EMPTY, EACH_WORKSPACE};
@@ -418,10 +417,7 @@ fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Resu
         return Ok(());
     }
     let message = format!("the contract `{}` {what}", loaded.path);
-    Err(Failure {
-        diagnostics: Some(Box::new((loaded.sources.clone(), found.sorted()))),
-        ..Failure::new(Exit::Contract, code.0, message)
-    })
+    Err(Failure::contract(code.0, message).diagnosed(loaded.sources.clone(), found.sorted()))
 }
 
 /// Infers the commands that the repository declares, with their ids.

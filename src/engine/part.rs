@@ -77,7 +77,7 @@ pub(crate) fn part_of_named(
         return Ok(None);
     }
     let checks: BTreeSet<&str> = missing.iter().map(|step| step.check()).collect();
-    let name = |check: &&str| format!("`{}`", visible(check.as_bytes()));
+    let name = |check: &&str| format!("`{}`", visible(check));
     let shown = first_of(checks.iter().map(name), NAMED);
     let (what, help) = if saved {
         ("the saved plan covers only a part", "make the plan again")

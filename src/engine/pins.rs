@@ -58,8 +58,9 @@ impl Engine<'_> {
                 "the lock `{path}` pins `{}`{also}, which nothing imports",
                 import.origin
             );
-            return Err(Failure::new(Exit::Drift, "vplan::lock::surplus", message)
-                .help("`vplan lock` takes it out"));
+            return Err(
+                Failure::drift("vplan::lock::surplus", message).help("`vplan lock` takes it out")
+            );
         }
         Ok(loaded)
     }
@@ -69,20 +70,13 @@ impl Engine<'_> {
 #[must_use]
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     let count = vplan_base::word::count(found.diagnostics.len(), "error");
-    let failure = Failure::new(
-        Exit::Drift,
+    let help = (!found.is_newer()).then_some("`vplan lock` mends it");
+    Failure::drift(
         "vplan::lock::invalid",
         format!("the lock `{path}` has {count}"),
-    );
-    let failure = if found.is_newer() {
-        failure
-    } else {
-        failure.help("`vplan lock` mends it")
-    };
-    Failure {
-        diagnostics: Some(Box::new((found.sources, found.diagnostics))),
-        ..failure
-    }
+    )
+    .helped(help)
+    .diagnosed(found.sources, found.diagnostics)
 }
 
 impl From<BesideError> for Failure {
@@ -101,6 +95,5 @@ impl From<BesideError> for Failure {
 #[must_use]
 pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
-    Failure::new(Exit::Setup, "vplan::lock::cache", message)
-        .help("name a directory with `--cache-dir`")
+    Failure::setup("vplan::lock::cache", message).help("name a directory with `--cache-dir`")
 }

@@ -4,7 +4,6 @@
 use super::failure::{Failure, load_failed};
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_git as git;
 use vplan_os::state_dir::{self, StateDir, StateError};
 use vplan_os::terminal;
@@ -210,5 +209,5 @@ impl<'e> Engine<'e> {
 }
 
 fn state_failed(error: &StateError) -> Failure {
-    Failure::new(Exit::Setup, "vplan::state", error.to_string()).help(error.help())
+    Failure::setup("vplan::state", error.to_string()).help(error.help())
 }

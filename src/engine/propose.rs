@@ -103,7 +103,7 @@ impl Session {
                 .map(Some)
                 .map_err(|why| {
                     let message = format!("the recorded answer to {digest} cannot be used: {why}");
-                    Failure::new(Exit::Drift, "vplan::proposer::bad_record", message)
+                    Failure::drift("vplan::proposer::bad_record", message)
                         .help("`vplan lock --record --proposer COMMAND` records it anew")
                 });
         }
@@ -115,7 +115,7 @@ impl Session {
             let message = format!(
                 "the proposer's answer to {digest} is not recorded, and nobody may be asked now"
             );
-            return Err(Failure::new(Exit::Drift, "vplan::proposer::not_recorded", message).help(
+            return Err(Failure::drift("vplan::proposer::not_recorded", message).help(
                 "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without \
                  `--locked` asks by itself",
             ));
@@ -137,8 +137,7 @@ impl Session {
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
             let shown = visible(text.as_encoded_bytes());
-            Failure::new(
-                Exit::Setup,
+            Failure::setup(
                 "vplan::proposer::bad_answer",
                 format!("the proposer `{shown}`: {why}"),
             )
@@ -181,7 +180,7 @@ pub fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
     match command {
         Command::Unsupported { unsupported, .. } => wrong(format!(
             "`{}` cannot be started without a shell",
-            visible(unsupported.text.as_bytes())
+            visible(&unsupported.text)
         )),
         Command::Argv { env, pieces } => {
             let words = pieces.into_iter().map(|p| match p {
@@ -207,8 +206,7 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
         NoAnswer::Failed { .. } | NoAnswer::Stopped => "vplan::proposer::failed",
     };
     let shown = visible(text.as_encoded_bytes());
-    let failure = Failure::new(
-        Exit::Setup,
+    let failure = Failure::setup(
         code,
         format!("the proposer `{shown}` gave no answer: {why}"),
     );

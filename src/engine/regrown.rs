@@ -91,7 +91,7 @@ impl Again<'_> {
                 (!checks.is_empty()).then(caveat)
             }
             Err(failure) => {
-                let why = visible(failure.message.as_bytes());
+                let why = visible(&failure.message);
                 Some(grew(format!(
                     "checks wrote files, and what the change is now cannot be said: {why}"
                 )))

@@ -127,10 +127,8 @@ pub fn command_request(of: &str, text: &str) -> Result<CommandRequest, Failure> 
     let mut sources = Sources::default();
     let place = Place::new(sources.add(Source::new(of, text)), found.span);
     let message = format!("`{of}` has a command that is not read");
-    Err(Failure {
-        diagnostics: Some(Box::new((sources, vec![command_verb(&found, place)]))),
-        ..Failure::usage("vplan::usage::command_verb", message)
-    })
+    Err(Failure::usage("vplan::usage::command_verb", message)
+        .diagnosed(sources, vec![command_verb(&found, place)]))
 }
 
 /// Reads what selects checks: a name, or `tag:NAME`.
@@ -314,7 +312,7 @@ pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
     }
     let shell = plan.steps.iter().find(|step| goes_through_shell(step));
     if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
-        let message = format!("`{}` goes through a shell", visible(step.id.as_bytes()));
+        let message = format!("`{}` goes through a shell", visible(&step.id));
         return refuse(
             "vplan::deny::shell",
             message,

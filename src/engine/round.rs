@@ -23,7 +23,7 @@ use vplan_store::records::wall_clock;
 
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        Failure::new(Exit::Setup, error.code(), error.to_string()).help(error.help())
+        Failure::setup(error.code(), error.to_string()).help(error.help())
     }
 }
 
@@ -233,7 +233,7 @@ impl<'k> Keeper<'k> {
     ) -> Result<(Ledger, Recorded), Failure> {
         let contents = tree.contents().map_err(|e| {
             let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::new(Exit::Setup, "vplan::ledger::contents", message)
+            Failure::setup("vplan::ledger::contents", message)
         })?;
         let entry = ledger.entry(&self.subject);
         let weaker = entry

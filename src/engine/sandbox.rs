@@ -5,12 +5,12 @@ use super::open::Session;
 use super::place::Engine;
 use super::request::{SandboxMissing, VerifyRequest};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::{first_of, visible};
+use vplan_base::word::{first_of, visible, visible_path};
 use vplan_check::confine::{Guarantee, SandboxLevel};
 use vplan_git::environment;
 use vplan_git::error::GitError;
@@ -114,11 +114,8 @@ pub(super) fn sandbox(
     for step in confined {
         without_inputs(step)?;
         let remarks = sandbox.check(&root, step).map_err(|why| {
-            let message = format!(
-                "the step `{}` cannot be confined: {why}",
-                visible(step.id.as_bytes())
-            );
-            Failure::new(Exit::Setup, CONFLICT.0, message)
+            let message = format!("the step `{}` cannot be confined: {why}", visible(&step.id));
+            Failure::setup(CONFLICT.0, message)
         })?;
         notes.extend(remarks.into_iter().map(|(kind, message)| Note {
             kind: kind.to_owned(),
@@ -136,7 +133,7 @@ pub(super) fn sandbox(
 /// Returns the folders of `--sandbox-store`, links followed.
 fn stores(session: &Session, asked: &VerifyRequest) -> Result<Vec<PathBuf>, Failure> {
     let real = |store: &PathBuf| {
-        let shown = visible(store.as_os_str().as_bytes());
+        let shown = visible_path(store);
         let usage = |message| Failure::usage("vplan::usage::sandbox_store", message);
         let real = store
             .canonicalize()
@@ -158,10 +155,10 @@ fn without_inputs(step: &Step) -> Result<(), Failure> {
     }
     let message = format!(
         "the step `{}` has no `inputs`, and under `sandbox {}` it could read nothing of the repository",
-        visible(step.id.as_bytes()),
+        visible(&step.id),
         step.sandbox.word()
     );
-    let failure = Failure::new(Exit::Setup, "vplan::sandbox::without_inputs", message);
+    let failure = Failure::setup("vplan::sandbox::without_inputs", message);
     Err(failure
         .help("`vplan audit` shows what each check reads, and `--write` adds it as `inputs`"))
 }
@@ -192,7 +189,7 @@ impl HeldFixer {
             return Ok(None);
         }
         let shown = |one: &StateDifference| {
-            let name = visible(one.name.as_bytes());
+            let name = visible(&one.name);
             match &one.before {
                 Some(before) if !one.restored => format!("`{name}` (before: {before})"),
                 _ => format!("`{name}`"),
@@ -213,7 +210,7 @@ impl HeldFixer {
 
 fn unread(error: &GitError) -> Failure {
     let message = format!("the references of the repository cannot be compared: {error}");
-    Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
+    Failure::setup("vplan::sandbox::failed", message)
 }
 
 /// Returns what confines a fixer; `None` where nothing is asked for. `records`: where the loop is recorded.
@@ -232,7 +229,7 @@ pub(super) fn held(
     }
     let folder = scratch::temporary().map_err(|e| {
         let message = format!("there is no temporary folder for the fixer: {e}");
-        Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
+        Failure::setup("vplan::sandbox::failed", message)
     })?;
     let root = &session.site.root;
     let git = session.site.usable_git().map(|git| git.layout());
@@ -279,7 +276,7 @@ pub(super) fn held(
     let held = HeldFiles { writable, kept };
     held.attempt().map_err(|why| {
         let message = format!("the fixer cannot be confined as asked: {why}");
-        Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message)
+        Failure::setup("vplan::sandbox::unavailable", message)
             .help("without `--fix-sandbox` it runs as you do")
     })?;
     Ok(Some(HeldFixer {
@@ -291,7 +288,7 @@ pub(super) fn held(
 
 fn broken(error: &std::io::Error) -> Failure {
     let message = format!("the repository cannot be opened: {error}");
-    Failure::new(Exit::Setup, "vplan::sandbox::failed", message)
+    Failure::setup("vplan::sandbox::failed", message)
 }
 
 fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failure {
@@ -300,7 +297,7 @@ fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failu
         first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
         reasons(lacking)
     );
-    Failure::new(Exit::Setup, "vplan::sandbox::unavailable", message).help(
+    Failure::setup("vplan::sandbox::unavailable", message).help(
         "`vplan audit --machine` shows what this system guarantees; `--sandbox-missing run` runs with that, which is no full pass",
     )
 }

@@ -16,7 +16,7 @@ use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::Place;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, visible, visible_path};
 use vplan_check::confine::Confinement;
 use vplan_check::verb::CommandRequest;
 use vplan_git::environment;
@@ -62,7 +62,7 @@ pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
 /// # Errors
 /// As [`read_plan`].
 pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(path);
     let wrong = |why: &str| Failure::usage("vplan::usage::plan", format!("`{shown}` {why}"));
     let bytes = files::read_plain(&view::outside(path), MAX_PLAN).map_err(|e| match e.kind() {
         std::io::ErrorKind::FileTooLarge => wrong("is larger than 64MiB, which no plan is"),
@@ -88,8 +88,7 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         );
         let mut sources = Sources::default();
         let id = sources.add(source.clone());
-        let mut diagnostic =
-            Diagnostic::error(Code(e.error.code), visible(e.error.message.as_bytes()));
+        let mut diagnostic = Diagnostic::error(Code(e.error.code), visible(&e.error.message));
         if let Some(span) = e.span {
             diagnostic = diagnostic.label(Place::new(id, span), "here");
         } else {
@@ -109,7 +108,7 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         if let Some(unsupported) = &step.unsupported
             && !matches!(parse_command(&step.command), Command::Unsupported { unsupported: own, .. } if own == *unsupported)
         {
-            let id = visible(step.id.as_bytes());
+            let id = visible(&step.id);
             return Err(wrong(&format!(
                 "says of the step `{id}` what its command does not say"
             )));
@@ -123,7 +122,7 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
 /// # Errors
 /// The file cannot be read, or is no division (exit 2); it was changed after it was made (exit 4).
 pub fn read_division(path: &Path) -> Result<Division, Failure> {
-    let name = visible(path.as_os_str().as_bytes());
+    let name = visible_path(path);
     let wrong = |why: String| {
         Failure::usage("vplan::usage::division", format!("`{name}` {why}"))
             .help("`vplan plan --divide N -o FILE` writes divisions")
@@ -200,7 +199,7 @@ pub fn open(
             count(differences.len(), "field")
         );
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
-        return Err(Failure::new(Exit::Drift, "vplan::plan::drift", message).help(help));
+        return Err(Failure::drift("vplan::plan::drift", message).help(help));
     }
     schedule(&mut plan, &requested.plan)?;
     let plan = confine(&mut session, plan, requested.plan.confinement);

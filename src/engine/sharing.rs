@@ -5,10 +5,8 @@ use super::address::{AddressFlags, remote};
 use super::failure::Failure;
 use super::open::Session;
 use super::request::CacheRequest;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_git::environment;
 use vplan_os::files::read_plain;
 use vplan_plan::Note;
@@ -45,7 +43,7 @@ pub(super) fn shared_cache(
             Some(flag) => Err(usage(format!("`{flag}` needs a store: `--cache`"))),
         };
     };
-    let shown = visible(url.as_bytes());
+    let shown = visible(&url);
     let site = &session.site;
     let at = address(site, &url, asked, &shown)?;
     let scope = asked.scope.as_ref();
@@ -155,7 +153,7 @@ fn trusted(site: &Site, asked: &CacheRequest) -> Result<Option<Trust>, Failure> 
     if asked.trust.is_none() && !path.exists() {
         return Ok(None);
     }
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(&path);
     if site.may_hold(&path) {
         let message = format!("`{shown}`, whose keys are to be trusted, is in the repository");
         return Err(Failure::usage("vplan::usage::cache_trust", message)
@@ -176,7 +174,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 }
 
 fn unreadable(path: &Path, why: &str) -> Failure {
-    let shown = visible(path.as_os_str().as_bytes());
+    let shown = visible_path(path);
     let message = format!("`{shown}` cannot be used: {why}");
-    Failure::new(Exit::Setup, "vplan::cache::key_unreadable", message)
+    Failure::setup("vplan::cache::key_unreadable", message)
 }

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::first_of;
 use vplan_contract::Test;
 use vplan_git::Git;
@@ -85,12 +84,12 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
     if is_view {
         let message = format!("the content that is staged cannot be written out: {files}");
         return Err(
-            Failure::new(Exit::Setup, "vplan::staged::unwritable", message)
+            Failure::setup("vplan::staged::unwritable", message)
                 .help("submodules and filters of the configuration are left alone: bring the work tree in line with the index"),
         );
     }
     let message = format!("what is staged is not what is in the work tree: {files}");
-    Err(Failure::new(Exit::Setup, DIFFERS, message)
+    Err(Failure::setup(DIFFERS, message)
         .help("`vplan run --staged` verifies it apart from the work tree"))
 }
 
@@ -126,11 +125,7 @@ pub(super) fn only_in_a_view(session: &Session) -> Failure {
         return Failure::usage("vplan::fix::unstaged", message)
             .help("`git add` these changes too, or put them aside: a fix would mix them with what is staged");
     }
-    Failure::new(
-        Exit::Setup,
-        DIFFERS,
-        "a fix works on what is staged in a view",
-    )
+    Failure::setup(DIFFERS, "a fix works on what is staged in a view")
 }
 
 fn conflicts(files: &[RepoPath]) -> Failure {
@@ -160,9 +155,9 @@ pub(super) fn not_brought_in(error: &MendError) -> Failure {
     match error {
         MendError::Differs(_) => Failure::usage("vplan::fix::differs", message)
             .help("`vplan fix` without `--staged` mends the work tree; what git converts on its way there is mended only so"),
-        MendError::Busy => Failure::new(Exit::Setup, "vplan::fix::busy", message)
+        MendError::Busy => Failure::setup("vplan::fix::busy", message)
             .help("try again when it is done"),
-        MendError::Git(_) => Failure::new(Exit::Setup, "vplan::fix::index", message),
+        MendError::Git(_) => Failure::setup("vplan::fix::index", message),
     }
 }
 
@@ -341,7 +336,7 @@ pub fn no_checkout(error: &std::io::Error) -> Failure {
 
 fn no_view(error: &ViewError) -> Failure {
     let message = format!("what is staged cannot be verified apart from the work tree: {error}");
-    Failure::new(Exit::Setup, "vplan::staged::view", message).help(
+    Failure::setup("vplan::staged::view", message).help(
         "stage or stash the rest, so that the work tree is what is staged; or let this user make namespaces and overlays",
     )
 }

@@ -83,7 +83,7 @@ pub fn named(subject: &str) -> Result<(), Failure> {
     let Some(why) = wrong_name(subject) else {
         return Ok(());
     };
-    let message = format!("the subject `{}` {why}", visible(subject.as_bytes()));
+    let message = format!("the subject `{}` {why}", visible(subject));
     Err(Failure::usage("vplan::usage::subject", message)
         .help("a subject is a short name of one line, such as `M1` or `specs/login.md`"))
 }
@@ -315,7 +315,7 @@ impl Subject {
     }
 
     fn other_base(&self, begin: &Oid, found: &Oid) -> Failure {
-        let name = visible(self.name.as_bytes());
+        let name = visible(&self.name);
         let message = format!(
             "`--base` comes to {}, and the subject `{name}` begins at {}, which is no later commit of that",
             found.short(),
@@ -335,12 +335,12 @@ impl Subject {
             .collect();
         checks.sort();
         checks.dedup();
-        let name = |check: &String| format!("`{}`", visible(check.as_bytes()));
+        let name = |check: &String| format!("`{}`", visible(check));
         let lacks = match checks.as_slice() {
             [] => String::new(),
             all => format!(": {}", first_of(all.iter().map(name), NAMED)),
         };
-        let name = visible(self.name.as_bytes());
+        let name = visible(&self.name);
         let message = format!(
             "not all of what the whole change of `{name}` asks for, so the round is not done{lacks}"
         );
@@ -376,7 +376,7 @@ impl Subject {
         let differs = |path: &_| changes.contains(path) || moved.contains(path);
         let behind = undone(elsewhere, differs);
         if let Some(behind) = behind.as_ref().filter(|b| b.all) {
-            let name = visible(self.name.as_bytes());
+            let name = visible(&self.name);
             let known = if behind.more {
                 ", as far as they are known"
             } else {
@@ -448,7 +448,7 @@ impl Subject {
                 id.short()
             )
         });
-        let name = visible(self.name.as_bytes());
+        let name = visible(&self.name);
         let message = format!(
             "the gate asks for less than the one that `{name}` began with: {}{others}",
             weaker.join(", ")

@@ -169,7 +169,7 @@ impl TreeStatus {
 fn cannot_plan(failure: &Failure) -> WhyNot {
     WhyNot::not(format!(
         "what is asked for cannot be planned: {}",
-        visible(failure.message.as_bytes())
+        visible(&failure.message)
     ))
 }
 
@@ -179,9 +179,7 @@ fn whole(plan: &Plan) -> Result<(), WhyNot> {
         .first()
         .copied()
         .filter(|_| caveat::narrows(&plan.caveats));
-    first.map_or(Ok(()), |caveat| {
-        Err(WhyNot::not(visible(caveat.message.as_bytes())))
-    })
+    first.map_or(Ok(()), |caveat| Err(WhyNot::not(visible(&caveat.message))))
 }
 
 /// Makes the requested plans: of one change, under one contract, for the request of each run that
@@ -333,7 +331,7 @@ impl<'a> RequestedPlans<'a> {
         }
         let judge = Judge::of(&self.session, self.engine);
         let now = counting(&self.session, self.engine, judge.commit.as_ref())
-            .map_err(|failure| WhyNot::not(visible(failure.message.as_bytes())))?;
+            .map_err(|failure| WhyNot::not(visible(&failure.message)))?;
         let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
         if digest(&now.used) == digest(&report.baseline) {
             return Ok(());
@@ -382,7 +380,7 @@ fn of_subject(
 /// Makes the failure of records that cannot be read.
 #[must_use]
 pub fn unreadable(error: &HistoryError) -> Failure {
-    Failure::new(Exit::Setup, "vplan::records::unreadable", error.to_string())
+    Failure::setup("vplan::records::unreadable", error.to_string())
         .help("`--records DIR` looks in another place")
 }
 
@@ -399,7 +397,7 @@ fn search(
     } = *found;
     let vault = match engine.kept_vault(site) {
         Ok(vault) => vault,
-        Err(failure) => return Ok(Err(WhyNot::unknown(visible(failure.message.as_bytes())))),
+        Err(failure) => return Ok(Err(WhyNot::unknown(visible(&failure.message)))),
     };
     let recorded = history.ids().map_err(|e| unreadable(&e))?;
     let mut all = vault
@@ -519,7 +517,7 @@ impl Search<'_, '_> {
             return match failed(recorded, &made.plan).first().filter(|_| here) {
                 Some(step) => RunMatch::Refutes(WhyNot::not(format!(
                     "it did not pass: `{}` failed on this tree",
-                    visible(step.check().as_bytes())
+                    visible(step.check())
                 ))),
                 None => RunMatch::Differs(why),
             };

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::{Exit, FailureCode, Open};
+use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_base::word::{count, first_of, visible};
 use vplan_baseline::Baseline;
 use vplan_baseline::{Recording, record};
@@ -55,7 +55,7 @@ pub fn attempt(
 ) -> Result<TrialEnd, Failure> {
     let folder = scratch::temporary().map_err(|e| {
         let message = format!("there is no temporary folder for the trial: {e}");
-        Failure::new(Exit::Setup, "vplan::init::trial", message)
+        Failure::setup("vplan::init::trial", message)
     })?;
     let trial = Trial {
         engine,

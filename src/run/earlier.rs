@@ -14,15 +14,14 @@ pub const KEPT: usize = 2_000;
 const COMMITS: usize = 8;
 
 /// A stored pass.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The commit that HEAD named.
     pub commit: String,
     /// The digest of the program that was started, if it was below the repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Digest>,
     /// The number of tests that ran, if its output reports that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<u64>,
     /// The digest of command, directory and environment.
     pub words: Digest,

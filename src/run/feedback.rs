@@ -57,17 +57,18 @@ impl Feedback {
             failed_tests: self.failed_tests.clone(),
             failure_code: self.failure_code.clone(),
             format: self.format.clone(),
+            id: self.step_id.clone(),
             known: self.known,
             log: self.log.clone(),
             problems: self.problems.clone(),
             reason: self.reason,
             signal: self.signal.clone(),
+            status: self.status.unwrap_or(Status::NotRun),
             stderr: self.stderr.clone(),
             stdout: self.stdout.clone(),
             suggestion: self.suggestion.clone(),
             tests: self.tests,
             warnings: self.warnings,
-            ..FailedCheck::named(&self.step_id, self.status.unwrap_or(Status::NotRun))
         }
     }
 

@@ -37,6 +37,7 @@ pub struct Line {
 }
 
 /// An event of a run.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum JournalEntry {
@@ -45,12 +46,10 @@ pub enum JournalEntry {
     RunStarted {
         /// The variables that the operator passes to steps (`--grant-env`, `--inherit-env`), if
         /// any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         environment: Option<EnvironmentUse>,
         /// The run.
         run_id: String,
         /// The start by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         started_at: Option<String>,
         /// The version of this shape: 1.
         #[schemars(extend("const" = 1))]
@@ -60,10 +59,8 @@ pub enum JournalEntry {
     #[serde(rename = "plan.compiled")]
     PlanCompiled {
         /// The number of changed files.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_files_count: Option<u64>,
         /// The digest of the plan.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
         /// Its steps, in order.
         steps: Vec<PlannedStep>,
@@ -84,40 +81,31 @@ pub enum JournalEntry {
         /// The number of the try, from 1; 0 for a step that never began.
         attempt: u32,
         /// The run whose pass replaces it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         cached_from: Option<String>,
         /// The reason, for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
         /// Its duration in milliseconds.
         duration_ms: u64,
         /// Its exit code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         /// The step.
         id: String,
         /// The kind of check.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Kind>,
         /// The number of processes that it left behind.
         #[serde(default)]
         leaked: u32,
         /// Its log.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<String>,
         /// The file that was started: the path of a `program.resolved`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<Word>,
         /// The cause of the status.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Cause>,
         /// The signal that ended it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
         /// Its status.
         status: Status,
         /// The number of tests that it ran, where its output was read.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tests: Option<TestCounts>,
     },
     /// The identity of a file that steps start. Once for each file, after the end of the first step
@@ -143,17 +131,14 @@ pub enum JournalEntry {
     #[serde(rename = "run.finished")]
     RunFinished {
         /// The number of this round, from 1.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
         /// The part of the request that was verified.
         coverage: Coverage,
         /// The decision for a caller without a subject.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         decision: Option<Decision>,
         /// The exit code.
         exit_code: u8,
         /// The number of rounds left.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         retries_remaining: Option<u32>,
         /// The final status of each step, in plan order.
         steps: Vec<FinalStatus>,

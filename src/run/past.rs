@@ -353,16 +353,15 @@ pub struct CheckStats {
 }
 
 /// A failure of a check.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastFailure {
     /// The cause of the status.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
     /// The run.
     pub run_id: String,
     /// The time of the run's start.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// The status of the failure.
     pub status: Status,

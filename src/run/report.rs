@@ -4,7 +4,7 @@ use super::feedback::{Feedback, Round, feedback};
 use super::known::BaselineUse;
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Judgement, Require, RunFacts, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge_share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::Digest;
@@ -339,99 +339,81 @@ pub fn report(
     plan: &Plan,
     records: Vec<StepRecord>,
     ending: &Ending,
-    circumstances: Circumstances,
+    mut of_run: Circumstances,
 ) -> Report {
-    let Circumstances {
-        attempt,
-        baseline,
-        caveats,
-        containment,
-        environment,
-        new_files,
-        notes,
-        refusals,
-        require,
-        retries,
-        run_id,
-        saved_plan,
-        mut shard,
-        superseded,
-        tree,
-        violations,
-    } = circumstances;
-    if let Some(shard) = &mut shard {
+    if let Some(shard) = &mut of_run.shard {
         let rewritten = plan.rewrites.len() > shard.plan.rewrites.len();
         shard.executed = rewritten.then(|| plan.steps.clone());
     }
-    let part = shard.as_ref().and_then(ShardRecord::part);
-    let containment = containment.map(|level| contained(plan, &records, level));
-    let Judgement {
-        coverage,
-        exit,
-        reason,
-        verdict,
-    } = judge_share(
+    let part = of_run.shard.as_ref().and_then(ShardRecord::part);
+    let containment = of_run
+        .containment
+        .map(|level| contained(plan, &records, level));
+    let judgement = judge_share(
         plan,
         &records,
         ending,
         &RunFacts {
-            caveats: &caveats,
-            violations: &violations,
+            caveats: &of_run.caveats,
+            violations: &of_run.violations,
         },
-        require,
+        of_run.require,
         part.as_deref(),
     );
     // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
-    let retries_remaining = retries.saturating_add(1).saturating_sub(attempt);
+    let retries_remaining = of_run
+        .retries
+        .saturating_add(1)
+        .saturating_sub(of_run.attempt);
     let feedback = feedback(
         plan,
         &records,
         &Round {
-            attempt,
-            caveats: &caveats,
+            attempt: of_run.attempt,
+            caveats: &of_run.caveats,
             retries_remaining,
-            run_id: &run_id,
+            run_id: &of_run.run_id,
         },
     );
     Report {
-        attempt,
-        baseline,
-        caveats,
+        attempt: of_run.attempt,
+        baseline: of_run.baseline,
+        caveats: of_run.caveats,
         compared: plan.compared.clone(),
         containment,
         counter: None,
-        coverage,
-        decision: match (verdict.is_pass(), retries_remaining) {
+        coverage: judgement.coverage,
+        decision: match (judgement.verdict.is_pass(), retries_remaining) {
             (true, _) => Decision::Advance,
             (false, 0) => Decision::Fail,
             (false, _) => Decision::Retry,
         },
         decision_reason: None,
         duration_ms: ending.duration_ms,
-        environment,
-        exit_code: exit.code(),
+        environment: of_run.environment,
+        exit_code: judgement.exit.code(),
         feedback,
         merged: None,
-        new_files,
+        new_files: of_run.new_files,
         no_change: None,
-        notes: plan.notes.iter().cloned().chain(notes).collect(),
+        notes: plan.notes.iter().cloned().chain(of_run.notes).collect(),
         omitted: plan.omitted.clone(),
         others: None,
         plan_digest: plan.digest.clone(),
-        reason,
-        refusals,
+        reason: judgement.reason,
+        refusals: of_run.refusals,
         required: None,
         retries_remaining,
         rewrites: rewrites(plan),
-        run_id,
-        saved_plan,
-        shard,
+        run_id: of_run.run_id,
+        saved_plan: of_run.saved_plan,
+        shard: of_run.shard,
         shards: Vec::new(),
         steps: records,
         subject: None,
-        superseded,
-        tree,
-        verdict,
+        superseded: of_run.superseded,
+        tree: of_run.tree,
+        verdict: judgement.verdict,
         verdict_code: None,
         version: 1,
     }

@@ -16,16 +16,12 @@ pub(super) struct Read<'a> {
     argv: Vec<Word>,
     /// The assignments in front of them.
     env: &'a Env,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Unread<'a> {
     /// The reason why no program can be started with it.
     unsupported: &'a Unsupported,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Prints the environment and the argument vector, or what is unsupported (exit 3).
@@ -40,17 +36,15 @@ pub fn run(global: &Global, args: &Argv, terminal: &Terminal) -> Result<u8, Fail
                 Piece::Word(word) => word,
                 Piece::Changed => Word::from("{changed}"),
             };
-            terminal.print_json(&Read {
+            terminal.print_document(&Read {
                 argv: pieces.into_iter().map(word).collect(),
                 env: &env,
-                version: 1,
             });
             Ok(Exit::Success.code())
         }
         Command::Unsupported { unsupported, .. } => {
-            terminal.print_json(&Unread {
+            terminal.print_document(&Unread {
                 unsupported: &unsupported,
-                version: 1,
             });
             Ok(Exit::Contract.code())
         }

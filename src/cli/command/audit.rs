@@ -88,8 +88,6 @@ pub(super) struct AuditDocument<'a> {
     incomplete: &'a [Incomplete],
     /// The runs that were looked at, newest first.
     runs: &'a [String],
-    #[schemars(extend("const" = 1))]
-    version: u32,
     /// Whether the contract was written.
     written: bool,
 }
@@ -134,7 +132,9 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
     };
     let exit = exit(&found);
     match format {
-        Format::Json => terminal.print_json(&document(&found, mended.as_ref(), args.write, exit)),
+        Format::Json => {
+            terminal.print_document(&document(&found, mended.as_ref(), args.write, exit))
+        }
         Format::Sarif => terminal.print_json(&sarif::log(&found.audited, exit)),
         _ => text::print(&found, mended.as_ref(), args.write, terminal),
     }
@@ -196,7 +196,6 @@ fn document<'a>(
         findings: &found.audited.findings,
         incomplete: &found.audited.incomplete,
         runs: &found.runs,
-        version: 1,
         written: written && mended.is_some(),
     }
 }

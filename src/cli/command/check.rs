@@ -40,8 +40,6 @@ pub(super) struct CheckDocument<'a> {
     tracked: Option<usize>,
     /// With `--uncovered`: the tracked files that no check is about.
     uncovered: Option<&'a [RepoPath]>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Shows every error and warning of the contract; exit 3 when one of them is an error, or is
@@ -64,13 +62,12 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     } = look(&site, &mut loaded, args)?;
     let is_json = format == Format::Json;
     if is_json {
-        terminal.print_json(&CheckDocument {
+        terminal.print_document(&CheckDocument {
             contract: loaded.contract.as_ref().map(Contract::identity),
             diagnostics: diagnostic::messages(&loaded.sources, &list),
             notes: &notes,
             tracked: uncovered.as_ref().map(|u| u.tracked),
             uncovered: uncovered.as_ref().map(|u| u.files.as_slice()),
-            version: 1,
         });
     }
     let Some(contract) = &loaded.contract else {
@@ -93,11 +90,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         notes.iter().for_each(note);
     }
     if let Some(message) = denied(&args.deny, contract, &list) {
-        return Err(Failure::new(
-            Exit::Contract,
-            "vplan::check::denied",
-            message,
-        ));
+        return Err(Failure::contract("vplan::check::denied", message));
     }
     if !is_json && !terminal.quiet {
         terminal.say(&text(&loaded.path, contract, &list));

@@ -39,8 +39,6 @@ pub(super) struct ClassifyDocument {
     failure_code: FailureCode,
     /// The name of what decided.
     rule: String,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// What a format reads in an output.
@@ -50,8 +48,6 @@ pub(super) struct ReadDocument {
     /// What is read; absent when nothing in the output is of the format.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<Reading>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Prints the failure's code and what decided, or what a format reads.
@@ -62,10 +58,7 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
     format(global, &[Format::Json])?;
     if let Some(name) = &args.read {
         let reading = reading(global, name)?;
-        terminal.print_json(&ReadDocument {
-            reading,
-            version: 1,
-        });
+        terminal.print_document(&ReadDocument { reading });
         return Ok(Exit::Success.code());
     }
     let site = global.engine().locate()?;
@@ -84,11 +77,10 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
     let last = StepIndex::new(commands.len() - 1);
     let facts = answer(&site, &plan, &questions(plan.step(last)));
     let failure = classify(&plan, last, &evidence(&args.evidence)?, &facts);
-    terminal.print_json(&ClassifyDocument {
+    terminal.print_document(&ClassifyDocument {
         evidence: failure.evidence,
         failure_code: failure.code,
         rule: failure.rule,
-        version: 1,
     });
     Ok(Exit::Success.code())
 }

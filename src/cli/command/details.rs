@@ -41,7 +41,7 @@ pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, F
         only(&mut document, name)?;
     }
     if format == Format::Json {
-        terminal.print_json(&document);
+        terminal.print_document(&document);
     } else {
         let page = text::page(&document, args.check.is_some(), terminal);
         terminal.say(&wrapped(&page, terminal.columns));

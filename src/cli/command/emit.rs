@@ -1,12 +1,13 @@
 //! `vplan emit`: writes the file with which another system runs a plan in shards.
 
 use super::format;
-use crate::args::{Format, Global, Require};
+use crate::args::{Format, Global, REQUIRED};
 use crate::outputs::EMITTED;
 use crate::render::diff::unified;
 use crate::terminal::Terminal;
+use crate::value::{Words, one_of};
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use vplan_emit::options::{EmitOptions, EmitRequest, LeastCoverage, ProgramFrom, 
 use vplan_emit::text;
 use vplan_engine::Failure;
 use vplan_os::{files, view};
+use vplan_run::verdict::Require;
 
 /// The largest file that `--check` reads, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -43,10 +45,10 @@ pub struct Emit {
     pub image: Option<String>,
     /// Where vplan comes from: `build` builds it in the first job, from the variables
     /// VPLAN_REPOSITORY and VPLAN_REVISION of the project; `installed` takes the one on the PATH.
-    #[arg(long, value_name = "FROM", hide_possible_values = true)]
-    pub program: Option<ProgramWord>,
+    #[arg(long, value_name = "FROM", value_parser = one_of(PROGRAMS), hide_possible_values = true)]
+    pub program: Option<ProgramFrom>,
     /// The least that a pass must have verified: `some` check at all, or with `full` coverage.
-    #[arg(long, value_name = "COVERAGE")]
+    #[arg(long, value_name = "COVERAGE", value_parser = one_of(REQUIRED))]
     pub require: Option<Require>,
     /// Further words for `sbatch` (Slurm), such as `--partition=ci --time=1:00:00`.
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
@@ -63,13 +65,10 @@ pub struct Emit {
 }
 
 /// Where vplan comes from.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ProgramWord {
-    /// The first job builds it.
-    Build,
-    /// It is on the PATH.
-    Installed,
-}
+const PROGRAMS: &Words<ProgramFrom> = &[
+    ("build", "The first job builds it", ProgramFrom::Build),
+    ("installed", "It is on the PATH", ProgramFrom::Installed),
+];
 
 /// Reads the name of a system.
 fn targets() -> impl TypedValueParser<Value = Target> {
@@ -107,13 +106,12 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
     let differs = found.diff.is_some();
     let name = file.map(visible_path);
     if format == Format::Json {
-        terminal.print_json(&EmitDocument {
+        terminal.print_document(&EmitDocument {
             diff: found.diff,
             path: name.clone(),
             status: found.state,
             target: options.target().word(),
             text: &text,
-            version: 1,
         });
     } else if let Some(diff) = &found.diff {
         terminal.say(diff);
@@ -140,13 +138,10 @@ fn options(global: &Global, args: &Emit) -> Result<EmitOptions, Failure> {
         base_from: args.base_from.as_deref(),
         contract: contract.as_deref(),
         image: args.image.as_deref(),
-        program: args.program.map(|word| match word {
-            ProgramWord::Build => ProgramFrom::Build,
-            ProgramWord::Installed => ProgramFrom::Installed,
-        }),
-        require: args.require.map(|require| match require {
-            Require::Some => LeastCoverage::Some,
-            Require::Full => LeastCoverage::Full,
+        program: args.program,
+        require: args.require.map(|require| match require.full {
+            false => LeastCoverage::Some,
+            true => LeastCoverage::Full,
         }),
         sbatch_args: args.sbatch_args.as_deref(),
     };
@@ -214,13 +209,12 @@ fn written(path: &Path, text: &str, force: bool) -> Result<Emitted, Failure> {
 }
 
 /// A file that runs a plan in shards.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 pub(super) struct EmitDocument<'a> {
     /// How the file differs, as a unified diff; only with `--check`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     /// The file; absent where the text was printed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// What became of it.
     status: EmittedState,
@@ -228,6 +222,4 @@ pub(super) struct EmitDocument<'a> {
     target: &'static str,
     /// The whole text.
     text: &'a str,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }

@@ -21,16 +21,15 @@ use vplan_plan::explain::{Options, graph, shell, text};
 use vplan_plan::{Plan, Step};
 
 /// A plan, and what earlier runs say of it.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ExplainDocument<'p> {
     /// The plan.
     #[serde(flatten)]
     plan: &'p Plan,
     /// What the runs that are recorded, and the passes that are kept, say of its steps.
-    #[serde(skip_serializing_if = "Option::is_none")]
     outlook: Option<&'p Outlook>,
     /// With `--remote`: where a run with it executes each step, in their order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     places: Option<Vec<StepPlace<'p>>>,
 }
 

@@ -6,7 +6,7 @@ use super::run::{print, streams, write};
 use super::{answer_if, format};
 use crate::args::{Format, Global, Run};
 use crate::progress::View;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::{Arg, Args};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,8 +62,6 @@ pub(super) struct FixDocument<'a> {
     fixes: &'a [FixRecord],
     /// The verification that counts: after the fixes, or the only one.
     report: &'a Report,
-    #[schemars(extend("const" = 1))]
-    version: u32,
     /// The checks that failed at first and have no fix.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     without: &'a [String],
@@ -152,14 +150,13 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
         terminal,
         format,
         talks || exit != Exit::Success.code(),
-        &FixDocument {
+        &versioned(FixDocument {
             changed: &outcome.changed,
             exit_code: exit,
             fixes: &outcome.fixes,
             report: &outcome.last.report,
-            version: 1,
             without: &outcome.without,
-        },
+        }),
         || summary(&outcome, exit, terminal.color),
     );
     Ok(exit)

@@ -42,7 +42,7 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
     let format = format(global, &[Format::Text, Format::Json])?;
     let done = global.engine().format(&args.files, args.check)?;
     if format == Format::Json {
-        terminal.print_json(&FmtDocument::of(&done, args.check));
+        terminal.print_document(&FmtDocument::of(&done, args.check));
     } else {
         text::print(&done, args.check, terminal);
     }
@@ -72,6 +72,6 @@ fn invalid(done: Formatting, check: bool, format: Format) -> Failure {
     let shown = (format == Format::Text).then(|| Box::new((done.sources, done.faults)));
     Failure {
         diagnostics: shown,
-        ..Failure::new(Exit::Contract, "vplan::fmt::invalid", message)
+        ..Failure::contract("vplan::fmt::invalid", message)
     }
 }

@@ -8,8 +8,9 @@ mod words;
 
 use super::{answer_if, format};
 use crate::args::{Format, Global};
-use crate::round::Word;
+use crate::round::STATUSES;
 use crate::terminal::Terminal;
+use crate::value::one_of;
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
@@ -20,6 +21,7 @@ use vplan_engine::Failure;
 use vplan_engine::failure::invalid;
 use vplan_engine::round::Keeper;
 use vplan_engine::subject::named;
+use vplan_ledger::Status;
 use vplan_ledger::round::{Change, RoundResult};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 pub(super) use words::line;
@@ -64,8 +66,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "NAME")]
     pub subject: String,
     /// The status of the round.
-    #[arg(long, value_name = "STATUS")]
-    pub status: Word,
+    #[arg(long, value_name = "STATUS", value_parser = one_of(STATUSES))]
+    pub status: Status,
     /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last
     /// round of any subject.
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = changed)]
@@ -106,8 +108,6 @@ fn changed(text: &str) -> Result<Change, String> {
 pub(super) struct Forgotten {
     /// Their names.
     reset: Vec<String>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 pub(super) use begin::Begun;
@@ -143,7 +143,7 @@ fn record(
     };
     let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(contract))?;
     let tree = global.engine().tree(&site, Some(contract), &[]);
-    let recorded = keeper.note(args.changed, RoundResult::ByHand(args.status.into()), &tree)?;
+    let recorded = keeper.note(args.changed, RoundResult::ByHand(args.status), &tree)?;
     let exit = recorded.exit(Exit::Success.code());
     answer_if(
         terminal,
@@ -198,7 +198,7 @@ fn reset(
         })?
     };
     if format == Format::Json {
-        terminal.print_json(&Forgotten { reset, version: 1 });
+        terminal.print_document(&Forgotten { reset });
     } else if !terminal.quiet {
         let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s))).collect();
         let what = if names.is_empty() {

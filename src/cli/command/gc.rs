@@ -4,7 +4,7 @@ use super::{answer, format};
 use crate::args::{Format, Global};
 use crate::history::{Records, open};
 use crate::render::style::count;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,8 +42,6 @@ pub(super) struct GcDocument {
     kept: Vec<KeptRun>,
     /// The runs that went.
     removed: Vec<Removed>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A run that went.
@@ -87,7 +85,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
             .for_each(|(id, _)| vault.forget(id));
     }
     let document = GcDocument::of(collected, args.dry_run);
-    answer(terminal, format, &document, || text(&document));
+    answer(terminal, format, &versioned(&document), || text(&document));
     Ok(0)
 }
 
@@ -100,7 +98,6 @@ impl GcDocument {
             dry_run,
             kept: collected.kept.into_iter().map(kept).collect(),
             removed: collected.removed.into_iter().map(removed).collect(),
-            version: 1,
         }
     }
 }

@@ -6,7 +6,7 @@ mod text;
 
 use super::{answer, format};
 use crate::args::{Format, Global};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(super) use document::ImportDocument;
@@ -67,24 +67,18 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
             "nothing in `{}` becomes a check: a contract of it would verify nothing",
             found.name
         );
-        return Err(
-            Failure::new(Exit::Contract, "vplan::import::no_checks", message)
-                .help("write by hand what is lost, or let `vplan init` propose a contract"),
-        );
+        return Err(Failure::contract("vplan::import::no_checks", message)
+            .help("write by hand what is lost, or let `vplan init` propose a contract"));
     }
     if args.strict && heavy > 0 {
         terminal.note(&text::account(&found, ""));
         let what = if heavy == 1 { "thing is" } else { "things are" };
         let message = format!("{heavy} {what} lost or changed, and `--strict` was said");
-        return Err(Failure::new(
-            Exit::Contract,
-            "vplan::import::lossy",
-            message,
-        ));
+        return Err(Failure::contract("vplan::import::lossy", message));
     }
     if args.stdout {
         if form == Format::Json {
-            terminal.print_json(&ImportDocument::of(&found, None, Some(&found.text)));
+            terminal.print_document(&ImportDocument::of(&found, None, Some(&found.text)));
         } else {
             terminal.print_contract(&found.text)?;
             if !terminal.quiet {
@@ -101,7 +95,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     answer(
         terminal,
         form,
-        &ImportDocument::of(&found, Some(&shown), None),
+        &versioned(ImportDocument::of(&found, Some(&shown), None)),
         || text::account(&found, &shown),
     );
     Ok(Exit::Success.code())

@@ -37,7 +37,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
         false => Some(global.engine().write_proposal(&site, &found, args.force)?),
     };
     if shape == Format::Json {
-        terminal.print_json(&account::document(path.as_ref(), &found, tried.as_ref()));
+        terminal.print_document(&account::document(path.as_ref(), &found, tried.as_ref()));
     } else if let (Some(path), false) = (&path, terminal.quiet) {
         terminal.say(&told(path, &found, tried.as_ref(), global.verbose > 0));
     }

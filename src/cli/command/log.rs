@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use vplan_base::inert::{inert, without_commands};
 use vplan_base::nearest::suggest;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_engine::Failure;
 use vplan_os::files::read_start;
@@ -64,8 +63,6 @@ pub(super) struct LogDocument {
     /// The number of the try, from 1.
     #[serde(rename = "try")]
     attempt: u32,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Prints the log of a check.
@@ -92,11 +89,10 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         run_id: id.clone(),
         text: String::new(),
         attempt: logged.attempt,
-        version: 1,
     };
     let Some(path) = logged.log else {
         if format == Format::Json {
-            terminal.print_json(&document);
+            terminal.print_document(&document);
         } else if !terminal.quiet {
             terminal.note(&format!("`{}` wrote nothing\n", visible(&args.name)));
         }
@@ -104,7 +100,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     };
     let gone = |why: String| {
         let message = format!("the log of `{}` {why}", visible(&args.name));
-        Failure::new(Exit::Setup, "vplan::records::log", message)
+        Failure::setup("vplan::records::log", message)
     };
     let mut file = history.log(&id, &path).map_err(gone)?;
     if format == Format::Json {
@@ -114,7 +110,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
             .seek(SeekFrom::Start(omitted_bytes))
             .and_then(|_| read_start(file, MOST))
             .map_err(|e| gone(e.to_string()))?;
-        terminal.print_json(&LogDocument {
+        terminal.print_document(&LogDocument {
             bytes,
             omitted_bytes,
             text: inert(&tail),

@@ -10,7 +10,7 @@ use super::{answer_if, format};
 use crate::args::{Format, Global, Run, feedback_size, level_of};
 use crate::progress::View;
 use crate::render::style::{Tone, count, paint};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use crate::value::duration;
 use clap::{Arg, Args};
 pub(super) use documents::{LoopDocument, ReviewRequest, Unexplained};
@@ -168,7 +168,7 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
         terminal,
         format,
         !terminal.quiet || exit != Exit::Success.code(),
-        &LoopDocument {
+        &versioned(LoopDocument {
             counter: report.counter,
             decision: outcome.decision,
             exit_code: exit,
@@ -179,8 +179,7 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
             stuck: outcome.stuck.as_deref(),
             subject: report.subject.as_deref(),
             undone: &outcome.undone,
-            version: 1,
-        },
+        }),
         || summary(outcome, terminal.color),
     );
     exit

@@ -44,7 +44,7 @@ fn write_all(dir: &Path, force: bool, terminal: &Terminal) -> Result<(), Failure
     let shown = visible_path(dir);
     let failed = |error: std::io::Error| {
         let message = format!("the pages cannot be written to `{shown}`: {error}");
-        Failure::new(Exit::Setup, "vplan::man::written", message)
+        Failure::setup("vplan::man::written", message)
     };
     files::make_folders(&view::outside(dir)).map_err(failed)?;
     for (path, text) in &pages {

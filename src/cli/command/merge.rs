@@ -1,11 +1,12 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
 use super::format;
-use crate::args::{Format, Global, Require as Asked};
+use crate::args::{Format, Global, REQUIRED};
 use crate::render;
 use crate::render::style::{Tone, count, duration, paint};
 use crate::reports::Reports;
 use crate::terminal::Terminal;
+use crate::value::one_of;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,8 +37,8 @@ pub struct Merge {
     #[arg(long)]
     pub same_tools: bool,
     /// The least that a pass must have verified: `some` check at all, or with `full` coverage.
-    #[arg(long, value_name = "COVERAGE")]
-    pub require: Option<Asked>,
+    #[arg(long, value_name = "COVERAGE", value_parser = one_of(REQUIRED))]
+    pub require: Option<Require>,
     /// The documents to write.
     #[command(flatten)]
     pub documents: Reports,
@@ -49,10 +50,7 @@ pub struct Merge {
 /// Reports that cannot be read or joined.
 pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let require = Require {
-        full: args.require == Some(Asked::Full),
-        some: args.require == Some(Asked::Some),
-    };
+
     args.documents
         .check((format == Format::Json).then_some("--format json"))?;
     let expect = args.expect.as_deref().map(read_plan).transpose()?;
@@ -60,7 +58,7 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     let request = MergeRequest {
         division,
         expect,
-        require,
+        require: args.require.unwrap_or_default(),
         same_tools: args.same_tools,
     };
     let (merged, notes) =

@@ -54,10 +54,9 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
             digest: plan.digest.as_ref(),
             file: visible_path(path),
             steps: plan.steps.len(),
-            version: 1,
         };
         if global.format == Some(Format::Json) {
-            terminal.print_json(&written);
+            terminal.print_document(&written);
         } else if !terminal.quiet {
             let digest = written.digest.map_or(String::new(), |d| format!(" {d}"));
             let steps = count(written.steps, "step");
@@ -176,8 +175,6 @@ pub(super) struct Written<'a> {
     file: String,
     /// The number of steps in the plan.
     steps: usize,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// In which form a plan goes into this file.

@@ -8,7 +8,7 @@ use crate::args::{Format, Global};
 use crate::history::{NAMES, Records, open, pick};
 use crate::outputs::PAGE;
 use crate::page;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 pub(super) use document::TimelineDocument;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let document = TimelineDocument::of(&history, &id, most);
-    answer_if(terminal, format, true, &document, || {
+    answer_if(terminal, format, true, &versioned(&document), || {
         text::page(&document, terminal)
     });
     Ok(0)

@@ -7,7 +7,7 @@ mod time;
 use super::{answer_if, format};
 use crate::args::{Format, Global};
 use crate::history::{Records, ids, open};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 pub(super) use rows::RunsDocument;
 use rows::row;
@@ -77,12 +77,9 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
             break;
         }
     }
-    let document = RunsDocument {
-        runs: rows,
-        version: 1,
-    };
+    let document = RunsDocument { runs: rows };
     let text = || text::table(&document.runs, terminal);
-    answer_if(terminal, format, true, &document, text);
+    answer_if(terminal, format, true, &versioned(&document), text);
     Ok(0)
 }
 

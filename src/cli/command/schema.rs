@@ -56,10 +56,7 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
                     name: k.name,
                 })
                 .collect();
-            terminal.print_json(&List {
-                schemas,
-                version: 1,
-            });
+            terminal.print_document(&List { schemas });
         }
         None => {
             let width = ALL.iter().map(|k| k.name.len()).max().unwrap_or(0);

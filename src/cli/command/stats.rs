@@ -4,7 +4,7 @@ use super::{answer_if, format};
 use crate::args::{Format, Global};
 use crate::history::{Records, ids, open};
 use crate::render::style::{Tone, count, cut, duration, paint};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,8 +38,6 @@ pub(super) struct StatsDocument {
     checks: Vec<CheckStats>,
     /// The number of runs examined.
     runs: usize,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Shows what the records say of each check.
@@ -69,9 +67,8 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
     let document = StatsDocument {
         checks,
         runs: ids.len(),
-        version: 1,
     };
-    answer_if(terminal, format, true, &document, || {
+    answer_if(terminal, format, true, &versioned(&document), || {
         text(&document, terminal)
     });
     Ok(0)

@@ -4,10 +4,11 @@ mod document;
 mod text;
 
 use super::format;
-use crate::args::{Format, Global, Risk, digest};
+use crate::args::{Format, Global, RISKS, digest};
 use crate::history::{Records, ids, open};
 use crate::request;
 use crate::terminal::Terminal;
+use crate::value::one_of;
 use clap::{Args, ValueEnum};
 pub(super) use document::StatusDocument;
 use document::tree;
@@ -16,6 +17,7 @@ use vplan_base::canon::Digest;
 use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;
 use vplan_engine::tree_status::{RecordedState, StatusRequest, tree_status};
+use vplan_plan::request::Risk;
 use vplan_repo::changes::ChangeSource;
 use vplan_run::ended::VerifiedAnswer;
 use vplan_run::past::{State, Summary};
@@ -54,7 +56,7 @@ pub struct StatusRequestArgs {
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
     /// The risk of the change.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(RISKS))]
     pub risk: Option<Risk>,
     /// The change ends a milestone.
     #[arg(long)]
@@ -92,7 +94,7 @@ impl StatusRequestArgs {
     fn request(&self) -> StatusRequest {
         StatusRequest {
             role: self.role.clone(),
-            risk: self.risk.map(Into::into),
+            risk: self.risk,
             boundaries: request::boundaries(self.milestone_end, self.run_end, self.last),
             min_tier: self.min_tier,
             contract_from: self.contract_from.clone(),
@@ -140,7 +142,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
     let verified = standing.answer == VerifiedAnswer::Verified;
     let exit = Exit::Incomplete.when(args.require.is_some() && !verified);
     if format == Format::Json {
-        terminal.print_json(&StatusDocument {
+        terminal.print_document(&StatusDocument {
             answer: standing.answer,
             caveats: &standing.caveats,
             compared: standing.compared.as_deref(),
@@ -153,7 +155,6 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
                 .and_then(|(report, present)| tree(&history, report, present)),
             verified,
             verified_by: standing.by.as_deref(),
-            version: 1,
             why_not: standing.why_not.as_deref(),
         });
     } else if !terminal.quiet || exit != Exit::Success {

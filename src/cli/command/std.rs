@@ -24,8 +24,6 @@ pub struct Std {
 pub(super) struct List {
     /// The contracts.
     contracts: Vec<ShippedContract>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A line of the list; with its text when it was asked for. `version` is the contract's own.
@@ -63,10 +61,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
     let Some(name) = &args.name else {
         let all: Vec<ShippedContract> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
-            terminal.print_json(&List {
-                contracts: all,
-                version: 1,
-            });
+            terminal.print_document(&List { contracts: all });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
             let line = |e: &ShippedContract| format!("{:width$}  {}\n", e.import, e.description);
@@ -92,9 +87,8 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_json(&List {
+        terminal.print_document(&List {
             contracts: vec![entry(shipped, true)],
-            version: 1,
         });
     } else {
         terminal.print(shipped.text);

@@ -97,7 +97,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
         filtered: args.filter.is_some(),
     };
     match format {
-        Format::Json => terminal.print_json(&json::document(&results)),
+        Format::Json => terminal.print_document(&json::document(&results)),
         Format::Junit => terminal.print(&junit::document(&results)),
         _ => terminal.say(&text::page(
             &results,
@@ -169,10 +169,7 @@ fn gather(
     if errors > 0 {
         let sources: Sources = std::mem::take(&mut loaded.sources);
         let message = format!("the tests of `{path}` have {}", count(errors, "error"));
-        return Err(Failure {
-            diagnostics: Some(Box::new((sources, list))),
-            ..Failure::new(Exit::Contract, "vplan::test::invalid", message)
-        });
+        return Err(Failure::contract("vplan::test::invalid", message).diagnosed(sources, list));
     }
     if !terminal.quiet {
         terminal.note(&diagnostic::diagnostics(

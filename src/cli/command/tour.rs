@@ -55,7 +55,7 @@ pub fn run(terminal: &Terminal) -> Result<u8, Failure> {
             let first = command.lines().next().unwrap_or_default();
             let message =
                 format!("a command of the tour {how}, which it does not elsewhere: `{first}`");
-            Err(Failure::new(Exit::Setup, "vplan::tour::command", message)
+            Err(Failure::setup("vplan::tour::command", message)
                 .help("`vplan help tour` shows what it should print"))
         }
         SessionEnd::Interrupted(signal) => Ok(match signal {
@@ -66,7 +66,7 @@ pub fn run(terminal: &Terminal) -> Result<u8, Failure> {
 }
 
 fn failed(error: &SessionError) -> Failure {
-    let failure = Failure::new(Exit::Setup, "vplan::tour::setup", error.to_string());
+    let failure = Failure::setup("vplan::tour::setup", error.to_string());
     match error {
         SessionError::Lacking(_) => {
             failure.help("`vplan help tour` shows the tour without running anything")

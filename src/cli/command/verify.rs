@@ -4,7 +4,7 @@ use super::{answer_if, format};
 use crate::args::{Format, Global};
 use crate::history::{NAMES, Records, open, pick};
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,8 +45,6 @@ pub(super) struct VerifyDocument<'a> {
     run_id: &'a str,
     /// The verdict in the report.
     verdict: Verdict,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Checks a report; says what does not hold.
@@ -62,13 +60,12 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
         terminal,
         format,
         !terminal.quiet || !holds,
-        &VerifyDocument {
+        &versioned(VerifyDocument {
             aspects: &found.aspects,
             holds,
             run_id: &found.report.run_id,
             verdict: found.report.verdict,
-            version: 1,
-        },
+        }),
         || text(&found.report, &found.aspects, holds, terminal),
     );
     Ok(if holds { Exit::Success } else { Exit::Drift }.code())

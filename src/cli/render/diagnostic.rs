@@ -210,7 +210,6 @@ fn handler(color: bool, width: usize) -> GraphicalReportHandler {
 }
 
 /// Messages about texts, in the order given.
-#[must_use]
 pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: usize) -> String {
     let handler = handler(color, width);
     let mut out = String::new();
@@ -260,7 +259,6 @@ fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
 }
 
 /// Returns the reason why vplan stopped.
-#[must_use]
 pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     let mut out = String::new();
     if let Some((sources, list)) = failure.diagnostics.as_deref() {
@@ -325,7 +323,6 @@ enum Weight {
 }
 
 /// The same messages for machines.
-#[must_use]
 pub fn messages<'a>(sources: &'a Sources, list: &'a [Diagnostic]) -> Vec<Message<'a>> {
     let spot = |label: &'a vplan_base::diagnostic::Label| {
         let position = sources.position(label.place);

@@ -9,7 +9,6 @@ const CONTEXT: usize = 3;
 
 /// A unified diff of two texts that differ, made safe to show; empty for equal ones. `became`: what the
 /// newer one is, in a word.
-#[must_use]
 pub fn unified(name: &str, old: &str, (new, became): (&str, &str), color: bool) -> String {
     let diff = TextDiff::from_lines(old, new);
     let shown = visible(name);

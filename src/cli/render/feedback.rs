@@ -12,25 +12,21 @@ use vplan_plan::scope::List;
 use vplan_run::feedback::{Excerpt, FailedCheck, Feedback};
 
 /// As text, without colour. Ends in a line feed.
-#[must_use]
 pub fn text(feedback: &Feedback) -> String {
     page(feedback, &Text)
 }
 
 /// As Markdown, beginning with a heading of the second level. Ends in a line feed.
-#[must_use]
 pub fn markdown(feedback: &Feedback) -> String {
     page(feedback, &Markdown)
 }
 
 /// As text that takes at most so many bytes besides the names of the failing checks.
-#[must_use]
 pub fn text_within(feedback: &Feedback, bytes: usize) -> String {
     text(&feedback.within(bytes, &|f| text(f).len()))
 }
 
 /// As Markdown that takes at most so many bytes besides the names of the failing checks.
-#[must_use]
 pub(crate) fn markdown_within(feedback: &Feedback, bytes: usize) -> String {
     markdown(&feedback.within(bytes, &|f| markdown(f).len()))
 }
@@ -122,7 +118,6 @@ impl Form for Markdown {
 }
 
 /// A foreign text of one line as Markdown: a code span, in which nothing acts.
-#[must_use]
 pub fn code(foreign: &str) -> String {
     let shown = visible(foreign);
     if shown.trim().is_empty() {
@@ -139,7 +134,6 @@ pub fn code(foreign: &str) -> String {
 }
 
 /// Foreign lines as Markdown: a fence, out of which nothing in them gets.
-#[must_use]
 pub fn block(foreign: &str) -> String {
     Markdown.block(foreign)
 }
@@ -386,7 +380,6 @@ fn place(file: Option<&str>, line: Option<u64>, column: Option<u64>) -> Option<S
 }
 
 /// A finding as compilers write it, further lines of its message below.
-#[must_use]
 pub fn finding(finding: &Finding) -> String {
     let level = match finding.severity {
         Level::Error => "error",
@@ -402,7 +395,6 @@ pub fn finding(finding: &Finding) -> String {
 }
 
 /// A test and, indented, why it failed.
-#[must_use]
 pub(crate) fn failed_test(test: &FailedTest) -> String {
     let place =
         place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));

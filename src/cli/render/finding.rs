@@ -46,7 +46,6 @@ pub struct Issue {
 /// All issues of a run, worst first: errors before warnings; the first of each step before the
 /// second of any; then in the order of the plan. `root` is the repository, if it is here: files are
 /// then looked for in it.
-#[must_use]
 pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
     let mut ranked: Vec<(Level, usize, Issue)> = Vec::new();
     for (path, list) in named_outside(&plan.notes).0 {
@@ -171,7 +170,6 @@ fn source(step: &Step) -> Option<Spot> {
 }
 
 /// The name of a contract's file, unless it is an import from elsewhere (`std:…`, `git+…`).
-#[must_use]
 pub fn plain_file(name: &str) -> Option<String> {
     let elsewhere = name.starts_with("std:") || name.starts_with("git+") || name.starts_with('/');
     (!elsewhere).then(|| name.to_owned())

@@ -28,7 +28,6 @@ const TITLE_CHARS: usize = 200;
 
 /// The annotations, worst first, one workflow command a line. `root` is the repository, if it is
 /// here; `prefix` is the way to it from the directory that GitHub takes for the repository.
-#[must_use]
 pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &Path) -> String {
     let found = issues(report, plan, root);
     let mut out = caveats(&report.caveats);
@@ -108,7 +107,6 @@ fn property(text: &str) -> String {
 }
 
 /// The summary of a run: the verdict, every step, what failed first. Ends in a line feed.
-#[must_use]
 pub fn summary(report: &Report, plan: &Plan) -> String {
     let verdict = report.verdict.name().replace('_', " ");
     let mut out = format!(

@@ -87,7 +87,6 @@ pub struct Log {
 }
 
 /// The page.
-#[must_use]
 pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
     let mut out = String::with_capacity(1 << 16);
     let verdict = report.verdict.name().replace('_', " ");

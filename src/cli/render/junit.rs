@@ -86,7 +86,6 @@ pub struct JunitFailure {
 }
 
 /// Writes a document: XML 1.0 in UTF-8, whatever the texts hold.
-#[must_use]
 pub fn write(document: &JunitDocument) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || document.suites.iter().flat_map(|s| &s.cases);
@@ -229,7 +228,6 @@ fn escape(text: &str) -> String {
 /// A run: a suite with a case for each step, and for each step whose output names failed tests a
 /// suite with those. A pass is a pass of the whole: what failed only as a warning counts as
 /// skipped, and a run that is no pass has a case that is none.
-#[must_use]
 pub fn run(report: &Report, plan: &Plan) -> String {
     let pairs = || plan.steps.iter().zip(&report.steps);
     let mut cases: Vec<Case> = pairs()

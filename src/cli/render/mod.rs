@@ -19,7 +19,6 @@ pub mod test;
 pub mod wrap;
 
 /// The subject of a plan or report: printed before anything else.
-#[must_use]
 pub fn compared(compared: Option<&Compared>, color: bool) -> String {
     compared.map_or_else(String::new, |c| {
         format!(
@@ -30,7 +29,6 @@ pub fn compared(compared: Option<&Compared>, color: bool) -> String {
 }
 
 /// The caveats of an answer: printed before anything else.
-#[must_use]
 pub fn caveats(caveats: &[Caveat], color: bool) -> String {
     let line = |c: &Caveat| format!("  {} {}\n", paint(color, Tone::Warn, "!"), c.for_people());
     caveat::sorted(caveats).into_iter().map(line).collect()
@@ -44,7 +42,6 @@ pub const MANY: usize = 100;
 const LINES: usize = 20;
 
 /// One line a field, and how many more there are.
-#[must_use]
 pub fn drift(differences: &[Difference]) -> String {
     let mut text: String = differences
         .iter()

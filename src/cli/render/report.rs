@@ -43,7 +43,6 @@ pub struct Look<'a> {
 
 /// Renders the end of a run for people. `records` is the directory of the run's record, if it has
 /// one.
-#[must_use]
 pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
     let Look {
         color,
@@ -88,7 +87,6 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
 }
 
 /// One use of a rule: what it did and what that means.
-#[must_use]
 pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
     let coverage = match rewrite.coverage {
         Coverage::Full => "verifies the same",
@@ -159,7 +157,6 @@ pub struct Rows {
 
 impl Rows {
     /// For the steps of a plan.
-    #[must_use]
     pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
         let width = plan
             .steps
@@ -184,7 +181,6 @@ impl Rows {
     }
 
     /// An id, padded or cut.
-    #[must_use]
     pub fn id(&self, id: &str) -> String {
         let id = cut(&visible(id), self.width);
         format!("{id:<width$}", width = self.width)
@@ -204,7 +200,6 @@ impl Rows {
     }
 
     /// One step.
-    #[must_use]
     pub fn line(&self, step: &StepRecord) -> String {
         let time = if step.tries > 0 {
             duration(step.duration_ms)
@@ -383,7 +378,6 @@ fn lacks(step: &StepRecord) -> bool {
 }
 
 /// Returns how a step was to be confined, what held of that, and what did not.
-#[must_use]
 pub fn confined(sandbox: &Confined) -> String {
     let asked = text::confined(Confinement {
         level: sandbox.asked,

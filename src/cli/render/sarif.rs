@@ -15,7 +15,6 @@ pub(crate) const BASE: &str = "SRCROOT";
 const RESULTS: usize = 5000;
 
 /// A log with one run. `root` is the repository, if it is here.
-#[must_use]
 pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
     let contract = plan.contract.as_ref().and_then(|c| {
         let path = RepoPath::from_exact(super::finding::plain_file(&c.path)?.as_bytes())?;

@@ -24,7 +24,6 @@ pub enum Tone {
 }
 
 /// Puts colour around a text, if there is colour.
-#[must_use]
 pub fn paint(color: bool, tone: Tone, text: &str) -> String {
     if !color {
         return text.to_owned();
@@ -59,7 +58,6 @@ impl Style for Colors {
 }
 
 /// The mark of a status and its tone.
-#[must_use]
 pub fn mark(status: Status) -> (&'static str, Tone) {
     match status {
         Status::Passed => ("✓", Tone::Good),
@@ -72,19 +70,16 @@ pub fn mark(status: Status) -> (&'static str, Tone) {
 }
 
 /// A duration for people: `340ms`, `1.2s`, `3m04s`.
-#[must_use]
 pub fn duration(ms: u64) -> String {
     show_time(ms)
 }
 
 /// A line about something foreign, after a sign.
-#[must_use]
 pub fn marked(color: bool, tone: Tone, sign: &str, what: &str) -> String {
     format!("  {} {}\n", paint(color, tone, sign), visible(what))
 }
 
 /// Cuts a text of one line to so many characters, with a mark.
-#[must_use]
 pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -12,7 +12,6 @@ const PATH: &str = "whole output";
 
 /// Wraps the lines of a text that are longer than so many columns; colours take none. Behind a bar
 /// a line is broken where it is full, elsewhere at a blank if there is one.
-#[must_use]
 pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns.filter(|columns| *columns >= LEAST) else {
         return text.to_owned();

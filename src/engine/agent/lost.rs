@@ -5,7 +5,6 @@ use super::record::{Record, read, records_anywhere};
 use crate::failure::changes_unknown;
 use crate::{Engine, Failure};
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
 use vplan_git::error::GitError;
 use vplan_git::repository;
 use vplan_os::files::beneath::shown;
@@ -65,10 +64,6 @@ fn replaced(root: &Path) -> Failure {
         "is missing: the repository of the session was moved or removed"
     };
     let shown = shown(root);
-    Failure::new(
-        Exit::Setup,
-        "vplan::hook::replaced",
-        format!("`{shown}` {what}"),
-    )
-    .help(format!("move it back to `{shown}`"))
+    Failure::setup("vplan::hook::replaced", format!("`{shown}` {what}"))
+        .help(format!("move it back to `{shown}`"))
 }

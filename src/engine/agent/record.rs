@@ -5,7 +5,6 @@ use crate::{Engine, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_git::Git;
 use vplan_os::files::{names_in, read_plain, remove, replace};
@@ -171,11 +170,8 @@ pub(super) fn read(place: &Path, id: &str) -> Option<Record> {
 pub(super) fn write(place: &Path, id: &str, record: &Record) -> Result<(), Failure> {
     let text = vplan_base::canon::to_canonical(record);
     replace(&file(place, id), text.as_bytes()).map_err(|e| {
-        let message = format!(
-            "the session `{}` cannot be remembered: {e}",
-            visible(id.as_bytes())
-        );
-        Failure::new(Exit::Setup, "vplan::hook::session", message)
+        let message = format!("the session `{}` cannot be remembered: {e}", visible(id));
+        Failure::setup("vplan::hook::session", message)
             .help("`--state-dir DIR` keeps the state in another place")
     })
 }

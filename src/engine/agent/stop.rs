@@ -347,11 +347,7 @@ impl<'a> Stop<'a> {
             Ok(ended) => ended,
             Err(error) => {
                 let message = format!("vplan cannot be started: {error}");
-                return Ending::Failed(Failed::of(&Failure::new(
-                    Exit::Setup,
-                    "vplan::hook::start",
-                    message,
-                )));
+                return Ending::Failed(Failed::of(&Failure::setup("vplan::hook::start", message)));
             }
         };
         let report = serde_json::from_slice::<Report>(&ended.stdout)
@@ -422,7 +418,7 @@ impl<'a> Stop<'a> {
                     return Stopped::GivenUp {
                         reason: None,
                         report: None,
-                        why: vec![visible(failure.message.as_bytes())],
+                        why: vec![visible(&failure.message)],
                     };
                 }
                 self.unrecorded(count);

@@ -7,7 +7,6 @@ use crate::request::{MAX_OUTPUT, VerifyRequest, deny};
 use crate::verify::Verified;
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_contract::Contract;
 use vplan_git::Git;
 use vplan_git::error::GitError;
@@ -164,7 +163,7 @@ impl Runs<'_> {
     fn look(&self) -> Result<Look, Failure> {
         let unknown = |e: GitError| {
             let message = format!("what a fix changes cannot be known: {e}");
-            Failure::new(Exit::Setup, "vplan::fix::tree", message)
+            Failure::setup("vplan::fix::tree", message)
         };
         Ok(Look {
             tree: self.git.snapshot().map_err(unknown)?,
@@ -240,5 +239,5 @@ impl Runs<'_> {
 
 fn failed(error: &dyn std::fmt::Display) -> Failure {
     let message = format!("the fix could not be run: {error}");
-    Failure::new(Exit::Setup, "vplan::fix::run", message)
+    Failure::setup("vplan::fix::run", message)
 }

@@ -66,7 +66,7 @@ impl HowEnded {
             }
             FixerEnd::TimedOut => ended.outcome = "timed_out",
             FixerEnd::NotStarted(why) => {
-                (ended.outcome, ended.reason) = ("not_started", Some(visible(why.as_bytes())));
+                (ended.outcome, ended.reason) = ("not_started", Some(visible(&why)));
             }
             FixerEnd::Interrupted(signal) => {
                 let name = if signal == Interrupt::Int {

@@ -140,33 +140,20 @@ pub struct Review {
 
 impl TurnRecord {
     pub(super) fn of(fixed: Fixed, no_change: bool, feedback: &Path, record: &Path) -> Self {
-        let Fixed {
-            duration_ms,
-            how,
-            leaked,
-            log,
-            said,
-            stuck,
-        } = fixed;
         let place = |path: PathBuf| visible(path.as_os_str().as_encoded_bytes());
-        let HowEnded {
-            outcome,
-            exit_code,
-            reason,
-            signal,
-        } = HowEnded::of(how);
+        let ended = HowEnded::of(fixed.how);
         Self {
-            duration_ms,
-            exit_code,
+            duration_ms: fixed.duration_ms,
+            exit_code: ended.exit_code,
             feedback: place(feedback.to_owned()),
-            leaked,
-            log: log.map(|name| place(record.join("logs").join(name))),
+            leaked: fixed.leaked,
+            log: fixed.log.map(|name| place(record.join("logs").join(name))),
             no_change,
-            outcome,
-            reason,
-            said,
-            signal,
-            stuck,
+            outcome: ended.outcome,
+            reason: ended.reason,
+            said: fixed.said,
+            signal: ended.signal,
+            stuck: fixed.stuck,
         }
     }
 }

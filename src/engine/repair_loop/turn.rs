@@ -165,7 +165,7 @@ impl Task<'_, '_> {
                 let why = repair.reason.clone().unwrap_or_default();
                 let shown = self.asked.fixer.as_ref().map_or("", |fixer| &fixer.shown);
                 let message = format!("the fixer `{shown}` could not be started: {why}");
-                let failure = Failure::new(Exit::Setup, "vplan::loop::fixer", message);
+                let failure = Failure::setup("vplan::loop::fixer", message);
                 (self.caller.see)(LoopProgress::Failed(&failure));
                 Ok(Some(End::new(
                     Stop::FixerNotStarted,
@@ -250,7 +250,7 @@ impl Task<'_, '_> {
             .map_or(record.as_path(), |held| held.folder.path());
         let stuck = stuck.join("stuck.txt");
         let failed = |what: &str, e: &dyn std::fmt::Display| {
-            Failure::new(Exit::Setup, "vplan::loop::record", format!("{what}: {e}"))
+            Failure::setup("vplan::loop::record", format!("{what}: {e}"))
         };
         files::replace(&path, text.as_bytes())
             .map_err(|e| failed("the feedback cannot be written", &e))?;
@@ -308,7 +308,7 @@ impl Task<'_, '_> {
         let tree = verified.tree(self.engine, &self.verify);
         tree.contents().map_err(|e| {
             let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::new(Exit::Setup, "vplan::ledger::contents", message)
+            Failure::setup("vplan::ledger::contents", message)
         })
     }
 }

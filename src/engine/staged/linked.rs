@@ -9,7 +9,6 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_os::files;
 use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
 use vplan_repo::changes::error::ChangeError;
@@ -26,7 +25,7 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     let refused = |folder: &RepoPath, why: &str| {
         let message = format!("`linked \"{folder}\"` cannot be made in the checkout: {why}");
         let help = "`linked` is for folders that git ignores and that have no tracked files, such as `node_modules`";
-        Failure::new(Exit::Contract, CODE, message).help(help)
+        Failure::contract(CODE, message).help(help)
     };
     let is_there = |folder: &&RepoPath| site.root.join(folder.to_os()).is_dir();
     let there: Vec<&RepoPath> = folders.iter().filter(is_there).collect();

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_check::baseline::KnownFindings;
 use vplan_check::evidence::Evidence;
 use vplan_check::file;
@@ -179,46 +178,44 @@ fn prepare<'k>(
     planned: Planned,
     judge: Option<Program>,
 ) -> Result<Prepared<'k>, Failure> {
-    let Planned {
-        session,
-        since,
-        plan,
-        requirements: held,
-        baseline,
-        saved_plan,
-        shard,
-    } = planned;
-    session.git().iter().for_each(|git| git.keep());
-    reports_are_untracked(&session, &plan)?;
-    let (cache, unshared) = shared_cache(&session, &asked.cache)?;
-    let transport = transport(&session, asked.remote.as_ref())?;
+    planned.session.git().iter().for_each(|git| git.keep());
+    reports_are_untracked(&planned.session, &planned.plan)?;
+    let (cache, unshared) = shared_cache(&planned.session, &asked.cache)?;
+    let transport = transport(&planned.session, asked.remote.as_ref())?;
     // Before the snapshot takes what the comparison has seen of the index.
-    let tracked = session.git().and_then(|git| git.tracked_record());
-    let beginning = Beginning::look(session.git());
-    let scope = if plan.steps.is_empty() && plan.rewrites.is_empty() {
+    let tracked = planned.session.git().and_then(|git| git.tracked_record());
+    let beginning = Beginning::look(planned.session.git());
+    let scope = if planned.plan.steps.is_empty() && planned.plan.rewrites.is_empty() {
         Scope::Nothing
     } else {
         Scope::Whole
     };
-    let keeper = Keeper::open(engine, asked, memory, &session, held, scope)?;
-    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let keeper = Keeper::open(
+        engine,
+        asked,
+        memory,
+        &planned.session,
+        planned.requirements,
+        scope,
+    )?;
+    let retries = Terms::of(planned.session.contract().map(|c| &c.gate)).retries;
     let attempt = keeper
         .as_ref()
         .map_or((asked.attempt.unwrap_or(1), retries), Keeper::attempt);
-    let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
-    let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
+    let root = Root::open(&planned.session.site.root).map_err(|e| broken(&e))?;
+    let beneath = Beneath::open(&planned.session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
-    let record = record(&session, asked, tracked.as_ref())?;
+    let record = record(&planned.session, asked, tracked.as_ref())?;
     let mut circumstances = Circumstances {
-        baseline: baseline.used,
-        saved_plan,
-        shard,
-        ..circumstances(asked, &plan, attempt)
+        baseline: planned.baseline.used,
+        saved_plan: planned.saved_plan,
+        shard: planned.shard,
+        ..circumstances(asked, &planned.plan, attempt)
     };
     circumstances.notes.extend(unshared);
     Ok(Prepared {
-        session,
-        plan,
+        session: planned.session,
+        plan: planned.plan,
         circumstances,
         keeper,
         judge,
@@ -226,9 +223,9 @@ fn prepare<'k>(
         root,
         beneath,
         environment,
-        known: baseline.known,
+        known: planned.baseline.known,
         record,
-        since,
+        since: planned.since,
         cache,
         transport,
     })
@@ -244,7 +241,7 @@ fn reports_are_untracked(session: &Session, plan: &Plan) -> Result<(), Failure> 
     let found = tracked_reports(git, reports).map_err(|e| load_failed(LoadError::Git(e)))?;
     found.into_iter().next().map_or(Ok(()), |(id, path)| {
         let (message, help) = words(id, &path);
-        Err(Failure::new(Exit::Contract, TRACKED_REPORT.0, message).help(help))
+        Err(Failure::contract(TRACKED_REPORT.0, message).help(help))
     })
 }
 
@@ -499,12 +496,10 @@ fn mark(engine: &Engine<'_>, session: &Session, run_id: &str) -> Option<RunMark>
 
 fn failed(error: VerifyError) -> Failure {
     match error {
-        VerifyError::Record(_) => {
-            Failure::new(Exit::Setup, "vplan::run::record", error.to_string())
-                .help("`--records DIR` keeps the records in another place")
-        }
+        VerifyError::Record(_) => Failure::setup("vplan::run::record", error.to_string())
+            .help("`--records DIR` keeps the records in another place"),
         VerifyError::Drive(DriveError::Setup(_)) => {
-            Failure::new(Exit::Setup, "vplan::run::setup", error.to_string())
+            Failure::setup("vplan::run::setup", error.to_string())
         }
     }
 }
@@ -518,11 +513,7 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     };
     if asked.require_subtree && reached != "subtree" {
         let message = format!("this system can only end a step's {reached}, not its subtree");
-        return Err(Failure::new(
-            Exit::Setup,
-            "vplan::run::containment",
-            message,
-        ));
+        return Err(Failure::setup("vplan::run::containment", message));
     }
     Ok(reached)
 }
@@ -533,7 +524,7 @@ fn record(
     asked: &VerifyRequest,
     tracked: Option<&RepoPath>,
 ) -> Result<RunRecord, Failure> {
-    let unusable = |why: String| Failure::new(Exit::Setup, "vplan::run::record", why);
+    let unusable = |why: String| Failure::setup("vplan::run::record", why);
     let home = Root::open(&session.site.home).map_err(|e| broken(&e))?;
     let create = |place: Option<&Path>| RunRecord::create(&home, place, tracked);
     let created = match create(asked.records.as_deref()) {
@@ -586,8 +577,7 @@ fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
 }
 
 fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(
-        Exit::Setup,
+    Failure::setup(
         "vplan::run::root",
         format!("the repository cannot be opened: {error}"),
     )

@@ -12,7 +12,6 @@ use crate::request::VerifyRequest;
 use crate::saved;
 use crate::staged::agree;
 use crate::subject::{RoundRequirements, Subject};
-use vplan_base::vocabulary::Exit;
 use vplan_git::object::Oid;
 use vplan_plan::Plan;
 use vplan_plan::caveat::Caveat;
@@ -133,7 +132,7 @@ fn expected(requested: &VerifyRequest, plan: &Plan) -> Result<(), Failure> {
     match (&requested.expect_digest, &plan.digest) {
         (Some(wanted), Some(found)) if wanted != found => {
             let message = format!("the plan's digest is {found}, expected was {wanted}");
-            Err(Failure::new(Exit::Drift, "vplan::plan::expected_digest", message)
+            Err(Failure::drift("vplan::plan::expected_digest", message)
                 .help("look at what changed with `vplan explain`, or make the plan again where it is reviewed"))
         }
         _ => Ok(()),

@@ -190,34 +190,6 @@ pub(super) const LEVELS: [Bounds; 14] = [
 ];
 
 impl FailedCheck {
-    /// Creates the description of a check of which only id and status are known.
-    #[must_use]
-    pub fn named(id: &str, status: Status) -> Self {
-        Self {
-            command: String::new(),
-            cut: false,
-            detail: String::new(),
-            diagnostics: Vec::new(),
-            errors: None,
-            exit_code: None,
-            failed_tests: Vec::new(),
-            failure_code: None,
-            format: None,
-            id: id.to_owned(),
-            known: 0,
-            log: None,
-            problems: Vec::new(),
-            reason: None,
-            signal: None,
-            status,
-            stderr: Excerpt::default(),
-            stdout: Excerpt::default(),
-            suggestion: String::new(),
-            tests: None,
-            warnings: None,
-        }
-    }
-
     /// Describes a step. Without its plan there is no advice; without its evidence, as in a report
     /// that was read, only the ends of its streams are known.
     pub(crate) fn of(step: Option<&Step>, record: &StepRecord, most: Bounds) -> Self {
@@ -269,6 +241,7 @@ impl FailedCheck {
                 .collect(),
             failure_code: record.failure_code.clone(),
             format: record.format.clone(),
+            id: record.id.clone(),
             known: record.known(),
             log: record.log.clone(),
             problems: (record.problems.iter().take(most.items))
@@ -276,12 +249,12 @@ impl FailedCheck {
                 .collect(),
             reason: record.reason,
             signal: record.signal.clone(),
+            status: record.status,
             stderr: excerpt(|e| &e.stderr, &record.stderr_tail),
             stdout: excerpt(|e| &e.stdout, &record.stdout_tail),
             suggestion: step.map_or(String::new(), |step| suggestion::suggestion(step, record)),
             tests: record.tests,
             warnings: record.warnings,
-            ..Self::named(&record.id, record.status)
         }
     }
 

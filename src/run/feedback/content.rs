@@ -15,6 +15,7 @@ pub const FILES_SHOWN: usize = 50;
 /// The blocking failures of a run, made for their repair: the first one in plan order, and the
 /// others behind it. All foreign text in it is inert, and all of it but the names of the checks
 /// bounded.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
@@ -41,10 +42,8 @@ pub struct Feedback {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Finding>,
     /// The number of errors in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
     /// Its exit code, if it exited by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The command that failed; empty when nothing was run.
     pub failed_command: String,
@@ -56,17 +55,14 @@ pub struct Feedback {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     /// The failure code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<Open<FailureCode>>,
     /// The format in which its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The number of its findings and failed tests that the baseline lists: they come last, and do
     /// not make it fail.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub known: usize,
     /// Its whole output, relative to the run's directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The blocking failures behind this one, in plan order: those whose details fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,6 +80,7 @@ pub struct Feedback {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// The cause of the status.
+    #[serialize_always]
     pub reason: Option<Cause>,
     /// The number of rounds left.
     pub retries_remaining: u32,
@@ -95,9 +92,9 @@ pub struct Feedback {
     #[serde(default)]
     pub run_id: String,
     /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// The status of the step; `not_run` when the change itself was refused.
+    #[serialize_always]
     pub status: Option<Status>,
     /// Its standard error.
     pub stderr: Excerpt,
@@ -108,13 +105,11 @@ pub struct Feedback {
     /// The advice for this kind of failure.
     pub suggestion: String,
     /// The number of tests that it ran, where its output was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
     /// The number of warnings in its output, where it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<u64>,
 }
 

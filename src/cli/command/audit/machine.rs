@@ -19,8 +19,6 @@ pub(crate) struct MachineDocument {
     guarantees: Vec<Tried>,
     /// The levels of which all guarantees hold, the weakest first.
     levels: Vec<SandboxLevel>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A guarantee that was tried.
@@ -56,10 +54,9 @@ pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Ter
         exit_code: exit.code(),
         guarantees: guarantees.into(),
         levels: SandboxLevel::ALL.into_iter().filter(reaches).collect(),
-        version: 1,
     };
     if format == Format::Json {
-        terminal.print_json(&document);
+        terminal.print_document(&document);
     } else {
         terminal.print(&text(&document, required, terminal));
     }

@@ -46,9 +46,6 @@ pub(crate) struct RecordedDocument {
     removed: usize,
     /// The run.
     run: String,
-    /// The version of this shape: 1.
-    #[schemars(extend("const" = 1))]
-    version: u32,
     /// Whether the file was written: an unchanged one is not.
     written: bool,
 }
@@ -88,7 +85,7 @@ pub(super) fn record(
         .iter()
         .any(|l| l.check.is_empty() || is_named(&l.check));
     if format == Format::Json {
-        terminal.print_json(&document(&recorded));
+        terminal.print_document(&document(&recorded));
     } else {
         for left in left {
             let check = visible(&left.check);
@@ -124,7 +121,6 @@ fn document(recorded: &RecordedBaseline) -> RecordedDocument {
         path: path.to_string(),
         removed: recording.removed,
         run: run.clone(),
-        version: 1,
         written: *written,
     }
 }

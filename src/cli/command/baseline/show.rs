@@ -3,7 +3,7 @@
 use crate::args::{Format, Global};
 use crate::command::answer_if;
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,19 +31,16 @@ pub(crate) struct BaselineDocument {
     entries: Vec<EntryDocument>,
     /// The file, from the root of the repository.
     path: String,
-    /// The version of this shape: 1.
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A known finding, or a known failing test.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EntryDocument {
     /// The check that has it.
     check: String,
     /// The file of a finding.
-    #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// Its fingerprint: only this and the check decide.
     fingerprint: Digest,
@@ -54,7 +51,6 @@ struct EntryDocument {
     /// The message of a finding, or the name of a test.
     message: String,
     /// The tool's code for a finding.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
 }
 
@@ -86,12 +82,11 @@ pub(super) fn show(
         terminal,
         format,
         true,
-        &BaselineDocument {
+        &versioned(BaselineDocument {
             digest: whole.digest(),
             entries: shown.entries().map(entry).collect(),
             path: path.to_string(),
-            version: 1,
-        },
+        }),
         || text(&path.to_string(), &shown, terminal.color),
     );
     Ok(Exit::Success.code())

@@ -34,23 +34,20 @@ pub(crate) struct DetailsDocument {
     pub steps: Vec<Detail>,
     /// Evidence that no longer counts: of steps before a rewrite.
     pub superseded: Vec<StepRecord>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// One step, by the plan and by the report.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Detail {
     /// Its verb; absent when no plan is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
     /// The reasons why it was in the plan.
     pub reasons: Vec<Reason>,
     /// Its record.
     pub record: StepRecord,
     /// Its tier; absent when no plan is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<u8>,
 }
 
@@ -88,7 +85,6 @@ pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
         rewrites: past.run.rewrites.clone(),
         steps: Vec::new(),
         superseded: Vec::new(),
-        version: 1,
         run,
     };
     match report {

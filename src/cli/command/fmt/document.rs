@@ -13,22 +13,19 @@ pub(crate) struct FmtDocument<'a> {
     pub diagnostics: Vec<Message<'a>>,
     /// The files, in the order in which they were named.
     pub files: Vec<FormattedFile>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// A file.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FormattedFile {
     /// The differences from the standard layout, as a unified diff; absent when there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Its name; `-` is standard input.
     pub path: String,
     /// Its state.
     pub status: State,
     /// Of standard input: the text in the one layout.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
@@ -64,7 +61,6 @@ impl<'a> FmtDocument<'a> {
         Self {
             diagnostics: diagnostic::messages(&done.sources, &done.faults),
             files: done.texts.iter().map(file).collect(),
-            version: 1,
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::words::unknown;
 use crate::args::{Format, Global, digest};
 use crate::command::answer;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,8 +42,6 @@ pub(crate) struct Accepted<'a> {
     contract: &'a Digest,
     /// For which subject.
     subject: &'a str,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Records the acceptance. No contract is read: what counts is what the next round finds.
@@ -79,11 +77,10 @@ pub fn accept(
     answer(
         terminal,
         format,
-        &Accepted {
+        &versioned(Accepted {
             contract: &contract,
             subject: &args.subject,
-            version: 1,
-        },
+        }),
         || format!("`{}` may go on under {contract}\n", visible(&args.subject)),
     );
     Ok(Exit::Success.code())

@@ -41,8 +41,6 @@ pub(in crate::command) struct Begun<'a> {
     base: &'a str,
     /// Its name.
     subject: &'a str,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// Writes down where a subject begins.
@@ -93,10 +91,9 @@ pub(super) fn begin(
         }
     })?;
     if format == Format::Json {
-        terminal.print_json(&Begun {
+        terminal.print_document(&Begun {
             base: &base,
             subject: &args.subject,
-            version: 1,
         });
     } else if !terminal.quiet {
         let guessed = assumed.then_some(", which is HEAD: no default branch is known");

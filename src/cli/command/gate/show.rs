@@ -5,7 +5,7 @@ use super::words::{line, unknown};
 use crate::args::{Format, Global};
 use crate::command::answer;
 use crate::render::style::{Tone, count, paint};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use std::path::PathBuf;
 use vplan_base::vocabulary::Exit;
@@ -77,7 +77,7 @@ pub(super) fn show(
         ledger: &ledger,
         terms,
     };
-    answer(terminal, format, &shown.standings(), || {
+    answer(terminal, format, &versioned(shown.standings()), || {
         shown.text(terminal.color)
     });
     Ok(Exit::Unconfirmed
@@ -116,7 +116,6 @@ impl SubjectList<'_> {
             subjects: entries
                 .map(|e| Subject::of(e, terms, ledger, now))
                 .collect(),
-            version: 1,
         }
     }
 

@@ -19,8 +19,6 @@ pub(in crate::command) struct Standings<'a> {
     pub rounds: u64,
     /// The subjects, ascending by name.
     pub subjects: Vec<Subject<'a>>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// The standing of a subject.

@@ -9,7 +9,6 @@ use vplan_ledger::round::{Because, Recorded};
 use vplan_run::report::Decision;
 
 /// Describes the result of a round: the subject, why, and who else is not complete.
-#[must_use]
 pub(super) fn account(recorded: &Recorded, color: bool) -> String {
     let Recorded {
         counter,
@@ -38,7 +37,6 @@ pub(super) fn account(recorded: &Recorded, color: bool) -> String {
 }
 
 /// `S 2/3 [●●○] reverify`
-#[must_use]
 pub(crate) fn line(
     subject: &str,
     counter: u32,

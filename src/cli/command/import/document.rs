@@ -5,6 +5,7 @@ use serde::Serialize;
 use vplan_engine::convert::{Converted, Item};
 
 /// The result of a conversion.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ImportDocument<'a> {
     /// The number of checks in the contract.
@@ -16,28 +17,23 @@ pub(crate) struct ImportDocument<'a> {
     /// The parts that the contract lacks, or has otherwise.
     pub lost: Vec<Line<'a>>,
     /// The file that was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<&'a str>,
     /// The contract, when no file was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<&'a str>,
     /// The number of risk triggers in the contract.
     pub triggers: usize,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// Something that the contract does not say, or says otherwise.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Lost")]
 pub struct Line<'a> {
     /// From 1, in bytes.
     pub column: usize,
     /// The file that it is in, when that is another one than the file that was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'a str>,
     /// The change to make by hand, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'a str>,
     /// From 1.
     pub line: usize,
@@ -68,7 +64,6 @@ impl<'a> ImportDocument<'a> {
             output,
             text,
             triggers: found.contract.risks.len(),
-            version: 1,
         }
     }
 }

@@ -31,8 +31,6 @@ pub(crate) struct InitDocument<'a> {
     tried: Option<Vec<TriedCheck<'a>>>,
     /// The reason why the trial that was asked for did not run.
     untried: Option<&'a str>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A check of a trial.
@@ -177,7 +175,6 @@ pub(super) fn document<'a>(
             Some(TrialEnd::Untried(why)) => Some(why),
             _ => None,
         },
-        version: 1,
     }
 }
 

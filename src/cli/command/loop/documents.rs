@@ -34,8 +34,6 @@ pub(in crate::command) struct LoopDocument<'a> {
     /// The files of the first round's change that are as at the base again.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) undone: &'a [RepoPath],
-    #[schemars(extend("const" = 1))]
-    pub(super) version: u32,
 }
 
 /// The request to a fixer after a pass that has to be confirmed.
@@ -53,8 +51,6 @@ pub(in crate::command) struct ReviewRequest<'a> {
     pub(super) review: &'a str,
     /// The verdict of the round.
     pub(super) verdict: Verdict,
-    #[schemars(extend("const" = 1))]
-    pub(super) version: u32,
 }
 
 /// The message to a fixer when nothing failed and the round is still no pass.
@@ -64,6 +60,4 @@ pub(in crate::command) struct Unexplained<'a> {
     pub(super) reason: &'a str,
     /// The verdict.
     pub(super) verdict: Verdict,
-    #[schemars(extend("const" = 1))]
-    pub(super) version: u32,
 }

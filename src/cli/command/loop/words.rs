@@ -3,6 +3,7 @@
 use super::documents::{ReviewRequest, Unexplained};
 use crate::render;
 use crate::render::style::{Tone, paint};
+use crate::terminal::versioned;
 use clap::ValueEnum;
 use vplan_base::canon::to_canonical;
 use vplan_base::unit::show_duration;
@@ -77,11 +78,10 @@ pub(super) fn feedback((form, most): (Form, usize), report: &Report) -> String {
         (Form::Text, None) => format!("{}: {why}\n\n{HOW_TO_END}\n", verdict.name()),
         (Form::Json, Some(told)) => to_canonical(&told.within(most, &json_size)) + "\n",
         (Form::Json, None) => {
-            to_canonical(&Unexplained {
+            to_canonical(&versioned(Unexplained {
                 reason: &why,
                 verdict,
-                version: 1,
-            }) + "\n"
+            })) + "\n"
         }
     }
 }
@@ -114,14 +114,13 @@ pub(super) fn review(form: Form, report: &Report) -> String {
         }
         Form::Json => {
             let verdict = report.verdict;
-            to_canonical(&ReviewRequest {
+            to_canonical(&versioned(ReviewRequest {
                 caveats,
                 counter,
                 required,
                 review: REVIEW,
                 verdict,
-                version: 1,
-            }) + "\n"
+            })) + "\n"
         }
     }
 }

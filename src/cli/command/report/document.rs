@@ -21,8 +21,6 @@ pub(crate) struct TimelineDocument {
     pub remarks: Vec<String>,
     /// The summary of the run.
     pub run: Summary,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 impl TimelineDocument {
@@ -46,7 +44,6 @@ impl TimelineDocument {
             figures,
             remarks: past.trouble.iter().cloned().collect(),
             run: past.summary(),
-            version: 1,
         }
     }
 }

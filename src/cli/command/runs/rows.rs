@@ -12,8 +12,6 @@ use vplan_store::history::Past;
 pub(crate) struct RunsDocument {
     /// They, newest first.
     pub runs: Vec<Row>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// A run.

@@ -5,6 +5,7 @@ use crate::render::test::json;
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 use vplan_check as check;
 use vplan_engine as engine;
 use vplan_ledger as ledger;
@@ -33,9 +34,23 @@ pub(super) enum Direction {
     Read,
 }
 
-/// Makes the schema of a type.
+/// Makes the schema of a type. An object of one shape, without a version of its own, is printed with one.
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.root_schema_for::<T>()
+    let mut schema = generator.root_schema_for::<T>();
+    let keys = schema.ensure_object();
+    let of_one_shape = !keys.contains_key("oneOf") && !keys.contains_key("anyOf");
+    if let Some(Value::Object(properties)) = keys.get_mut("properties")
+        && of_one_shape
+        && !properties.contains_key("version")
+    {
+        let version = json!({"const": 1, "format": "uint32", "minimum": 0, "type": "integer"});
+        properties.insert("version".to_owned(), version);
+        if let Value::Array(required) = keys.entry("required").or_insert(json!([])) {
+            let before = required.partition_point(|key| key.as_str() < Some("version"));
+            required.insert(before, "version".into());
+        }
+    }
+    schema
 }
 
 /// Reads rows: a direction, a name, the commands that print it, a line for people, its types.
@@ -155,8 +170,6 @@ pub(super) const ALL: &[Kind] = documents! {
 pub(super) struct List {
     /// By name.
     pub schemas: Vec<SchemaEntry>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
 }
 
 /// A kind of document.

@@ -35,8 +35,6 @@ pub(crate) struct StatusDocument<'a> {
     /// The run that verified it; absent where none did, or nothing applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_by: Option<&'a str>,
-    #[schemars(extend("const" = 1))]
-    pub version: u32,
     /// The reason why it is not verified, by the newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<&'a str>,

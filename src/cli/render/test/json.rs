@@ -22,8 +22,6 @@ pub struct TestDocument<'a> {
     failed: Option<usize>,
     /// The number of passed tests; absent when they were only listed.
     passed: Option<usize>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
 }
 
 /// A test. One that was only listed has neither `differences` nor `plan` nor `status`.
@@ -129,7 +127,6 @@ impl From<coverage::Count> for Count {
 }
 
 /// All that there is to tell.
-#[must_use]
 pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
     let cases = results.all().map(|(expect, verdict)| Case {
         differences: verdict.map(|v| {
@@ -166,7 +163,6 @@ pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
             .verdicts
             .zip(failed)
             .map(|(verdicts, failed)| verdicts.len() - failed),
-        version: 1,
     }
 }
 

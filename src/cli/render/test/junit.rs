@@ -9,7 +9,6 @@ use vplan_plan::expectation::Verdict;
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.
-#[must_use]
 pub fn document(results: &Results<'_>) -> String {
     let mut files: Vec<SourceId> = results.expects.iter().map(|e| e.place.source).collect();
     files.dedup();

@@ -20,7 +20,6 @@ const WIDEST: usize = 32;
 const UNCOVERED: usize = 50;
 
 /// The whole page. `quiet`: failures only.
-#[must_use]
 pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> String {
     let mut out = String::new();
     let title = |e: &Expect| {
