@@ -20,7 +20,7 @@ use vplan_run::verdict::Verdict;
 /// The way out of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
 
-/// Makes the plan once more, of the change as it is after the run.
+/// A round that makes its plan once more, of the change as it is after the run.
 #[derive(Clone, Copy)]
 pub(super) struct Again<'a> {
     pub engine: &'a Engine<'a>,

@@ -1,13 +1,25 @@
 //! Gathers the facts of a path that a `file` check asserts about.
 
 use vplan_base::path::RepoPath;
-use vplan_check::file::{CONTENT_CAP, FileFacts, Target};
+use vplan_check::evidence::Evidence;
+use vplan_check::file::{self, CONTENT_CAP, FileFacts, Target};
+
 use vplan_os::files::beneath::{Beneath, Kind, ReadError};
 use vplan_os::files::read_start;
+use vplan_plan::Step;
+
+/// Reads the state of the path of a `file` check, on the step's thread: it starts no process.
+pub(crate) fn evidence(beneath: &Beneath, step: &Step) -> Evidence {
+    let path = step.path.clone().unwrap_or_else(RepoPath::root);
+    let facts = gather(beneath, &path, file::needs_content(&step.assertions));
+    Evidence {
+        assertion: file::judge(&step.assertions, &facts).err(),
+        ..Evidence::default()
+    }
+}
 
 /// Gathers what the assertions about a path need. `content`: whether they read the file. A path
 /// that leads out of the repository is not inspected and stays undecided.
-#[must_use]
 pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     let inspection = beneath.inspect(path);
     let mut facts = FileFacts {

@@ -1,17 +1,20 @@
 //! The parameters that all steps of a run share.
 
 use crate::away::Away;
-use crate::file_watch::{Looked, Watch};
+
 use crate::judge::Judge;
 use crate::looks::Looks;
+use crate::reports::Aside;
+
 use crate::sandbox::Sandbox;
 use rustix::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
-use vplan_check::evidence::Evidence;
-use vplan_check::reading::{Identity, Reading};
+use vplan_git::Git;
 use vplan_os::environment::Environment;
+use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::Root;
-use vplan_plan::Step;
+
 use vplan_store::reuse::Recall;
 
 /// The parameters that all steps share.
@@ -24,14 +27,13 @@ pub struct Context<'a> {
     pub logs: Option<BorrowedFd<'a>>,
     /// The most bytes of a step's output that its log keeps (`--max-output`).
     pub max_output: u64,
-    /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread;
-    /// must start no process that leaves its session.
-    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Makes the fingerprints of what a step has found. Called behind each try.
-    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
-    /// Called before each try of a step that is watched; the returned function is called after the
-    /// try.
-    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// The files of the repository, by which `file` checks are judged and findings are told apart.
+    pub beneath: Option<&'a Beneath>,
+    /// Its git, if it has one.
+    pub git: Option<&'a Git>,
+    /// Where reports of earlier runs are moved, if they may be.
+    pub aside: Option<&'a Arc<Aside>>,
+
     /// The snapshots of the tree, if any are taken.
     pub looks: Option<&'a Looks>,
     /// Results of earlier runs, if they may be used.
@@ -52,7 +54,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Makes the parameters of steps that are not watched, recalled or judged, and keep no logs.
+    /// Makes the parameters of steps that are not recalled or judged, and keep no logs.
     #[must_use]
     pub fn new(root: &'a Root, environment: &'a Environment) -> Self {
         Self {
@@ -60,9 +62,10 @@ impl<'a> Context<'a> {
             environment,
             logs: None,
             max_output: 0,
-            evaluate: &|_| Evidence::default(),
-            identify: &|_, _| Vec::new(),
-            watch: &|_| Box::new(|_| Looked::default()),
+            beneath: None,
+            git: None,
+            aside: None,
+
             looks: None,
             recall: None,
             judge: None,

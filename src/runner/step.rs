@@ -1,10 +1,12 @@
 //! Drives one try of a step from start to end. Steps whose files are compared have a thread for it.
 
+use crate::asserted::evidence;
 use crate::away::CameBack;
 use crate::background::WorkerEvent;
 use crate::context::Context;
 use crate::errand::Errand;
-use crate::file_watch::is_watched;
+use crate::file_watch::{self, is_watched};
+use crate::fingerprints::of_step;
 use crate::judge::PreparedQuestion;
 use crate::looks::Looks;
 use crate::sandbox::StepSandbox;
@@ -199,11 +201,11 @@ impl<'e> StepExecution<'e> {
         let thread = std::thread::Builder::new().name("step".to_owned());
         if step.kind == Kind::File {
             let evaluate = move || {
-                leave(
-                    &outbox,
-                    WorkerEvent::Evaluated(index, Box::new((context.evaluate)(step))),
-                )
+                let judged = context.beneath.map(|beneath| evidence(beneath, step));
+                let judged = Box::new(judged.unwrap_or_default());
+                leave(&outbox, WorkerEvent::Evaluated(index, judged))
             };
+
             thread.spawn_scoped(scope, evaluate)?;
         } else if let Some(judge) = context.judge.filter(|_| step.kind == Kind::Judge) {
             let log = self.log.clone();
@@ -480,9 +482,11 @@ impl<'e> StepExecution<'e> {
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
         }
         // Behind the masking: a fingerprint tells nothing of a secret.
-        if let Some(reading) = tried.evidence.reading.as_deref() {
-            tried.evidence.identities = (context.identify)(self.step, reading);
+        if let Some((reading, beneath)) = tried.evidence.reading.as_deref().zip(context.beneath) {
+            let root = context.root.path();
+            tried.evidence.identities = of_step(beneath, root, self.step, reading);
         }
+
         // What was not started was not confined, and read nothing.
         let confined = self.sandbox.filter(|_| tried.has_started);
         let confined = confined.map(|sandbox| sandbox.confined);
@@ -594,7 +598,9 @@ fn watch(
         return leave(outbox, WorkerEvent::Recalled(index, pass));
     }
     let step = plan.step(index);
-    let look = is_watched(step).then(|| (context.watch)(step));
+    let look = is_watched(step)
+        .then(|| file_watch::watch(context.root.path(), context.git, context.aside, step));
+
     let behind = looks_behind(context, step);
     leave(outbox, WorkerEvent::Looked(index));
     // The sender is gone when the step could not be started.

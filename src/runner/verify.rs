@@ -5,10 +5,12 @@ use crate::away::Away;
 use crate::background::IoResult;
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor, Message, Played, Running};
-use crate::file_watch::Watch;
+
 use crate::journal_writer::JournalWriter;
 use crate::judge::Judge;
 use crate::looks::Looks;
+use crate::reports::Aside;
+
 use crate::sandbox::Sandbox;
 use crate::step::Finished;
 use crate::tree::{self, TreeChanges, blame};
@@ -25,11 +27,14 @@ use vplan_check::Kind;
 use vplan_check::baseline::KnownFindings;
 use vplan_check::confine::{Confined, InputsBasis};
 use vplan_check::environment::Withheld;
-use vplan_check::evidence::Evidence;
+
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{Identity, Reading};
+
 use vplan_contract::Contract;
+use vplan_git::Git;
 use vplan_os::environment::Environment;
+use vplan_os::files::beneath::Beneath;
+
 use vplan_os::parallel::processors;
 use vplan_os::process::program::{Program, Root};
 use vplan_plan::audit::findings::ObservedFindings;
@@ -51,10 +56,24 @@ use vplan_store::records::RunRecord;
 use vplan_store::reuse::Recall;
 use vplan_store::vault::Vault;
 
-/// Makes the caveat about checks that the files which a plan's steps wrote, and those that they made, require besides.
-pub(crate) type Regrown<'a> = dyn Fn(&Plan, &[RepoPath], &[RepoPath]) -> Option<Caveat> + 'a;
-/// The same for the whole plan of a shard, if there is one.
-type RegrownWhole<'a> = dyn FnMut(Option<&Plan>, &[RepoPath], &[RepoPath]) -> Option<Caveat> + 'a;
+/// What a run needs from the world besides its repository: what is known of the contract, of
+/// earlier runs, and of the change.
+pub trait World {
+    /// Answers questions about the repository.
+    fn answer(&self, questions: &BTreeSet<Question>) -> Facts;
+    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
+    fn beside(&self, plan: &Plan) -> Beside;
+    /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
+    /// from the first plan, the files they wrote, and new files that nothing in the plan selects.
+    fn grown(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat>;
+    /// Holds the contract against what the steps of this run, by its name, were seen to do.
+    fn findings(&self, run: &str) -> ObservedFindings;
+    /// Makes the caveats about passes in comparison with earlier ones.
+    fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat>;
+    /// Completes the report before it is recorded: the ledger's decision. Meanwhile no signal ends
+    /// vplan.
+    fn conclude(&self, report: &mut Report);
+}
 
 /// Everything that a run needs besides its plan.
 pub struct Run<'a> {
@@ -68,16 +87,15 @@ pub struct Run<'a> {
     pub events: Option<Box<dyn Write + 'a>>,
     /// The most bytes of a step's output that its log keeps.
     pub max_output: u64,
-    /// Answers questions about the repository.
-    pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
-    /// Reads the state of the path of a `file` check.
-    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Makes the fingerprints of what a step has found.
-    pub identify: &'a (dyn Fn(&Step, &Reading) -> Vec<Identity> + Sync),
+    /// All else that it needs.
+    pub world: &'a dyn World,
+    /// The files of the repository.
+    pub beneath: &'a Beneath,
+    /// Its git, if it has one.
+    pub git: Option<&'a Git>,
     /// The findings and failing tests that are known.
     pub known: Option<Arc<KnownFindings>>,
-    /// Records the files that `unchanged` and `report` select.
-    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+
     /// Results of earlier runs, if they may be used.
     pub recall: Option<Recall<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
@@ -90,26 +108,16 @@ pub struct Run<'a> {
     pub sandbox: Option<&'a Sandbox>,
     /// What executes steps elsewhere, if some may be.
     pub away: Option<&'a Away<'a>>,
-    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
-    pub beside: &'a dyn Fn(&Plan) -> Beside,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
-    /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
-    /// from the first plan, the files they wrote, and new files that nothing in the plan selects.
-    pub again: &'a Regrown<'a>,
+
     /// The memory, outside the repository, of how the run ended.
     pub vault: Option<&'a Vault>,
-    /// Holds the contract against what the steps of this run, by its name, were seen to do.
-    pub findings: &'a dyn Fn(&str) -> ObservedFindings,
-    /// Makes the caveats about passes in comparison with earlier ones.
-    pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
+
     /// The contract that the plan was made from, if there is one.
     pub contract: Option<&'a Contract>,
     /// The parts of the report besides the plan and its steps.
     pub circumstances: Circumstances,
-    /// Completes the report before it is recorded: the ledger's decision. Meanwhile no signal ends
-    /// vplan.
-    pub conclude: &'a dyn Fn(&mut Report),
 }
 
 /// A progress event for an observer.
@@ -177,26 +185,20 @@ pub fn verify(
         record,
         events,
         max_output,
-        answer,
-        evaluate,
-        identify,
+        world,
+        beneath,
+        git,
         known,
-        watch,
         judge,
         recall,
         tick,
         observe,
         sandbox,
         away,
-        beside,
         tree,
-        again,
         vault,
-        findings,
-        compare,
         contract,
         mut circumstances,
-        conclude,
     } = run;
     let mut book = JournalWriter::new(record, events, vault);
     circumstances.environment = environment.granted();
@@ -222,14 +224,16 @@ pub fn verify(
     };
     if let Some(executor) = executor.filter(|_| circumstances.violations.is_empty()) {
         let logs = book.record.logs().try_clone_to_owned()?;
+        let aside = logs.try_clone().ok();
+        let aside = aside.map(|logs| Arc::new(Aside::new(logs)));
         let context = Context {
             root,
             environment,
             logs: Some(rustix::fd::AsFd::as_fd(&logs)),
             max_output,
-            evaluate,
-            identify,
-            watch,
+            beneath: Some(beneath),
+            git,
+            aside: aside.as_ref(),
             looks: tree.as_ref(),
             recall: recall.as_ref(),
             judge,
@@ -247,7 +251,7 @@ pub fn verify(
                 judge: judge.is_some(),
                 beside: (plan.policy.jobs == Jobs::Auto).then(|| SideBySide {
                     processors: processors(),
-                    beside: beside(&plan),
+                    beside: world.beside(&plan),
                 }),
                 elsewhere: away.map(|away| rounds.seat(away, &plan)),
             };
@@ -274,7 +278,7 @@ pub fn verify(
                 .recall
                 .into_iter()
                 .for_each(|recall| recall.attach(&mut records));
-            let (failures, facts) = classify(&plan, &mut records, answer);
+            let (failures, facts) = classify(&plan, &mut records, world);
             let end = state.ending();
             let Some((next, rewrite, carried)) =
                 repair(&plan, &failures, &records, &end, &facts, &mut rounds)
@@ -321,22 +325,21 @@ pub fn verify(
         },
         plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(Recall::is_later),
     );
+    let first = plans.first().unwrap_or(&plan);
+    let recall_of = recall.as_ref();
     let note = apply_tree_changes(
         found,
         &mut records,
         &mut circumstances,
-        recall.as_ref(),
-        &mut |whole, wrote, made| {
-            let first = plans.first().unwrap_or(&plan);
-            again(whole.unwrap_or(first), wrote, made)
-        },
+        recall_of,
+        (first, world),
     );
     let now = tree.as_ref().and_then(Looks::newest);
     let is_interrupted = ending.cancelled.is_some();
     let mut is_over = || is_interrupted || driver.as_mut().is_some_and(Driver::is_asked_to_end);
     let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records, &mut is_over));
     circumstances.notes.extend(notes.unwrap_or_default());
-    circumstances.caveats.extend(compare(&plan, &records));
+    circumstances.caveats.extend(world.compare(&plan, &records));
     let origin = known.as_ref().map_or("", |known| known.origin.as_str());
     circumstances
         .caveats
@@ -344,14 +347,14 @@ pub fn verify(
     circumstances
         .caveats
         .extend(tests_not_shown(&plan, &records));
-    let observed = findings(&circumstances.run_id);
+    let observed = world.findings(&circumstances.run_id);
     circumstances.caveats.extend(observed.caveats);
     circumstances.notes.extend(fallen_back);
     let away = away.into_iter().flat_map(Away::notes);
     circumstances.notes.extend(away);
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note.into_iter().chain(observed.notes));
-    conclude(&mut report);
+    world.conclude(&mut report);
     book.end(&mut report);
     drop(plans);
     let plan = Arc::unwrap_or_clone(plan);
@@ -369,7 +372,7 @@ fn apply_tree_changes(
     records: &mut [StepRecord],
     circumstances: &mut Circumstances,
     recall: Option<&Recall<'_>>,
-    again: &mut RegrownWhole<'_>,
+    (first, world): (&Plan, &dyn World),
 ) -> Option<Note> {
     let TreeChanges {
         caveats,
@@ -398,7 +401,7 @@ fn apply_tree_changes(
     circumstances.caveats.extend(caveats);
     if !(has_grown || wrote.is_empty() && made.is_empty()) {
         let whole = circumstances.shard.as_ref().map(|shard| &*shard.plan);
-        let grown = again(whole, &wrote, &made);
+        let grown = world.grown(whole.unwrap_or(first), &wrote, &made);
         circumstances.caveats.extend(grown);
     }
     circumstances.new_files = new;
@@ -407,11 +410,7 @@ fn apply_tree_changes(
 }
 
 /// Classifies each failure, from its evidence and from facts, which decide on its repair too.
-fn classify(
-    plan: &Plan,
-    records: &mut [StepRecord],
-    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
-) -> (Vec<Failure>, Facts) {
+fn classify(plan: &Plan, records: &mut [StepRecord], world: &dyn World) -> (Vec<Failure>, Facts) {
     let mut failed: Vec<(StepIndex, &mut StepRecord)> = (plan.numbered_steps().zip(records))
         .filter(|(_, record)| record.status.is_failure())
         .map(|((index, _), record)| (index, record))
@@ -420,7 +419,7 @@ fn classify(
         return Default::default();
     }
     let asked = |(index, _): &(StepIndex, _)| recover::questions(plan.step(*index));
-    let facts = answer(&failed.iter().flat_map(asked).collect());
+    let facts = world.answer(&failed.iter().flat_map(asked).collect());
     let classified = failed.iter_mut().map(|(index, record)| {
         let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
         let failure = recover::classify(plan, *index, &evidence, &facts);
@@ -429,7 +428,7 @@ fn classify(
         let more = recover::advice_questions(step, failure.code);
         let known = (!more.is_empty()).then(|| {
             let mut known = facts.clone();
-            known.0.extend(answer(&more).0);
+            known.0.extend(world.answer(&more).0);
             known
         });
         let known = known.as_ref().unwrap_or(&facts);

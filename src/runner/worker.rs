@@ -3,7 +3,7 @@
 use crate::away::{ANSWER, LOG, OUT, WORK};
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor as _, Message};
-use crate::file_watch::watch;
+
 use crate::sandbox::{Sandbox, missing};
 use crate::step::Finished;
 use std::collections::{BTreeMap, BTreeSet};
@@ -236,7 +236,7 @@ fn tried(order: &Order, root: &Root, base: &Path) -> Result<Tried, Unanswered> {
     let context = Context {
         logs: Some(rustix::fd::AsFd::as_fd(&logs)),
         max_output: order.max_output,
-        watch: &|step| watch(root.path(), None, None, step),
+
         sandbox: sandbox.as_ref(),
         ..Context::new(root, &environment)
     };

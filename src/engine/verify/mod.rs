@@ -19,16 +19,15 @@ use crate::staged::complete;
 use crate::staged::linked::Linked;
 use planned::{Look, Planned, planned};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
-use vplan_check::baseline::KnownFindings;
-use vplan_check::evidence::Evidence;
-use vplan_check::file;
-use vplan_check::reading::Reading;
+
 use vplan_git::environment;
 use vplan_ledger::round::Scope;
 use vplan_ledger::{Ledger, Terms};
@@ -36,22 +35,25 @@ use vplan_os::environment::{CONFINED, Environment};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::Root;
 use vplan_plan::audit::findings::ObservedFindings;
+use vplan_plan::beside::Beside;
 use vplan_plan::caveat::{Caveat, Code};
-use vplan_plan::{Note, Plan, Step, scope::OUTSIDE};
+use vplan_plan::facts::{Facts, Question};
+
+use vplan_plan::{Note, Plan, scope::OUTSIDE};
 use vplan_repo::contents::Tree;
 use vplan_repo::load::LoadError;
 use vplan_repo::load::Site;
 use vplan_repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use vplan_reuse::decide::{Use, eligible};
+use vplan_run::record::StepRecord;
 use vplan_run::report::{Circumstances, Report};
 use vplan_run::verdict::Verdict;
-use vplan_runner::asserted;
+
 use vplan_runner::away::Transport;
 use vplan_runner::executor::{DriveError, Played};
-use vplan_runner::file_watch::watch;
-use vplan_runner::fingerprints::of_step;
+
 use vplan_runner::judge::Judge;
-use vplan_runner::reports::Aside;
+
 use vplan_runner::sandbox::Sandbox;
 use vplan_runner::tree::Beginning;
 use vplan_runner::verify::{self as runner, ProgressEvent, VerifyError};
@@ -136,11 +138,12 @@ pub(super) fn round(
         notes,
     } = sandbox(engine, &planned.session, &planned.plan, asked)?;
     let mut prepared = prepare(engine, asked, memory, planned, judge)?;
+
     prepared.circumstances.caveats.extend(caveat);
     prepared.circumstances.notes.extend(notes);
     let events = caller.events.take().map(|open| open()).transpose()?;
     if let Some(see) = &mut caller.see {
-        see(Progress::Planned(&prepared.plan));
+        see(Progress::Planned(&prepared.planned.plan));
     }
     let confined = (containment, sandbox.as_ref());
     execute(engine, asked, prepared, confined, events, caller)
@@ -148,8 +151,7 @@ pub(super) fn round(
 
 /// Everything that a run needs, opened.
 struct Prepared<'k> {
-    session: Session,
-    plan: Plan,
+    planned: Planned,
     /// The caller's settings, for the report.
     circumstances: Circumstances,
     /// Records the round.
@@ -160,11 +162,8 @@ struct Prepared<'k> {
     root: Root,
     beneath: Beneath,
     environment: Environment,
-    /// The findings and failing tests that are known.
-    known: Option<Arc<KnownFindings>>,
     record: RunRecord,
-    /// The commit at which the subject began.
-    since: Option<vplan_git::object::Oid>,
+
     /// The store of passes of other machines.
     cache: Option<SharedCache>,
     /// What carries steps elsewhere.
@@ -175,7 +174,7 @@ fn prepare<'k>(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
     memory: Option<&'k RefCell<Ledger>>,
-    planned: Planned,
+    mut planned: Planned,
     judge: Option<Program>,
 ) -> Result<Prepared<'k>, Failure> {
     planned.session.git().iter().for_each(|git| git.keep());
@@ -195,7 +194,7 @@ fn prepare<'k>(
         asked,
         memory,
         &planned.session,
-        planned.requirements,
+        planned.requirements.take(),
         scope,
     )?;
     let retries = Terms::of(planned.session.contract().map(|c| &c.gate)).retries;
@@ -207,15 +206,15 @@ fn prepare<'k>(
     let environment = Environment::of_this_process(&root, asked.grants.clone());
     let record = record(&planned.session, asked, tracked.as_ref())?;
     let mut circumstances = Circumstances {
-        baseline: planned.baseline.used,
-        saved_plan: planned.saved_plan,
-        shard: planned.shard,
+        baseline: planned.baseline.used.take(),
+        saved_plan: planned.saved_plan.take(),
+        shard: planned.shard.take(),
+
         ..circumstances(asked, &planned.plan, attempt)
     };
     circumstances.notes.extend(unshared);
     Ok(Prepared {
-        session: planned.session,
-        plan: planned.plan,
+        planned,
         circumstances,
         keeper,
         judge,
@@ -223,9 +222,7 @@ fn prepare<'k>(
         root,
         beneath,
         environment,
-        known: planned.baseline.known,
         record,
-        since: planned.since,
         cache,
         transport,
     })
@@ -254,39 +251,19 @@ fn execute(
     mut caller: Caller<'_>,
 ) -> Result<Verified, Failure> {
     let Prepared {
-        session,
-        plan,
+        planned,
         circumstances,
         keeper,
-        judge,
-        beginning,
         root,
         beneath,
         environment,
-        known,
         record,
-        since,
         cache,
-        transport,
+        ..
     } = prepared;
+    let Planned { session, plan, .. } = planned;
     let place = record.path().to_owned();
-    let tree = engine.tree(&session.site, session.contract(), &asked.own_files);
     let folders = session.contract().map_or(&[][..], |c| &c.linked);
-    let linked = Linked::look(&session.site, folders);
-    let conclude = |report: &mut Report| {
-        let changed = linked.iter().filter_map(Linked::changed);
-        report.caveats.extend(changed);
-        keeper
-            .iter()
-            .for_each(|keeper| keeper.conclude(report, &tree))
-    };
-    let evaluate = |step: &Step| evaluate(&beneath, step);
-    let identify =
-        |step: &Step, reading: &Reading| of_step(&beneath, &session.site.root, step, reading);
-    let logs = record.logs().try_clone_to_owned();
-    let aside = logs.ok().map(|logs| Arc::new(Aside::new(logs)));
-    let watch = |step: &Step| watch(&session.site.root, session.git(), aside.as_ref(), step);
-    let answer = |questions: &_| session.answer(questions);
     let is_unconfined = |caveat: &Caveat| caveat.code == Code::SandboxMissing;
     let is_whole = !circumstances.caveats.iter().any(is_unconfined);
     let (recall, notes) = recall(
@@ -298,6 +275,18 @@ fn execute(
         record.id(),
         keeper.as_ref().is_some_and(Keeper::confirms),
     );
+    let mut world = Known {
+        round: Again {
+            engine,
+            requested: asked,
+            since: planned.since,
+            session: &session,
+        },
+        tree: engine.tree(&session.site, session.contract(), &asked.own_files),
+        linked: Linked::look(&session.site, folders),
+        keeper,
+        earlier: earlier(engine, &session),
+    };
     let mark = mark(engine, &session, record.id());
     // What ran with less than what it asks for stands for nothing later.
     let recall = recall.filter(|_| is_whole);
@@ -306,73 +295,51 @@ fn execute(
         let recall = recall.marked(mark.as_ref()).seeing(outside);
         recall.sharing(cache.as_ref())
     });
-    let earlier = earlier(engine, &session);
-    let compare = |plan: &Plan, records: &[_]| {
-        let earlier = earlier.as_ref();
-        let mut found = earlier
-            .map(|e| e.compare(plan, records))
-            .unwrap_or_default();
-        found.extend(keeper.as_ref().and_then(|_| request_lost(plan)));
-        found
-    };
+
     let question = session.questions(&beneath, engine.locked);
-    let judge = judge.map(|Program { argv, env, .. }| Judge {
+    let judge = prepared.judge.map(|Program { argv, env, .. }| Judge {
         argv,
         env,
         question: &question,
     });
     let vault = engine.vault(&session.site);
-    let again = Again {
-        engine,
-        requested: asked,
-        since,
-        session: &session,
-    };
-    let again =
-        |first: &Plan, wrote: &[RepoPath], made: &[RepoPath]| again.caveat(first, wrote, made);
-    let findings = |run: &str| match asked.observe {
-        true => engine.observed_findings(&session, asked, run),
-        false => ObservedFindings::default(),
-    };
+
     let away = away(
         (engine, &session),
         &root,
         &environment,
-        transport.as_ref(),
+        prepared.transport.as_ref(),
         asked.remote.as_ref(),
     )?;
-    let beside = |plan: &Plan| beside(&session, asked.records.as_deref(), plan);
+
     let run = runner::Run {
         root: &root,
         environment: &environment,
         record,
         events,
         max_output: asked.max_output.unwrap_or(MAX_OUTPUT),
-        answer: &answer,
-        evaluate: &evaluate,
-        identify: &identify,
-        known,
-        watch: &watch,
+        world: &world,
+        beneath: &beneath,
+        git: session.git(),
+        known: planned.baseline.known,
+
         recall,
         judge: judge.as_ref(),
         tick: caller.tick,
         observe: asked.observe,
         sandbox,
         away: away.as_ref(),
-        beside: &beside,
-        tree: beginning.seen(tree.own_paths()),
-        again: &again,
+        tree: prepared.beginning.seen(world.tree.own_paths()),
         vault: vault.as_ref(),
-        findings: &findings,
-        compare: &compare,
+
         contract: session.contract(),
         circumstances: Circumstances {
             containment: Some(containment.to_owned()),
             notes: [circumstances.notes.clone(), notes].concat(),
             ..circumstances
         },
-        conclude: &conclude,
     };
+
     let old_records = remove_old_records(&session.site, asked);
     let verified = runner::verify(plan, run, caller.played, &mut |seen| {
         if let Some(see) = &mut caller.see {
@@ -383,21 +350,72 @@ fn execute(
     let _ = old_records.map(JoinHandle::join);
     let verified = verified.map_err(failed)?;
     let report = &verified.report;
-    if let Some(earlier) = earlier
-        .as_ref()
+    let earlier = world.earlier.iter();
+    earlier
         .filter(|_| report.verdict == Verdict::Passed)
-    {
-        earlier.keep(&verified.plan, &report.steps, &report.caveats);
-    }
-    drop((earlier, tree, judge));
+        .for_each(|earlier| earlier.keep(&verified.plan, &report.steps, &report.caveats));
+    let unrecorded = world.keeper.take().and_then(Keeper::fault);
+    drop((world, judge));
     drop(question);
     Ok(Verified {
         report: verified.report,
         plan: verified.plan,
         record: place,
         session,
-        unrecorded: keeper.and_then(Keeper::fault),
+        unrecorded,
     })
+}
+
+/// What is known of a round besides its repository.
+struct Known<'k> {
+    round: Again<'k>,
+    tree: Tree<'k>,
+    linked: Option<Linked>,
+    /// Records the round.
+    keeper: Option<Keeper<'k>>,
+    earlier: Option<Earlier<'k>>,
+}
+
+impl runner::World for Known<'_> {
+    fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
+        self.round.session.answer(questions)
+    }
+
+    fn beside(&self, plan: &Plan) -> Beside {
+        let records = self.round.requested.records.as_deref();
+        beside(self.round.session, records, plan)
+    }
+
+    fn grown(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat> {
+        self.round.caveat(first, wrote, made)
+    }
+
+    fn findings(&self, run: &str) -> ObservedFindings {
+        let Again {
+            engine,
+            requested,
+            session,
+            ..
+        } = self.round;
+        match requested.observe {
+            true => engine.observed_findings(session, requested, run),
+            false => ObservedFindings::default(),
+        }
+    }
+
+    fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
+        let earlier = self.earlier.iter();
+        let found = earlier.flat_map(|earlier| earlier.compare(plan, records));
+        let lost = self.keeper.as_ref().and_then(|_| request_lost(plan));
+        found.chain(lost).collect()
+    }
+
+    fn conclude(&self, report: &mut Report) {
+        let changed = self.linked.iter().filter_map(Linked::changed);
+        report.caveats.extend(changed);
+        let keeper = self.keeper.iter();
+        keeper.for_each(|keeper| keeper.conclude(report, &self.tree));
+    }
 }
 
 impl Verified {
@@ -564,16 +582,6 @@ fn remove_old_records(site: &Site, asked: &VerifyRequest) -> Option<JoinHandle<(
         tracing::debug!(?removed, "old records");
     });
     started.ok()
-}
-
-/// Reads the state of the path of a `file` check.
-fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
-    let path = step.path.clone().unwrap_or_else(RepoPath::root);
-    let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
-    Evidence {
-        assertion: file::judge(&step.assertions, &facts).err(),
-        ..Evidence::default()
-    }
 }
 
 fn broken(error: &std::io::Error) -> Failure {
