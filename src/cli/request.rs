@@ -16,7 +16,7 @@ use vplan_engine::{self as engine, Failure, PlanRequest, VerifyRequest};
 use vplan_os::environment::Grants;
 use vplan_os::{files, input, view};
 use vplan_plan::audit::FindingKind;
-use vplan_plan::request::{Boundary, Skip};
+use vplan_plan::request::{self as plan, Boundary, Skip};
 use vplan_repo::changes::{BaseRevision, ChangeSource};
 use vplan_store::history::Keep;
 
@@ -56,28 +56,31 @@ impl Request {
 
     fn plan_request(&self) -> Result<PlanRequest, Failure> {
         let level = self.sandbox.unwrap_or_default();
+                let changes = self.changes.source()?;
         Ok(PlanRequest {
-            role: self.role.clone(),
-            risk: self.risk,
-            boundaries: boundaries(self.milestone_end, self.run_end, self.last),
-            min_tier: self.min_tier,
-            changes: self.changes.source()?,
-            explicit: self.explicit()?,
-            mode: self.mode,
+            request: plan::Request {
+                role: self.role.clone(),
+                risk: self.risk,
+                boundaries: boundaries(self.milestone_end, self.run_end, self.last),
+                min_tier: self.min_tier,
+                explicit: self.explicit()?,
+                mode: self.mode,
+                only: self.only.iter().map(|o| selector(o)).collect(),
+                skip: self.skips()?,
+                jobs: self.jobs,
+                budget_ms: self.budget,
+                keep_going: self.keep_going,
+                no_recover: self.no_recover,
+                confinement: Confinement {
+                    level,
+                    network: self.network.unwrap_or(level.usual_network()),
+                },
+                ..plan::Request::default()
+            },
+            changes,
             proposer: self.proposer.clone(),
             proposer_timeout: Some(Duration::from_millis(self.proposer_timeout)),
-            names: Vec::new(),
-            only: self.only.iter().map(|o| selector(o)).collect(),
-            skip: self.skips()?,
-            jobs: self.jobs,
-            budget_ms: self.budget,
-            keep_going: self.keep_going,
-            no_recover: self.no_recover,
             no_preflight: self.no_preflight,
-            confinement: Confinement {
-                level,
-                network: self.network.unwrap_or(level.usual_network()),
-            },
             deny: self.denied_steps().collect(),
             contract_from: self.contract_from.clone(),
         })
@@ -179,13 +182,13 @@ impl Run {
             &self.reports.junit,
             &self.reports.sarif,
         ];
+                let deny_findings = self.request.denied_findings(self.observe)?;
+        let mut plan = self.request.plan_request()?;
+        plan.request.names = self.names.iter().map(|name| selector(name)).collect();
         Ok(VerifyRequest {
             observe: self.observe,
-            deny_findings: self.request.denied_findings(self.observe)?,
-            plan: PlanRequest {
-                names: self.names.iter().map(|name| selector(name)).collect(),
-                ..self.request.plan_request()?
-            },
+            deny_findings,
+            plan,
             file: self.saved.plan.clone().map(|path| PlanFile {
                 path,
                 allow_drift: self.saved.allow_drift,

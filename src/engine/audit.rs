@@ -345,16 +345,16 @@ fn observing(asked: &AuditRequest, contract: &Contract, site: &Site) -> VerifyRe
     request.observe = true;
     request.reuse = Use::Keep;
     request.plan.changes = Some(ChangeSource::All);
-    request.plan.keep_going = true;
-    request.plan.no_recover = true;
-    request.plan.min_tier = EVERY_TIER;
-    request.plan.names.clone_from(&asked.names);
-    if request.plan.names.is_empty() {
+    request.plan.request.keep_going = true;
+    request.plan.request.no_recover = true;
+    request.plan.request.min_tier = EVERY_TIER;
+    request.plan.request.names.clone_from(&asked.names);
+    if request.plan.request.names.is_empty() {
         let facts = sought(contract, site);
         let commands = contract.checks.iter().filter(|check| check.named);
         let commands = commands.filter(|check| has_its_files(contract, check, &facts));
         let names = commands.map(|check| Selector::Name(check.id.clone()));
-        request.plan.names = names.collect();
+        request.plan.request.names = names.collect();
     }
     request
 }

@@ -18,7 +18,7 @@ use vplan_git as git;
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_init::proposal;
-use vplan_plan::request::{ChangedIn, GoneFolders, Mode, Request};
+use vplan_plan::request::{ChangedIn, Mode, Request};
 use vplan_repo::changes::base::{Statement, default_base};
 use vplan_repo::changes::earlier::earlier;
 use vplan_repo::changes::error::ChangeError;
@@ -92,31 +92,14 @@ impl Engine<'_> {
                 &self.contract_request(revision, gathered.base.as_ref()),
             )
         });
-        let brought = !requested.explicit.is_empty() || self.proposes(&site, requested);
-        let loaded = contract(read, requested.mode, brought)?;
+        let brought = !requested.request.explicit.is_empty() || self.proposes(&site, requested);
+        let loaded = contract(read, requested.request.mode, brought)?;
         let request = Request {
-            role: requested.role.clone(),
             changed: gathered.changes.clone(),
             changed_from: requested.changed_from(since),
             changed_in: gathered.place,
             base: gathered.compared_with().map(ToString::to_string),
-            in_version_1: false,
-            risk: requested.risk,
-            boundaries: requested.boundaries.clone(),
-            min_tier: requested.min_tier,
-            explicit: requested.explicit.clone(),
-            inferred: Vec::new(),
-            proposal: None,
-            mode: requested.mode,
-            names: requested.names.clone(),
-            only: requested.only.clone(),
-            skip: requested.skip.clone(),
-            jobs: requested.jobs,
-            budget_ms: requested.budget_ms,
-            keep_going: requested.keep_going,
-            no_recover: requested.no_recover,
-            confinement: requested.confinement,
-            gone: GoneFolders::default(),
+            ..requested.request.clone()
         };
         self.session(site, gathered, loaded, request)
     }
@@ -282,7 +265,7 @@ impl Engine<'_> {
             ));
             lock.symlink_metadata().ok()
         };
-        matches!(requested.mode, Mode::Llm | Mode::Hybrid)
+        matches!(requested.request.mode, Mode::Llm | Mode::Hybrid)
             && (requested.proposer.is_some() || recorded().is_some())
     }
 }

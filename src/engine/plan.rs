@@ -75,7 +75,7 @@ impl Session {
         let made = self.make(
             requested,
             asking,
-            !requested.no_preflight && !requested.no_recover,
+            !requested.no_preflight && !requested.request.no_recover,
         )?;
         deny(&made.0, &requested.deny)?;
         Ok(made)

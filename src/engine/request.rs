@@ -5,14 +5,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use vplan_base::canon::Digest;
-use vplan_base::jobs::Jobs;
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::Place;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_check::Kind;
 use vplan_check::commands::shell_text;
-use vplan_check::confine::Confinement;
 use vplan_check::verb::{self, CommandRequest};
 use vplan_contract::error::command_verb;
 use vplan_git::object::Oid;
@@ -21,7 +19,7 @@ use vplan_ledger::Status;
 use vplan_os::environment::Grants;
 use vplan_plan::audit::FindingKind;
 use vplan_plan::definition;
-use vplan_plan::request::{Boundary, ChangedFrom, Mode, Risk, Selector, Skip};
+use vplan_plan::request::{ChangedFrom, Request, Selector};
 use vplan_plan::shard::Shard;
 use vplan_plan::shard::division::Division;
 use vplan_plan::{Plan, Step};
@@ -36,40 +34,14 @@ pub(crate) const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 /// A request for a plan. The default is the whole change, under the contract.
 #[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
-    /// The role of the change's author.
-    pub role: Option<String>,
-    /// The risk of the change.
-    pub risk: Risk,
-    /// The boundaries that the change completes.
-    pub boundaries: Vec<Boundary>,
-    /// The least tier, 0 to 2.
-    pub min_tier: u8,
-    /// Commands to run first.
-    pub explicit: Vec<CommandRequest>,
-    /// The source of checks.
-    pub mode: Mode,
+    /// What the planner is asked; what is known of the change is filled in where it is opened.
+    pub request: Request,
     /// The program that proposes commands (modes `llm` and `hybrid`).
     pub proposer: Option<OsString>,
     /// The time limit of the proposer; `PROPOSER_TIMEOUT` otherwise.
     pub proposer_timeout: Option<Duration>,
-    /// Checks that run regardless of their conditions, with what they need.
-    pub names: Vec<Selector>,
-    /// Only these checks.
-    pub only: Vec<Selector>,
-    /// Checks that are waived.
-    pub skip: Vec<Skip>,
-    /// Steps side by side; what the contract says otherwise.
-    pub jobs: Option<Jobs>,
-    /// Time for the whole run, in milliseconds.
-    pub budget_ms: Option<u64>,
-    /// Go on after a failure.
-    pub keep_going: bool,
-    /// Do not repair the plan.
-    pub no_recover: bool,
     /// Do not repair the plan before it runs.
     pub no_preflight: bool,
-    /// The least confinement of every command, whatever the contract says.
-    pub confinement: Confinement,
     /// Plans that are refused.
     pub deny: Vec<Deny>,
     /// The revision from which the contract is read; the work tree otherwise.

@@ -202,7 +202,7 @@ pub fn open(
         return Err(Failure::drift("vplan::plan::drift", message).help(help));
     }
     schedule(&mut plan, &requested.plan)?;
-    let plan = confine(&mut session, plan, requested.plan.confinement);
+    let plan = confine(&mut session, plan, requested.plan.request.confinement);
     Ok(Opened {
         session,
         plan,
@@ -218,8 +218,8 @@ pub fn open(
 fn schedule(plan: &mut Plan, requested: &PlanRequest) -> Result<(), Failure> {
     let policy = &plan.policy;
     let (jobs, fail_fast) = (
-        requested.jobs.unwrap_or(policy.jobs),
-        policy.fail_fast && !requested.keep_going,
+        requested.request.jobs.unwrap_or(policy.jobs),
+        policy.fail_fast && !requested.request.keep_going,
     );
     if plan.version == FIRST && (jobs, fail_fast) != (policy.jobs, policy.fail_fast) {
         let message = "in a plan of version 1, `--jobs` and `--keep-going` are part of the plan";

@@ -17,7 +17,7 @@ use vplan_base::word::visible;
 use vplan_check::outcome::Cause;
 use vplan_plan::Plan;
 use vplan_plan::caveat::{self, Caveat, Code, Effect};
-use vplan_plan::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk};
+use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, RequestRecord, Risk};
 use vplan_repo::changes::ChangeSource;
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::Site;
@@ -227,7 +227,7 @@ impl<'a> RequestedPlans<'a> {
         let request = PlanRequest {
             // Without a contract, only what the repository declares can be required; with one, it
             // never is.
-            mode: Mode::Fallback,
+                        request: Request { mode: Mode::Fallback, ..Request::default() },
             contract_from: wanted.contract_from.clone(),
             changes: wanted.changes.clone().or_else(|| began.map(since)),
             ..PlanRequest::default()

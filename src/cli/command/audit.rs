@@ -159,8 +159,8 @@ impl Audit {
             },
             ..VerifyRequest::default()
         };
-        verify.plan.role.clone_from(&self.role);
-        verify.plan.jobs = self.jobs;
+        verify.plan.request.role.clone_from(&self.role);
+        verify.plan.request.jobs = self.jobs;
         AuditRequest {
             names: self.names.iter().map(|name| selector(name)).collect(),
             from_records: self.from_records,

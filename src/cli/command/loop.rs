@@ -100,7 +100,7 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
     let shown = (format == Format::Text).then_some(Format::Text);
     let mut verify = args.run.verified()?;
     // One round shows all faults: a fixer that learns of one at a time needs a round for each.
-    verify.plan.keep_going = true;
+    verify.plan.request.keep_going = true;
     streams(&args.run, shown)?;
     let asked = LoopRequest {
         verify,

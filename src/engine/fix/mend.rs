@@ -95,7 +95,7 @@ pub(crate) fn mend(
     };
     let failing = failing(verified).into_iter();
     let fixable: BTreeSet<&str> = failing
-        .filter(|id| has_fix(contract, id) && is_asked_for(contract, id, &asked.plan.names))
+        .filter(|id| has_fix(contract, id) && is_asked_for(contract, id, &asked.plan.request.names))
         .collect();
     let fixes = contract_of_fixes(contract, &fixable);
     let plan = session.compiled(Some(&fixes), &session.request, &mut Facts::default())?;

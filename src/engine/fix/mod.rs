@@ -74,7 +74,7 @@ pub fn fix(
 ) -> Result<FixOutcome, Failure> {
     let mut asked = asked.clone();
     // One run shows all that fails.
-    asked.plan.keep_going = true;
+    asked.plan.request.keep_going = true;
     let site = engine.locate()?;
     let is_view = view::is_inside(&site.root);
     complete(engine, &site)?;
