@@ -22,85 +22,65 @@ pub struct Output {
 }
 
 /// JUnit XML.
-pub const JUNIT: Output = Output {
-    flag: "--junit",
-    is_own: |text| {
-        text.strip_prefix(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
-            .is_some_and(|text| text.starts_with(b"<testsuites name=\"vplan "))
-    },
-};
+pub const JUNIT: Output = Output::new("--junit", |text| {
+    text.strip_prefix(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+        .is_some_and(|text| text.starts_with(b"<testsuites name=\"vplan "))
+});
 
 /// SARIF.
-pub const SARIF: Output = Output {
-    flag: "--sarif",
-    is_own: |text| {
-        let tool = |log: Value| log.pointer("/runs/0/tool/driver/name").cloned();
-        serde_json::from_slice(text).ok().and_then(tool) == Some("vplan".into())
-    },
-};
+pub const SARIF: Output = Output::new("--sarif", |text| {
+    let tool = |log: Value| log.pointer("/runs/0/tool/driver/name").cloned();
+    serde_json::from_slice(text).ok().and_then(tool) == Some("vplan".into())
+});
 
 /// The page of a run.
-pub const PAGE: Output = Output {
-    flag: "--html",
-    is_own: |text| {
-        std::str::from_utf8(text).is_ok_and(|text| {
-            text.starts_with("<!DOCTYPE html>\n") && text.contains(" \u{b7} vplan</title>\n<style>")
-        })
-    },
-};
+pub const PAGE: Output = Output::new("--html", |text| {
+    std::str::from_utf8(text).is_ok_and(|text| {
+        text.starts_with("<!DOCTYPE html>\n") && text.contains(" \u{b7} vplan</title>\n<style>")
+    })
+});
 
 /// A plan in JSON.
-const PLAN_JSON: Output = Output {
-    flag: "--output",
-    is_own: |text| {
-        let plan: Value = serde_json::from_slice(text).unwrap_or_default();
-        ["digest", "policy", "request", "steps", "version"]
-            .iter()
-            .all(|key| plan.get(key).is_some())
-    },
-};
+const PLAN_JSON: Output = Output::new("--output", |text| {
+    has_keys(text, &["digest", "policy", "request", "steps", "version"])
+});
 
 /// A plan in KDL.
-const PLAN_KDL: Output = Output {
-    flag: "--output",
-    is_own: |text| text.starts_with(b"// A plan of vplan: "),
-};
+const PLAN_KDL: Output = Output::new("--output", |text| text.starts_with(b"// A plan of vplan: "));
 
 /// A division of a plan.
-pub const DIVISION: Output = Output {
-    flag: "--output",
-    is_own: |text| {
-        let division: Value = serde_json::from_slice(text).unwrap_or_default();
-        ["count", "digest", "planDigest", "version", "weights"]
-            .iter()
-            .all(|key| division.get(key).is_some())
-    },
-};
+pub const DIVISION: Output = Output::new("--output", |text| {
+    has_keys(
+        text,
+        &["count", "digest", "planDigest", "version", "weights"],
+    )
+});
+
+/// Whether a text is an object in JSON with these keys.
+fn has_keys(text: &[u8], keys: &[&str]) -> bool {
+    let object: Value = serde_json::from_slice(text).unwrap_or_default();
+    keys.iter().all(|key| object.get(key).is_some())
+}
 
 /// A file for another system.
-pub(crate) const EMITTED: Output = Output {
-    flag: "--output",
-    is_own: vplan_emit::is_emitted,
-};
+pub(crate) const EMITTED: Output = Output::new("--output", vplan_emit::is_emitted);
 
 /// A manual page.
-pub(crate) const MAN: Output = Output {
-    flag: "--dir",
-    is_own: |text| {
-        let text = String::from_utf8_lossy(text);
-        text.lines()
-            .take(8)
-            .any(|line| line.starts_with(".TH vplan"))
-    },
-};
+pub(crate) const MAN: Output = Output::new("--dir", |text| {
+    let text = String::from_utf8_lossy(text);
+    text.lines()
+        .take(8)
+        .any(|line| line.starts_with(".TH vplan"))
+});
 
 /// The events of a run.
-pub const EVENTS: Output = Output {
-    flag: "--events",
-    is_own: |text| lines(text).next().is_some(),
-};
+pub const EVENTS: Output = Output::new("--events", |text| lines(text).next().is_some());
 
 impl Output {
+    const fn new(flag: &'static str, is_own: fn(&[u8]) -> bool) -> Self {
+        Self { flag, is_own }
+    }
+
     /// Returns the option for a plan in this form.
     pub fn plan(form: Form) -> Self {
         match form {

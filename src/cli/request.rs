@@ -56,7 +56,7 @@ impl Request {
 
     fn plan_request(&self) -> Result<PlanRequest, Failure> {
         let level = self.sandbox.unwrap_or_default();
-                let changes = self.changes.source()?;
+        let changes = self.changes.source()?;
         Ok(PlanRequest {
             request: plan::Request {
                 role: self.role.clone(),
@@ -182,7 +182,7 @@ impl Run {
             &self.reports.junit,
             &self.reports.sarif,
         ];
-                let deny_findings = self.request.denied_findings(self.observe)?;
+        let deny_findings = self.request.denied_findings(self.observe)?;
         let mut plan = self.request.plan_request()?;
         plan.request.names = self.names.iter().map(|name| selector(name)).collect();
         Ok(VerifyRequest {

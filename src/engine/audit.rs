@@ -266,14 +266,8 @@ impl Engine<'_> {
         let Some(contract) = &loaded.contract else {
             return Err(invalid(loaded));
         };
-        let older = Side {
-            contract: before,
-            sources: &found.loaded.sources,
-        };
-        let newer = Side {
-            contract,
-            sources: &loaded.sources,
-        };
+        let older = Side::new(before, &found.loaded.sources);
+        let newer = Side::new(contract, &loaded.sources);
         let mut differences = compare(&older, &newer, &[]).differences.into_iter();
         // What a check that is confined turned out to need, and could not read, or write where git
         // ignores all.

@@ -26,7 +26,6 @@ use vplan_plan::facts::Facts;
 use vplan_plan::frame::without_contract;
 use vplan_plan::request::{ChangedIn, Mode};
 use vplan_repo::changes::base::Unrelated;
-use vplan_repo::folders::FoldersOf;
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
 use vplan_repo::lockfile;
@@ -349,14 +348,9 @@ impl Comparison<'_> {
             return Then::Missing;
         }
         let revision = commit.to_string();
-        let (base, max_file) = (Some(commit), self.engine.max_file);
         let wanted = ContractRequest {
             contract,
-            revision: Some(&revision),
-            base,
-            max_file,
-            text: None,
-            folders: FoldersOf::WorkTree,
+            ..self.engine.contract_request(Some(&revision), Some(commit))
         };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
         match self.engine.load(&self.session.site, &wanted) {
@@ -401,14 +395,11 @@ impl Comparison<'_> {
             },
             Sources::default(),
         );
-        let old = Side {
-            contract: then,
-            sources,
-        };
-        let new = Side {
-            contract: session.contract().unwrap_or(&nothing),
-            sources: session.loaded.as_ref().map_or(&none, |l| &l.sources),
-        };
+        let old = Side::new(then, sources);
+        let new = Side::new(
+            session.contract().unwrap_or(&nothing),
+            session.loaded.as_ref().map_or(&none, |l| &l.sources),
+        );
         let request = as_of(&session.request, &old, &new);
         if asks_nothing(&session.request, &request) {
             return None;

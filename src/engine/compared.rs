@@ -37,10 +37,7 @@ impl ReadContract {
     /// Returns the input of the comparison.
     #[must_use]
     pub fn side(&self) -> Side<'_> {
-        Side {
-            contract: &self.contract,
-            sources: &self.sources,
-        }
+        Side::new(&self.contract, &self.sources)
     }
 
     fn empty(path: &RepoPath) -> Self {
@@ -98,14 +95,11 @@ impl Engine<'_> {
         let absolute = dir.join(&name);
         let wanted = ContractRequest {
             contract: Some(&absolute),
-            revision: None,
-            base: None,
-            max_file: self.max_file,
-            text: None,
             folders: FoldersOf::And(Beside {
                 invented,
                 ..Beside::default()
             }),
+            ..self.contract_request(None, None)
         };
         let loaded = self.load(&site, &wanted)?.map_err(|error| match error {
             // A contract is required here: a file was named that does not exist.
@@ -144,7 +138,6 @@ impl Engine<'_> {
         };
         let commit = base.commit.to_string();
         let older = ContractRequest {
-            text: None,
             folders: FoldersOf::And(Beside {
                 tree: Some(&base.commit),
                 invented,
@@ -153,7 +146,6 @@ impl Engine<'_> {
             ..self.contract_request(Some(&commit), Some(&base.commit))
         };
         let newer = ContractRequest {
-            text: None,
             folders: FoldersOf::And(Beside {
                 invented,
                 ..Beside::default()

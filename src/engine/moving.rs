@@ -52,14 +52,8 @@ impl<'e> Locking<'e> {
         let tracked = tracked
             .and_then(|git| git.tracked().ok())
             .unwrap_or_default();
-        let older = Side {
-            contract: &contract,
-            sources: &old.sources,
-        };
-        let newer = Side {
-            contract: &after,
-            sources: &new.sources,
-        };
+        let older = Side::new(&contract, &old.sources);
+        let newer = Side::new(&after, &new.sources);
         let diff = compare(&older, &newer, &tracked);
         let entries = entries(&before, &pinned, &moved);
         Ok(Moving {

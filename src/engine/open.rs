@@ -18,7 +18,7 @@ use vplan_git as git;
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_init::proposal;
-use vplan_plan::request::{ChangedIn, Mode, Request};
+use vplan_plan::request::{Mode, Request};
 use vplan_repo::changes::base::{Statement, default_base};
 use vplan_repo::changes::earlier::earlier;
 use vplan_repo::changes::error::ChangeError;
@@ -150,11 +150,8 @@ impl Engine<'_> {
     ) -> Result<Gathered, Failure> {
         let kept = self.commit_cache(site);
         let begun = since.filter(|_| own.is_none());
-        let recorded = |commit: Oid| ChangeSource::Recorded {
-            place: ChangedIn::WorkTree,
-            base: Some(commit.to_string()),
-        };
-        let source = own.cloned().or_else(|| begun.map(recorded));
+        let source = own.cloned();
+        let source = source.or_else(|| begun.as_ref().map(ChangeSource::since));
         let mut gathered = match &source {
             Some(source) => changes::gather_stated(
                 Some(source),

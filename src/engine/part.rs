@@ -4,7 +4,6 @@
 use super::failure::{Failure, changes_unknown};
 use super::open::{Session, gather_from, statement};
 use super::place::Engine;
-use super::subject::since;
 use std::collections::BTreeSet;
 use vplan_base::change::{ChangeSet, ChangedFile};
 use vplan_base::path::RepoPath;
@@ -14,6 +13,7 @@ use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::contains::missing;
 use vplan_plan::facts::Facts;
 use vplan_plan::request::{Mode, Request};
+use vplan_repo::changes::ChangeSource;
 use vplan_repo::changes::base::default_base;
 use vplan_repo::changes::error::ChangeError;
 
@@ -45,7 +45,7 @@ pub(crate) fn part_of_named(
     let Some(base) = found.commit else {
         return Ok(None);
     };
-    let whole = gather_from(&session.site, Some(&since(&base)))?.changes;
+    let whole = gather_from(&session.site, Some(&ChangeSource::since(&base)))?.changes;
     let lacking: Vec<&ChangedFile> = whole
         .files()
         .iter()

@@ -560,7 +560,7 @@ fn whole(
     };
     let elsewhere = saved || requested.names_changes();
     let changes = if elsewhere {
-        gather_from(&session.site, Some(&since(base)))?.changes
+        gather_from(&session.site, Some(&ChangeSource::since(base)))?.changes
     } else {
         session.request.changed.clone()
     };
@@ -600,14 +600,6 @@ pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
         root,
         changes.files().iter().map(|f| &f.path).take(LOOKED_AT),
     )
-}
-
-/// Makes the source that compares the work tree with a commit.
-pub(super) fn since(base: &Oid) -> ChangeSource {
-    ChangeSource::Recorded {
-        place: ChangedIn::WorkTree,
-        base: Some(base.to_string()),
-    }
 }
 
 fn scope(plan: &Plan, whole: Option<&Plan>) -> Scope {

@@ -123,19 +123,14 @@ pub fn tree_status(
         caveats: plan.caveats.clone(),
         ..TreeStatus::not(compared, WhyNot::not(""))
     };
-    if let Err(why) = whole(&plan) {
-        return Ok(TreeStatus {
-            answer: why.answer,
-            why_not: Some(why.message),
-            ..standing
-        });
-    }
-    let answer = if plan.steps.is_empty() {
-        let nothing = asker.nothing_applies();
-        standing.nothing_applies = nothing.is_ok();
-        nothing.map(|()| None)
-    } else {
-        search(&mut asker, found, engine)?.map(Some)
+    let answer = match whole(&plan) {
+        Err(why) => Err(why),
+        Ok(_) if plan.steps.is_empty() => {
+            let nothing = asker.nothing_applies();
+            standing.nothing_applies = nothing.is_ok();
+            nothing.map(|()| None)
+        }
+        Ok(_) => search(&mut asker, found, engine)?.map(Some),
     };
     Ok(match answer {
         Ok(by) => TreeStatus {
@@ -227,7 +222,10 @@ impl<'a> RequestedPlans<'a> {
         let request = PlanRequest {
             // Without a contract, only what the repository declares can be required; with one, it
             // never is.
-                        request: Request { mode: Mode::Fallback, ..Request::default() },
+            request: Request {
+                mode: Mode::Fallback,
+                ..Request::default()
+            },
             contract_from: wanted.contract_from.clone(),
             changes: wanted.changes.clone().or_else(|| began.map(since)),
             ..PlanRequest::default()

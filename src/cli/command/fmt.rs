@@ -1,19 +1,19 @@
 //! `vplan fmt`: formats contracts in place, in their one layout.
 
-mod document;
-mod text;
-
 use super::format;
 use crate::args::{Format, Global};
+use crate::render::diagnostic::{self, Message};
+use crate::render::diff::unified;
 use crate::render::style::count;
 use crate::terminal::Terminal;
 use clap::Args;
-pub(super) use document::FmtDocument;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 use vplan_base::diagnostic::Severity;
 use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;
-use vplan_engine::layout::Formatting;
+use vplan_engine::layout::{Formatting, Text};
 
 /// `vplan fmt`
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
     if format == Format::Json {
         terminal.print_document(&FmtDocument::of(&done, args.check));
     } else {
-        text::print(&done, args.check, terminal);
+        print(&done, args.check, terminal);
     }
     if !done.faults.is_empty() {
         return Err(invalid(done, args.check, format));
@@ -74,4 +74,110 @@ fn invalid(done: Formatting, check: bool, format: Format) -> Failure {
         diagnostics: shown,
         ..Failure::contract("vplan::fmt::invalid", message)
     }
+}
+
+/// The result of formatting.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FmtDocument<'a> {
+    /// The errors of invalid files.
+    pub diagnostics: Vec<Message<'a>>,
+    /// The files, in the order in which they were named.
+    pub files: Vec<FormattedFile>,
+}
+
+/// A file.
+#[serde_with::skip_serializing_none]
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FormattedFile {
+    /// The differences from the standard layout, as a unified diff; absent when there are none.
+    pub diff: Option<String>,
+    /// Its name; `-` is standard input.
+    pub path: String,
+    /// Its state.
+    pub status: State,
+    /// Of standard input: the text in the one layout.
+    pub text: Option<String>,
+}
+
+/// The state of a file.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "FormatState")]
+pub enum State {
+    /// It had the one layout already.
+    Formatted,
+    /// It has it now.
+    Changed,
+    /// It has another layout, and was not written.
+    Differs,
+    /// It has an error.
+    Invalid,
+}
+
+impl<'a> FmtDocument<'a> {
+    fn of(done: &'a Formatting, check: bool) -> Self {
+        let sound = done.texts.iter().all(|i| i.new.is_some());
+        let file = |text: &Text| FormattedFile {
+            diff: text.differs().then(|| diff(text, false)),
+            path: text.name.clone(),
+            status: match (&text.new, text.differs()) {
+                (None, _) => State::Invalid,
+                (_, false) => State::Formatted,
+                (_, true) if check || !sound => State::Differs,
+                (_, true) => State::Changed,
+            },
+            text: text.new.clone().filter(|_| text.file.is_none()),
+        };
+        Self {
+            diagnostics: diagnostic::messages(&done.sources, &done.faults),
+            files: done.texts.iter().map(file).collect(),
+        }
+    }
+}
+
+fn print(done: &Formatting, check: bool, terminal: &Terminal) {
+    let items = &done.texts;
+    let sound = done.is_sound();
+    let to_stdout = items.iter().any(|i| i.file.is_none());
+    if to_stdout && !check {
+        // A filter gives back what it cannot read: an editor may put it in the place of the text.
+        for item in items {
+            let text = item
+                .new
+                .as_ref()
+                .map_or(item.bytes.as_slice(), |new| new.as_bytes());
+            terminal.print_with(|out| out.write_all(text));
+        }
+        return;
+    }
+    let differing: Vec<&Text> = items.iter().filter(|i| i.differs()).collect();
+    if check {
+        for item in &differing {
+            terminal.say(&diff(item, terminal.color));
+        }
+    }
+    if terminal.quiet || !sound || check && !differing.is_empty() {
+        return;
+    }
+    if !check {
+        differing
+            .iter()
+            .for_each(|item| terminal.say(&format!("{}: formatted\n", item.name)));
+    }
+    if differing.is_empty() {
+        terminal.print(&format!(
+            "{}, all formatted already\n",
+            count(items.len(), "file")
+        ));
+    }
+}
+
+fn diff(item: &Text, color: bool) -> String {
+    let old = String::from_utf8_lossy(&item.bytes);
+    unified(
+        &item.name,
+        &old,
+        (item.new.as_deref().unwrap_or_default(), "formatted"),
+        color,
+    )
 }

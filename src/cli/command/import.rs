@@ -1,20 +1,21 @@
 //! `vplan import`: converts another tool's configuration to a contract, and reports what it does
 //! not express.
 
-mod document;
-mod text;
-
 use super::{answer, format};
 use crate::args::{Format, Global};
+use crate::render::style::count;
 use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-pub(super) use document::ImportDocument;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
 use vplan_engine::Failure;
-use vplan_engine::convert::{Kind, write};
+use vplan_engine::convert::{Converted, Item, Kind, write};
+use vplan_front::convert::Weight;
+use vplan_repo::load::DEFAULT_CONTRACT;
 
 /// `vplan import`
 #[derive(Debug, Args)]
@@ -62,7 +63,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     let found = engine.convert(&args.file, args.from)?;
     let heavy = found.heavy();
     if found.verifies_nothing() {
-        terminal.note(&text::account(&found, ""));
+        terminal.note(&account(&found, ""));
         let message = format!(
             "nothing in `{}` becomes a check: a contract of it would verify nothing",
             found.name
@@ -71,7 +72,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
             .help("write by hand what is lost, or let `vplan init` propose a contract"));
     }
     if args.strict && heavy > 0 {
-        terminal.note(&text::account(&found, ""));
+        terminal.note(&account(&found, ""));
         let what = if heavy == 1 { "thing is" } else { "things are" };
         let message = format!("{heavy} {what} lost or changed, and `--strict` was said");
         return Err(Failure::contract("vplan::import::lossy", message));
@@ -82,7 +83,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         } else {
             terminal.print_contract(&found.text)?;
             if !terminal.quiet {
-                terminal.note(&text::account(&found, ""));
+                terminal.note(&account(&found, ""));
             }
         }
         return Ok(Exit::Success.code());
@@ -96,7 +97,124 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         terminal,
         form,
         &versioned(ImportDocument::of(&found, Some(&shown), None)),
-        || text::account(&found, &shown),
+        || account(&found, &shown),
     );
     Ok(Exit::Success.code())
+}
+
+/// The result of a conversion.
+#[serde_with::skip_serializing_none]
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ImportDocument<'a> {
+    /// The number of checks in the contract.
+    pub checks: usize,
+    /// The file that was read.
+    pub file: &'a str,
+    /// The tool whose configuration it is.
+    pub from: &'static str,
+    /// The parts that the contract lacks, or has otherwise.
+    pub lost: Vec<Line<'a>>,
+    /// The file that was written.
+    pub output: Option<&'a str>,
+    /// The contract, when no file was written.
+    pub text: Option<&'a str>,
+    /// The number of risk triggers in the contract.
+    pub triggers: usize,
+}
+
+/// Something that the contract does not say, or says otherwise.
+#[serde_with::skip_serializing_none]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Lost")]
+pub struct Line<'a> {
+    /// From 1, in bytes.
+    pub column: usize,
+    /// The file that it is in, when that is another one than the file that was read.
+    pub file: Option<&'a str>,
+    /// The change to make by hand, where that is known.
+    pub instead: Option<&'a str>,
+    /// From 1.
+    pub line: usize,
+    /// Whether it is lost, means something else now, or has no effect on checks.
+    pub weight: &'static str,
+    /// The lost part.
+    pub what: &'a str,
+    /// The reason, in one line.
+    pub why: &'a str,
+}
+
+impl<'a> ImportDocument<'a> {
+    fn of(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
+        let line = |lost: &'a Item| Line {
+            column: lost.column,
+            file: (lost.file != found.name).then_some(&*lost.file),
+            instead: lost.instead.as_deref(),
+            line: lost.line,
+            weight: lost.weight.name(),
+            what: &lost.what,
+            why: &lost.why,
+        };
+        Self {
+            checks: found.contract.checks.len(),
+            file: &found.name,
+            from: found.kind.name(),
+            lost: found.lost.iter().map(line).collect(),
+            output,
+            text,
+            triggers: found.contract.risks.len(),
+        }
+    }
+}
+
+fn account(found: &Converted, output: &str) -> String {
+    let (checks, triggers) = (found.contract.checks.len(), found.contract.risks.len());
+    let to = if output.is_empty() {
+        String::new()
+    } else {
+        format!(" to {output}")
+    };
+    let also = if triggers > 0 {
+        format!(", {}", count(triggers, "trigger"))
+    } else {
+        String::new()
+    };
+    let (name, from) = (&found.name, found.kind.name());
+    let checks = count(checks, "check");
+    let mut out = format!("converted {name}{to} ({from}): {checks}{also}\n");
+    for (weight, title) in [
+        (Weight::Lost, "lost: not in the contract"),
+        (
+            Weight::Changed,
+            "changed: in the contract, but with another meaning; look at each",
+        ),
+        (Weight::NoEffect, "without effect on checks"),
+    ] {
+        let of = found.lost.iter().filter(|l| l.weight == weight);
+        let lines: String = of.map(line).collect();
+        if !lines.is_empty() {
+            out.push_str(&format!("{title}\n{lines}"));
+        }
+    }
+    // `check` reads contracts of the repository only.
+    let inside = !output.is_empty()
+        && !output.starts_with('/')
+        && !output.split('/').any(|part| part == "..");
+    if inside {
+        let which = if output == DEFAULT_CONTRACT {
+            String::new()
+        } else {
+            format!(" --contract {output}")
+        };
+        out.push_str(&format!(
+            "next: `vplan check{which}` compares the contract with the repository\n"
+        ));
+    }
+    out
+}
+
+fn line(lost: &Item) -> String {
+    let by_hand = |instead| format!("    by hand: {instead}\n");
+    let by_hand = lost.instead.as_ref().map_or_else(String::new, by_hand);
+    let (file, line, what, why) = (&lost.file, lost.line, &lost.what, &lost.why);
+    format!("  {file}:{line}: {what}: {why}\n{by_hand}")
 }

@@ -1,7 +1,6 @@
 //! `vplan loop`: verifies, runs a fixer on what failed, and verifies again, until there is a
 //! decision.
 
-mod documents;
 mod words;
 
 use super::fix::{fixed, no_single_run};
@@ -13,7 +12,6 @@ use crate::render::style::{Tone, count, paint};
 use crate::terminal::{Terminal, versioned};
 use crate::value::duration;
 use clap::{Arg, Args};
-pub(super) use documents::{LoopDocument, ReviewRequest, Unexplained};
 use std::ffi::{OsStr, OsString};
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::{has_word, visible};
@@ -25,6 +23,7 @@ use vplan_engine::repair_loop::{
 use vplan_engine::{Failure, repair_loop};
 use vplan_runner::fixer::fix;
 use words::Form;
+pub(super) use words::{LoopDocument, ReviewRequest, Unexplained};
 
 /// `vplan loop`
 #[derive(Debug, Args)]

@@ -1,6 +1,5 @@
 //! `vplan status`: reports how the latest run ended, and whether the present tree is verified.
 
-mod document;
 mod text;
 
 use super::format;
@@ -10,9 +9,8 @@ use crate::request;
 use crate::terminal::Terminal;
 use crate::value::one_of;
 use clap::{Args, ValueEnum};
-pub(super) use document::StatusDocument;
-use document::tree;
-use text::{Latest, StatusView};
+pub(super) use text::StatusDocument;
+use text::{Latest, StatusView, tree};
 use vplan_base::canon::Digest;
 use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;

@@ -5,7 +5,7 @@
 //! to a neighbour: they are named, and keep nothing from passing.
 
 use super::record::Record;
-use super::start_state::StartState;
+use super::record::StartState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use vplan_base::canon::Digest;

@@ -3,15 +3,13 @@
 
 mod elsewhere;
 mod failed;
-mod lost;
 mod record;
 pub mod settings;
 mod start;
-mod start_state;
 mod stop;
 
 pub use failed::Failed;
+pub use record::StartState;
 pub use record::{Record, Stopping};
 pub use start::start;
-pub use start_state::StartState;
 pub use stop::{RetryState, Stop, Stopped};

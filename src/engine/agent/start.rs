@@ -1,8 +1,8 @@
 //! Finds and remembers where the session of an agent begins.
 
+use super::record::StartState;
 use super::record::{Now, Record, prune, read, records, subject, write};
 use super::settings::settings;
-use super::start_state::StartState;
 use crate::failure::changes_unknown;
 use crate::{Engine, Failure};
 use std::path::Path;

@@ -5,11 +5,10 @@
 //! brought into the index and the work tree after the second verification.
 
 mod mend;
-mod record;
 
+pub use mend::FixRecord;
+pub(crate) use mend::HowEnded;
 pub(crate) use mend::{Mended, failing, has_fix, mend};
-pub use record::FixRecord;
-pub(crate) use record::HowEnded;
 
 use super::failure::Failure;
 use super::open::Session;
@@ -112,32 +111,21 @@ pub fn fix(
         Some(Interrupt::Term) => Some(Exit::Terminated),
         None => mended.is_outside().then_some(Exit::Failed),
     };
-    if let Some(exit) = stopped {
-        return Ok(FixOutcome {
-            changed: if is_view {
-                Vec::new()
-            } else {
-                mended.changed()
-            },
-            exit: exit.code(),
-            fixes: mended.fixes,
-            last: first,
-            without,
-        });
-    }
-    let last = if is_view {
+    let last = if stopped.is_some() {
+        first
+    } else if is_view {
         verified_and_brought_in(engine, &asked, &first.session, &mended, &mut caller)?
     } else {
         verified(engine, &asked, &mut caller)?
     };
-    let is_cancelled = last.report.verdict == Verdict::Cancelled;
+    let is_over = stopped.is_some() || last.report.verdict == Verdict::Cancelled;
     Ok(FixOutcome {
-        changed: if is_view && is_cancelled {
+        changed: if is_view && is_over {
             Vec::new()
         } else {
             mended.changed()
         },
-        exit: last.report.exit_code,
+        exit: stopped.map_or(last.report.exit_code, Exit::code),
         fixes: mended.fixes,
         last,
         without,

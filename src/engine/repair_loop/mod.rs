@@ -6,7 +6,6 @@
 //! and confirm, as a second look, what has passed already.
 
 mod caller;
-mod record;
 mod task;
 mod turn;
 mod watch;
@@ -14,7 +13,7 @@ mod watch;
 pub use caller::{
     Fix, FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS,
 };
-pub use record::{Review, RoundRecord, Stop, Turn, TurnRecord};
+pub use caller::{Review, RoundRecord, Stop, Turn, TurnRecord};
 
 use super::failure::Failure;
 use super::place::Engine;

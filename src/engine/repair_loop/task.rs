@@ -1,7 +1,7 @@
 //! Goes through the rounds of a loop, and decides when it ends.
 
 use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest};
-use super::record::{RoundRecord, Stop};
+use super::caller::{RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
 use crate::failure::Failure;
 use crate::open::Session;

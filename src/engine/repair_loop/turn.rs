@@ -1,7 +1,7 @@
 //! Runs one turn of the fixer: what it is given, and what it changed.
 
 use super::caller::{FixerCommand, LoopProgress};
-use super::record::{Review, Stop, Turn, TurnRecord};
+use super::caller::{Review, Stop, Turn, TurnRecord};
 use super::task::{End, Task};
 use crate::failure::Failure;
 use crate::fix::{Mended, mend};

@@ -16,7 +16,7 @@ use vplan_base::vocabulary::Exit;
 use vplan_git::object::Oid;
 use vplan_ledger::undone::{Trace, moved, undone};
 use vplan_plan::caveat::{Caveat, Code, Effect};
-use vplan_plan::request::{ChangedFrom, ChangedIn};
+use vplan_plan::request::ChangedFrom;
 use vplan_repo::changes::ChangeSource;
 use vplan_repo::lockfile;
 
@@ -238,11 +238,7 @@ impl Work {
         Ok(match (&self.own_base, reads_from_git(session)) {
             (_, true) => session.request.changed.clone(),
             (Some(base), false) => {
-                let place = ChangedIn::WorkTree;
-                let source = ChangeSource::Recorded {
-                    place,
-                    base: Some(base.to_string()),
-                };
+                let source = ChangeSource::since(base);
                 gather_from(&session.site, Some(&source))?.changes
             }
             (None, false) => ChangeSet::default(),

@@ -4,10 +4,10 @@
 mod planned;
 
 use super::away::{away, transport};
-use super::beside::beside;
 use super::continuation::request_lost;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
+use super::outlook::beside;
 use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
@@ -15,8 +15,8 @@ use super::sandbox::{PlanSandbox, sandbox};
 use super::sharing::shared_cache;
 use crate::open::Session;
 use crate::place::Engine;
+use crate::staged::Linked;
 use crate::staged::complete;
-use crate::staged::linked::Linked;
 use planned::{Look, Planned, planned};
 use std::cell::RefCell;
 use std::collections::BTreeSet;

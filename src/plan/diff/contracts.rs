@@ -23,6 +23,13 @@ pub struct Side<'a> {
     pub sources: &'a Sources,
 }
 
+impl<'a> Side<'a> {
+    /// Makes the side of a contract and its files.
+    pub fn new(contract: &'a Contract, sources: &'a Sources) -> Self {
+        Self { contract, sources }
+    }
+}
+
 /// Compares two contracts. `tracked`: files of the repository, which make the better examples; it
 /// may be empty.
 #[must_use]

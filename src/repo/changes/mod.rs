@@ -56,6 +56,16 @@ pub enum ChangeSource {
     },
 }
 
+impl ChangeSource {
+    /// Makes the source that compares the work tree with a commit.
+    pub fn since(commit: &Oid) -> Self {
+        Self::Recorded {
+            place: ChangedIn::WorkTree,
+            base: Some(commit.to_string()),
+        }
+    }
+}
+
 /// The value of `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseRevision {
