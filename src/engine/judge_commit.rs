@@ -49,40 +49,24 @@ impl Judge {
         session: &Session,
         engine: &Engine<'_>,
     ) -> Self {
-        let Some(unrelated) = unrelated else {
-            return Self {
-                commit: base,
-                unrelated: None,
-            };
+        let (commit, unrelated) = match unrelated {
+            None => (base, None),
+            Some(found) if found.tip.is_some() => (found.tip, Some(found)),
+            Some(lost) => match default(session, engine) {
+                // The histories have been merged since.
+                Some(DefaultBase {
+                    commit: Some(commit),
+                    unrelated: None,
+                    ..
+                }) => (Some(commit), None),
+                Some(DefaultBase {
+                    unrelated: Some(found),
+                    ..
+                }) => (found.tip, Some(found)),
+                _ => (None, Some(lost)),
+            },
         };
-        if unrelated.tip.is_some() {
-            return Self {
-                commit: unrelated.tip,
-                unrelated: Some(unrelated),
-            };
-        }
-        match default(session, engine) {
-            // The histories have been merged since.
-            Some(DefaultBase {
-                commit: Some(commit),
-                unrelated: None,
-                ..
-            }) => Self {
-                commit: Some(commit),
-                unrelated: None,
-            },
-            Some(DefaultBase {
-                unrelated: Some(found),
-                ..
-            }) => Self {
-                commit: found.tip,
-                unrelated: Some(found),
-            },
-            _ => Self {
-                commit: None,
-                unrelated: Some(unrelated),
-            },
-        }
+        Self { commit, unrelated }
     }
 }
 

@@ -211,10 +211,7 @@ fn one(
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let source = &sources[id];
-    let caps = Caps {
-        file_bytes: usize::try_from(max_file).unwrap_or(usize::MAX),
-        ..Caps::default()
-    };
+    let caps = Caps::of_bytes(usize::try_from(max_file).unwrap_or(usize::MAX));
     match reformat(source, id, &caps) {
         Ok(Formatted::Text(text)) => item.new = Some(text),
         Ok(Formatted::Invalid(diagnostics)) => faults.extend(diagnostics.sorted()),

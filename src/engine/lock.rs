@@ -134,14 +134,8 @@ impl<'e> Locking<'e> {
             before = now.lock.clone();
             Ok::<_, Failure>(pinned.clone())
         })?;
-        let held = |import: &PinnedImport| {
-            let state = if before.import(&import.origin).is_some() {
-                State::Kept
-            } else {
-                State::Pinned
-            };
-            Line::of(&import.origin, Some(import), state)
-        };
+        let held = |import| Line::held(import, &before);
+
         let gone = |i: &&PinnedImport| pinned.import(&i.origin).is_none();
         let removed = |i: &PinnedImport| Line::of(&i.origin, Some(i), State::Removed);
         let refs = pinned.refs.iter();
@@ -177,26 +171,14 @@ impl<'e> Locking<'e> {
             };
             return Err(lock_invalid(&self.path, found));
         }
-        let disputed = now
-            .lock
-            .imports
-            .iter()
-            .find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
-        if let Some(import) = disputed {
-            let message = format!(
-                "another `vplan lock` pinned `{}` to other bytes",
-                import.origin
-            );
-            return Err(Failure::drift(CHANGED.0, message).help("look at the lock, then try again"));
-        }
-        let disputed = now.lock.refs.iter();
-        let mut disputed =
-            disputed.filter(|r| pinned.commit(&r.at).is_some_and(|p| p.commit != r.commit));
-        if let Some(other) = disputed.next() {
-            let message = format!(
-                "another `vplan lock` pinned `{}` to another commit",
-                other.at
-            );
+        let imports = now.lock.imports.iter();
+        let imports = imports.filter(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
+        let imports = imports.map(|i| format!("`{}` to other bytes", i.origin));
+        let refs = now.lock.refs.iter();
+        let refs = refs.filter(|r| pinned.commit(&r.at).is_some_and(|p| p.commit != r.commit));
+        let refs = refs.map(|r| format!("`{}` to another commit", r.at));
+        if let Some(disputed) = imports.chain(refs).next() {
+            let message = format!("another `vplan lock` pinned {disputed}");
             return Err(Failure::drift(CHANGED.0, message).help("look at the lock, then try again"));
         }
         pinned.proposals.clone_from(&now.lock.proposals);
@@ -490,9 +472,16 @@ impl Line {
             state,
         }
     }
-}
 
-impl Line {
+    /// Of an import that is pinned, and what was pinned before.
+    pub(crate) fn held(import: &PinnedImport, before: &Pinned) -> Self {
+        let state = match before.import(&import.origin) {
+            Some(_) => State::Kept,
+            None => State::Pinned,
+        };
+        Self::of(&import.origin, Some(import), state)
+    }
+
     /// Of a branch or tag, and what was pinned for it before.
     pub(crate) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
         let from = was.filter(|was| was.commit != now.commit);

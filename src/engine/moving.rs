@@ -167,14 +167,7 @@ fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Li
         let of_commit = pinned.imports.iter().filter(|import| {
             import.origin.url == now.at.url && import.origin.revision == now.commit
         });
-        entries.extend(of_commit.map(|import| {
-            let state = if before.import(&import.origin).is_some() {
-                State::Kept
-            } else {
-                State::Pinned
-            };
-            Line::of(&import.origin, Some(import), state)
-        }));
+        entries.extend(of_commit.map(|import| Line::held(import, before)));
     }
     let gone = before
         .imports

@@ -270,10 +270,7 @@ pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<
     let mut again = Sources::default();
     let id = again.add(Source::new("converted.vplan", text));
     let mut sink = Diagnostics::default();
-    let caps = vplan_lang::parse::Caps {
-        file_bytes: usize::MAX,
-        ..vplan_lang::parse::Caps::default()
-    };
+    let caps = vplan_lang::parse::Caps::of_bytes(usize::MAX);
     let draft = super::vplan::lower(&again, id, &caps, &mut sink);
     let Some(read) = validate(&draft, &again, &mut sink) else {
         let first = sink

@@ -47,15 +47,7 @@ pub fn lower_within(
     if sources[id].name().ends_with(".json") {
         verify_contract_json::lower(sources, id, sink)
     } else {
-        vplan::lower(
-            sources,
-            id,
-            &Caps {
-                file_bytes,
-                ..Caps::default()
-            },
-            sink,
-        )
+        vplan::lower(sources, id, &Caps::of_bytes(file_bytes), sink)
     }
 }
 
@@ -72,10 +64,7 @@ pub fn lower_for(
     if sources[id].name().ends_with(".json") {
         return verify_contract_json::lower(sources, id, sink);
     }
-    let caps = Caps {
-        file_bytes: usize::MAX,
-        ..Caps::default()
-    };
+    let caps = Caps::of_bytes(usize::MAX);
     let whereabouts = vplan::Whereabouts {
         dir: dir.clone(),
         folders,

@@ -83,6 +83,7 @@ pub(crate) fn lower_where(
 }
 
 /// The lines of a check.
+#[derive(Default)]
 pub(super) struct Content<'n, 'a> {
     pub(super) verbs: Vec<At<Verb>>,
     pub(super) settings: Vec<At<Setting>>,
@@ -381,10 +382,8 @@ impl Lowering<'_> {
     /// Reads the lines of a check, or of an `override`.
     pub(super) fn content<'n, 'a>(&mut self, node: &'n Node<'a>) -> Content<'n, 'a> {
         let mut content = Content {
-            verbs: Vec::new(),
-            settings: Vec::new(),
-            inner: Vec::new(),
             broken: node.broken || node.body.as_ref().is_some_and(|body| body.broken),
+            ..Content::default()
         };
         for line in node.lines() {
             if let Some(verb) = self.verb(line) {
@@ -469,18 +468,11 @@ impl Lowering<'_> {
             node.values().find_map(|a| self.values.as_word(a)),
             strings.next(),
         );
-        let Draft {
-            entries,
-            paths,
-            risks,
-            sequences,
-            ..
-        } = &self.draft;
-        let stands = Extent {
-            entries: entries.len(),
-            paths: paths.len(),
-            risks: risks.len(),
-            sequences: sequences.len(),
+        let extent = Extent {
+            entries: self.draft.entries.len(),
+            paths: self.draft.paths.len(),
+            risks: self.draft.risks.len(),
+            sequences: self.draft.sequences.len(),
         };
         let place = self.place(node.span);
         let changes = self.changes(node);
@@ -490,7 +482,7 @@ impl Lowering<'_> {
             below,
             changes,
             place,
-            extent: stands,
+            extent,
         });
     }
 

@@ -32,12 +32,11 @@ impl Lowering<'_> {
         let Content {
             verbs: own,
             settings,
-            broken,
+            mut broken,
             ..
         } = self.content(node);
         verbs.extend(own);
         let mut ready = Vec::new();
-        let mut broken = broken;
         for line in node.lines() {
             broken |= line.broken;
             if line.statement.keyword == Keyword::Ready && !line.broken {

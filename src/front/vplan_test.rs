@@ -34,14 +34,7 @@ pub fn lower_tests(
     sink: &mut Diagnostics,
 ) -> Tests {
     let source = &sources[id];
-    let (ast, diagnostics) = parse(
-        source,
-        id,
-        &Caps {
-            file_bytes,
-            ..Caps::default()
-        },
-    );
+    let (ast, diagnostics) = parse(source, id, &Caps::of_bytes(file_bytes));
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);
     let mut values = Values::new(id, sink);

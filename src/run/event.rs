@@ -1,6 +1,7 @@
 //! Events that happen to a run, and actions that it requests. All times are milliseconds since the
 //! run's start, monotonic.
 
+use vplan_base::vocabulary::Exit;
 use vplan_check::evidence::Evidence;
 use vplan_plan::StepIndex;
 
@@ -88,6 +89,17 @@ pub enum Interrupt {
     Int,
     /// SIGTERM (and SIGHUP): exit 143.
     Term,
+}
+
+impl Interrupt {
+    /// Returns the exit code of what it has ended.
+    #[must_use]
+    pub fn exit(self) -> Exit {
+        match self {
+            Self::Int => Exit::Interrupted,
+            Self::Term => Exit::Terminated,
+        }
+    }
 }
 
 /// An action that the run requests.

@@ -277,32 +277,24 @@ pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
 }
 
 fn record(step: &ReplayedStep, state: State) -> StepRecord {
-    let outcome = match step.state {
-        StepState::Ended(status, cause) => Outcome {
-            cause,
-            detail: None,
-            status,
-        },
-        StepState::Running if state == State::Running => Outcome {
-            cause: None,
-            detail: Some("it is running".to_owned()),
-            status: Status::NotRun,
-        },
-        StepState::Running => Outcome {
-            cause: Some(Cause::Cancelled),
-            detail: Some("it was running when the run was interrupted".to_owned()),
-            status: Status::NotRun,
-        },
-        StepState::Waiting if state == State::Running => Outcome {
-            cause: None,
-            detail: Some("it has not begun".to_owned()),
-            status: Status::NotRun,
-        },
-        StepState::Waiting => Outcome {
-            cause: Some(Cause::Cancelled),
-            detail: Some("the run was interrupted before it began".to_owned()),
-            status: Status::NotRun,
-        },
+    let cancelled = (state != State::Running).then_some(Cause::Cancelled);
+    let (status, cause, detail) = match (step.state, cancelled) {
+        (StepState::Ended(status, cause), _) => (status, cause, None),
+        (StepState::Running, None) => (Status::NotRun, None, Some("it is running")),
+        (StepState::Waiting, None) => (Status::NotRun, None, Some("it has not begun")),
+        (StepState::Running, cause) => {
+            let detail = "it was running when the run was interrupted";
+            (Status::NotRun, cause, Some(detail))
+        }
+        (StepState::Waiting, cause) => {
+            let detail = "the run was interrupted before it began";
+            (Status::NotRun, cause, Some(detail))
+        }
+    };
+    let outcome = Outcome {
+        cause,
+        detail: detail.map(str::to_owned),
+        status,
     };
     let planned = empty(step.kind.unwrap_or(Kind::Run), Origin::Contract);
     let planned = Step {

@@ -121,10 +121,7 @@ pub(crate) fn judge_share(
         .blocking()
         .filter_map(|(step, record)| exit_of_step(step, record?))
         .collect();
-    codes.extend(ending.cancelled.map(|signal| match signal {
-        Interrupt::Int => Exit::Interrupted,
-        Interrupt::Term => Exit::Terminated,
-    }));
+    codes.extend(ending.cancelled.map(Interrupt::exit));
     let is_refused = !violations.is_empty() || caveat::failing(caveats).is_some();
     codes.extend(is_refused.then_some(Exit::Failed));
     let narrowed = require.full && coverage == Coverage::Narrowed;

@@ -48,10 +48,9 @@ pub enum BaselineCommand {
 /// # Errors
 /// A contract or a baseline that is invalid (exit 3), no such run or check (exit 2).
 pub fn run(global: &Global, args: &BaselineArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
     match &args.command {
-        BaselineCommand::Record(args) => record::record(global, args, format, terminal),
-        BaselineCommand::Show(args) => show(global, args, format, terminal),
+        BaselineCommand::Record(args) => record::record(global, args, terminal),
+        BaselineCommand::Show(args) => show(global, args, terminal),
     }
 }
 
@@ -100,12 +99,8 @@ struct EntryDocument {
 ///
 /// # Errors
 /// As [`run`].
-fn show(
-    global: &Global,
-    args: &ShowArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine();
     let site = engine.locate()?;
     let (path, whole) = engine.baseline(&site)?;

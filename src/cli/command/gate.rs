@@ -119,22 +119,17 @@ pub(super) use standings::Standings;
 /// A contract that is missing or invalid (exit 3), a ledger that cannot be used (exit 5), an
 /// unknown subject (exit 2).
 pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
     match &args.command {
-        GateCommand::Begin(args) => begin::begin(global, args, format, terminal),
-        GateCommand::Record(args) => record(global, args, format, terminal),
-        GateCommand::Show(args) => show::show(global, args, format, terminal),
-        GateCommand::Accept(args) => accept::accept(global, args, format, terminal),
-        GateCommand::Reset(args) => reset(global, args, format, terminal),
+        GateCommand::Begin(args) => begin::begin(global, args, terminal),
+        GateCommand::Record(args) => record(global, args, terminal),
+        GateCommand::Show(args) => show::show(global, args, terminal),
+        GateCommand::Accept(args) => accept::accept(global, args, terminal),
+        GateCommand::Reset(args) => reset(global, args, terminal),
     }
 }
 
-fn record(
-    global: &Global,
-    args: &RecordArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     named(&args.subject)?;
     let site = global.engine().locate()?;
     let loaded = global.engine().load_contract(&site)?;
@@ -155,12 +150,8 @@ fn record(
     Ok(exit)
 }
 
-fn reset(
-    global: &Global,
-    args: &ResetArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+fn reset(global: &Global, args: &ResetArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     args.subject.iter().try_for_each(|subject| named(subject))?;
     let site = global.engine().locate()?;
     let file = LedgerFile::new(global.engine().state(&site)?);

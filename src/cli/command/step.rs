@@ -4,7 +4,6 @@ use crate::args::{Global, StepOrder};
 use crate::terminal::Terminal;
 use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;
-use vplan_run::event::Interrupt;
 use vplan_runner::worker::{Unanswered, execute};
 
 /// Executes the step of an order, and writes the answer beside it.
@@ -15,18 +14,10 @@ pub fn run(_: &Global, args: &StepOrder, _: &Terminal) -> Result<u8, Failure> {
     let failed = |exit, code, why: &Unanswered| Err(Failure::new(exit, code, why.to_string()));
     match execute(&args.order) {
         Ok(()) => Ok(Exit::Success.code()),
-        Err(Unanswered::Stopped(signal)) => Ok(exit_of(signal).code()),
+        Err(Unanswered::Stopped(signal)) => Ok(signal.exit().code()),
         Err(why @ (Unanswered::NoOrder(_) | Unanswered::Answered(_))) => {
             failed(Exit::Usage, "vplan::away::order", &why)
         }
         Err(why @ Unanswered::Unable(_)) => failed(Exit::Setup, "vplan::away::unable", &why),
-    }
-}
-
-/// The exit code of what a signal has ended.
-fn exit_of(signal: Interrupt) -> Exit {
-    match signal {
-        Interrupt::Int => Exit::Interrupted,
-        Interrupt::Term => Exit::Terminated,
     }
 }

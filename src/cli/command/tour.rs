@@ -7,7 +7,6 @@ use crate::terminal::Terminal;
 use vplan_base::inert::inert;
 use vplan_base::vocabulary::Exit;
 use vplan_engine::Failure;
-use vplan_run::event::Interrupt;
 use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
 
 /// A piece of the page.
@@ -58,10 +57,7 @@ pub fn run(terminal: &Terminal) -> Result<u8, Failure> {
             Err(Failure::setup("vplan::tour::command", message)
                 .help("`vplan help tour` shows what it should print"))
         }
-        SessionEnd::Interrupted(signal) => Ok(match signal {
-            Interrupt::Int => Exit::Interrupted.code(),
-            Interrupt::Term => Exit::Terminated.code(),
-        }),
+        SessionEnd::Interrupted(signal) => Ok(signal.exit().code()),
     }
 }
 

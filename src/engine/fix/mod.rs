@@ -106,11 +106,8 @@ pub fn fix(
             without,
         });
     };
-    let stopped = match mended.interrupted {
-        Some(Interrupt::Int) => Some(Exit::Interrupted),
-        Some(Interrupt::Term) => Some(Exit::Terminated),
-        None => mended.is_outside().then_some(Exit::Failed),
-    };
+    let stopped = mended.interrupted.map(Interrupt::exit);
+    let stopped = stopped.or_else(|| mended.is_outside().then_some(Exit::Failed));
     let last = if stopped.is_some() {
         first
     } else if is_view {

@@ -17,7 +17,6 @@ use vplan_ledger::{Contents, Status};
 use vplan_os::environment::Environment;
 use vplan_os::files;
 use vplan_os::process::program::Root;
-use vplan_run::event::Interrupt;
 use vplan_run::report::Decision;
 use vplan_runner::fixer::Fixer;
 use vplan_runner::sandbox::{CONFINED, TEMPORARY};
@@ -60,11 +59,8 @@ impl Task<'_, '_> {
             line.fixes = mended.map(|m| m.fixes).unwrap_or_default();
         }
         if let Some(signal) = interrupted {
-            let exit = match signal {
-                Interrupt::Int => Exit::Interrupted,
-                Interrupt::Term => Exit::Terminated,
-            };
-            return Ok(Some(End::new(Stop::Interrupted, exit, Decision::Retry)));
+            let end = End::new(Stop::Interrupted, signal.exit(), Decision::Retry);
+            return Ok(Some(end));
         }
         if is_outside {
             let stop = Stop::WroteOutside;

@@ -31,17 +31,11 @@ const CRITERION: &str = "\
 const PATHS: &[&str] = &["path", "paths", "file", "files"];
 
 /// Returns the lists of criteria in a file, each with its name.
-pub(super) fn lists(root: &Node) -> Vec<(String, &Node)> {
-    let own = |name: &str, node: Option<&'_ Node>| {
-        node.and_then(|n| n.get("criteria"))
-            .map(|_| format!("{name}criteria"))
-    };
-    let mut found = Vec::new();
-    for (name, node) in [("", Some(root)), ("verifier.", root.get("verifier"))] {
-        if let (Some(what), Some(list)) = (own(name, node), node.and_then(|n| n.get("criteria"))) {
-            found.push((what, list));
-        }
-    }
+pub(super) fn lists<'n>(root: &'n Node) -> Vec<(String, &'n Node)> {
+    let own = |name: &str, node: &'n Node| Some((name.to_owned(), node.get("criteria")?));
+    let of_verifier = root.get("verifier");
+    let of_verifier = of_verifier.and_then(|node| own("verifier.criteria", node));
+    let mut found: Vec<_> = (own("criteria", root).into_iter().chain(of_verifier)).collect();
     if let Some(Value::List(steps)) = root.get("steps").map(|steps| &steps.value) {
         let lists = steps.iter().filter_map(|step| step.get("criteria"));
         found.extend(lists.map(|list| ("steps[].criteria".to_owned(), list)));
@@ -258,10 +252,8 @@ impl<'n> Criterion<'n> {
     /// Makes its checks, or accounts for what keeps it from being one.
     fn make(mut self, builder: &mut Builder<'_>, item: &Node, verifier: &Verifier) {
         let what = format!("a criterion `{}`", self.name);
-        let wish = |called: &Option<String>, what: &str| match called {
-            Some(called) => called.clone(),
-            None => what.to_owned(),
-        };
+        let name = self.called.clone().unwrap_or_else(|| self.name.to_owned());
+
         match self.kind {
             Kind::File => self.files(builder, item, &what),
             Kind::Judge => {
@@ -279,7 +271,7 @@ impl<'n> Criterion<'n> {
                 let question = self.question.join(" ");
                 let words: Vec<&str> = question.split_whitespace().collect();
                 let verb = Verb::Judge(words.join(" "));
-                let name = builder.name(&wish(&self.called, self.name));
+                let name = builder.name(&name);
                 let verb = At::new(verb, item.place);
                 builder.push_check(&name, verb, self.settings, None, item.place);
             }
@@ -308,7 +300,7 @@ impl<'n> Criterion<'n> {
                 };
                 verifier.complete(kind, &mut self.settings, kind.default_timeout_ms());
                 builder.command(Spec {
-                    name: wish(&self.called, self.name),
+                    name,
                     kind,
                     settings: self.settings,
                     dir: self.dir.as_deref(),
@@ -344,11 +336,8 @@ impl<'n> Criterion<'n> {
             } else if assertions.is_empty() {
                 assertions.push(At::new(Assertion::NotEmpty, path.place));
             }
-            let wish = match &self.called {
-                Some(called) => called.clone(),
-                None => format!("{} {}", self.name, path.value),
-            };
-            let name = builder.name(&wish);
+            let otherwise = || format!("{} {}", self.name, path.value);
+            let name = builder.name(&self.called.clone().unwrap_or_else(otherwise));
             let path = path.clone();
             let place = path.place;
             let verb = At::new(Verb::File { path, assertions }, place);

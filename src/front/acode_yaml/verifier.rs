@@ -74,8 +74,8 @@ impl Verifier {
             let (what, place) = (format!("verifier.{}", key.name), node.place);
             match key.name.as_str() {
                 "checks" => verifier.switches(builder, node, types),
-                "timeouts" => verifier.limits(builder, node),
-                "thresholds" => verifier.thresholds(builder, node),
+                "timeouts" => verifier.each(builder, &what, node, TIMEOUTS, Self::timeout),
+                "thresholds" => verifier.each(builder, &what, node, THRESHOLDS, Self::threshold),
                 "timeout_seconds" => {
                     let seconds = builder.whole(&what, node, 1, MOST_SECONDS);
                     let budget = seconds.map(|n| At::new(Limit::Budget(n * 1_000), place));
@@ -166,26 +166,22 @@ impl Verifier {
         }
     }
 
-    fn limits(&mut self, builder: &mut Builder<'_>, node: &Node) {
-        for (key, node) in builder.map("verifier.timeouts", node) {
-            let what = format!("verifier.timeouts.{}", key.name);
+    /// Reads a mapping of limits, each by what its key means.
+    fn each<T: Copy>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        of: &str,
+        node: &Node,
+        known: &[(&str, T)],
+        read: fn(&mut Self, &mut Builder<'_>, &str, &Node, T),
+    ) {
+        for (key, node) in builder.map(of, node) {
+            let what = format!("{of}.{}", key.name);
             if self.flat(builder, &what, key, node) {
                 continue;
             }
-            if let Some(kind) = builder.meaning("verifier.timeouts.", key, TIMEOUTS) {
-                self.timeout(builder, &what, node, kind);
-            }
-        }
-    }
-
-    fn thresholds(&mut self, builder: &mut Builder<'_>, node: &Node) {
-        for (key, node) in builder.map("verifier.thresholds", node) {
-            let what = format!("verifier.thresholds.{}", key.name);
-            if self.flat(builder, &what, key, node) {
-                continue;
-            }
-            if let Some(row) = builder.meaning("verifier.thresholds.", key, THRESHOLDS) {
-                self.threshold(builder, &what, node, row);
+            if let Some(meaning) = builder.meaning(&format!("{of}."), key, known) {
+                read(self, builder, &what, node, meaning);
             }
         }
     }

@@ -29,6 +29,16 @@ impl Default for Caps {
     }
 }
 
+impl Caps {
+    /// Returns the usual limits, but for the bytes of the file.
+    pub fn of_bytes(file_bytes: usize) -> Self {
+        Self {
+            file_bytes,
+            ..Self::default()
+        }
+    }
+}
+
 /// The known versions of the language.
 pub const VERSIONS: [&str; 1] = ["1"];
 

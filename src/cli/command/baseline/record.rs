@@ -1,6 +1,7 @@
 //! Records the findings of a run.
 
 use crate::args::{Format, Global};
+use crate::command::format;
 use crate::history::{NAMES, Records, open, pick};
 use crate::terminal::Terminal;
 use clap::Args;
@@ -63,12 +64,8 @@ struct LeftCheck {
 ///
 /// # Errors
 /// As [`super::run`].
-pub(super) fn record(
-    global: &Global,
-    args: &RecordArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     let (site, history) = open(global, &args.records)?;
     let run = (args.run.as_deref())
         .map(|name| pick(&history, name))

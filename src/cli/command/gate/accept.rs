@@ -3,7 +3,7 @@
 
 use super::words::unknown;
 use crate::args::{Format, Global, digest};
-use crate::command::answer;
+use crate::command::{answer, format};
 use crate::terminal::{Terminal, versioned};
 use clap::Args;
 use schemars::JsonSchema;
@@ -48,12 +48,8 @@ pub(crate) struct Accepted<'a> {
 ///
 /// # Errors
 /// An unknown subject (exit 2), a ledger that cannot be used (exit 5).
-pub fn accept(
-    global: &Global,
-    args: &AcceptArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+pub fn accept(global: &Global, args: &AcceptArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     named(&args.subject)?;
     let contract = digest(&args.contract.to_string_lossy())
         .map_err(|e| Failure::usage("vplan::usage::digest", e))?;

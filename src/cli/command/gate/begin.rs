@@ -1,6 +1,7 @@
 //! `vplan gate begin`: records where the work of a subject begins.
 
 use crate::args::{Format, Global};
+use crate::command::format;
 use crate::terminal::Terminal;
 use clap::Args;
 use schemars::JsonSchema;
@@ -48,12 +49,8 @@ pub(in crate::command) struct Begun<'a> {
 /// # Errors
 /// No such revision, or a subject that has begun elsewhere (exit 2), a contract that is missing or
 /// invalid (exit 3), a ledger that cannot be used (exit 5).
-pub(super) fn begin(
-    global: &Global,
-    args: &BeginArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     named(&args.subject)?;
     let site = global.engine().locate()?;
     let loaded = global.engine().load_contract(&site)?;

@@ -3,7 +3,7 @@
 use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled, standing};
 use super::words::{line, unknown};
 use crate::args::{Format, Global};
-use crate::command::answer;
+use crate::command::{answer, format};
 use crate::render::style::{Tone, count, paint};
 use crate::terminal::{Terminal, versioned};
 use clap::Args;
@@ -32,12 +32,8 @@ pub struct ShowArgs {
 ///
 /// # Errors
 /// As [`super::run`].
-pub(super) fn show(
-    global: &Global,
-    args: &ShowArgs,
-    format: Format,
-    terminal: &Terminal,
-) -> Result<u8, Failure> {
+pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
     if let Some(subject) = &args.subject {
         named(subject)?;
     }
