@@ -54,6 +54,14 @@ pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
 }
 
 impl ChangedFile {
+    /// Returns a modified file.
+    #[must_use]
+    pub fn modified(path: &RepoPath) -> Self {
+        Self {
+            path: path.clone(),
+            status: Status::Modified,
+        }
+    }
     /// Writes the file as [`split_status`] reads it.
     #[must_use]
     pub fn to_named(&self) -> Vec<u8> {
@@ -101,6 +109,11 @@ impl ChangeSet {
             true
         });
         Self(Arc::new(files))
+    }
+
+    /// Returns the change that modifies these files.
+    pub fn modified<'p>(paths: impl IntoIterator<Item = &'p RepoPath>) -> Self {
+        Self::new(paths.into_iter().map(ChangedFile::modified).collect())
     }
 
     /// Returns the files in byte order of their paths.

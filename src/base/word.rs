@@ -38,6 +38,12 @@ impl Word {
     }
 }
 
+impl AsRef<[u8]> for Word {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl From<&str> for Word {
     fn from(text: &str) -> Self {
         Self(text.as_bytes().to_vec())

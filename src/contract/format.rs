@@ -110,7 +110,7 @@ impl Checker<'_> {
         let Some((other, first)) = seen.insert(&word.value, (level, word.place)) else {
             return true;
         };
-        let shown = visible(word.value.as_bytes());
+        let shown = visible(&word.value);
         let message = if other == level {
             format!("`{shown}` is in `{}s` twice", level.word())
         } else {
@@ -274,7 +274,7 @@ impl Checker<'_> {
             None => error.help(format!(
                 "known are {}; a block `format {} {{` makes another one known",
                 quoted_list(&known),
-                visible(name.as_bytes())
+                visible(name)
             )),
         };
         self.sink.push(error);
@@ -298,7 +298,7 @@ impl Checker<'_> {
             let own = check.settings.iter().find(|s| s.value.row == Row::Format);
             let message = format!(
                 "the format `{}` has no `{}`, which a `{}` needs",
-                visible(name.as_bytes()),
+                visible(name),
                 lacking.word(),
                 made.kind.verb()
             );

@@ -161,6 +161,33 @@ impl Contract {
             .ok()?;
         self.imports.get(at).map(|i| i.name.as_str())
     }
+
+    /// The name of an imported file, or the path of the contract's own.
+    #[must_use]
+    pub fn file(&self, source: SourceId) -> &str {
+        self.imported(source).unwrap_or(&self.path)
+    }
+
+    /// The check of this name.
+    #[must_use]
+    pub fn check(&self, id: &str) -> Option<&Check> {
+        self.checks.iter().find(|check| check.id == id)
+    }
+
+    /// The positions of the checks by name.
+    #[must_use]
+    pub fn check_indices(&self) -> BTreeMap<&str, CheckIndex> {
+        let checks = self.checks.numbered();
+        checks.map(|(i, check)| (check.id.as_str(), i)).collect()
+    }
+
+    /// Whether a role's `only` lets checks with these tags through.
+    #[must_use]
+    pub fn lets_through(&self, role: &str, tags: &[String]) -> bool {
+        self.roles
+            .get(role)
+            .is_none_or(|role| role.lets_through(tags))
+    }
 }
 
 vplan_base::index!(
@@ -288,6 +315,12 @@ impl Check {
         words.collect()
     }
 
+    /// Whether its command has `{changed}`.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        matches!(&self.body, Body::Command(command) if command.has_changed())
+    }
+
     /// Whether it gives text to a shell: by its verb, or by `sh -c` after any launchers.
     #[must_use]
     pub fn goes_through_shell(&self) -> bool {
@@ -370,6 +403,28 @@ impl Test {
             | Test::ChangedNone(_) => None,
         }
     }
+
+    /// Returns the selection of a condition about changed files.
+    #[must_use]
+    pub fn selection(&self) -> Option<&Selection> {
+        match self {
+            Test::ChangedNone(selection) => Some(selection),
+            test => test.narrowing(),
+        }
+    }
+
+    /// Returns the selection of a condition that passes on the changed files which it selects.
+    #[must_use]
+    pub fn narrowing(&self) -> Option<&Selection> {
+        match self {
+            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
+            Test::ChangedNone(_)
+            | Test::Role(_)
+            | Test::Exists(_)
+            | Test::ExistsAny(_)
+            | Test::Absent(_) => None,
+        }
+    }
 }
 
 /// A `risk` trigger.
@@ -405,6 +460,14 @@ pub struct Role {
     pub max_checks: Option<u64>,
     /// Its line; none for a built-in one without a block.
     pub line: Option<usize>,
+}
+
+impl Role {
+    /// Whether it lets checks with these tags through.
+    #[must_use]
+    pub fn lets_through(&self, tags: &[String]) -> bool {
+        self.only.is_empty() || tags.iter().any(|tag| self.only.contains(tag))
+    }
 }
 
 /// `limits`.

@@ -48,7 +48,7 @@ impl Checker<'_> {
         for At { value, place } in &machine.properties {
             let (name, value) = value;
             if let Some(first) = seen.insert(name, *place) {
-                let message = format!("the property \"{}\" stands twice", visible(name.as_bytes()));
+                let message = format!("the property \"{}\" stands twice", visible(name));
                 let error = Diagnostic::error(DUPLICATE_LINE, message)
                     .label(*place, "again here")
                     .label(first, "first here")
@@ -94,7 +94,7 @@ impl Checker<'_> {
             Some(_) => error,
             None => error.help(format!(
                 "a block `machine {} {{` makes it known",
-                visible(name.as_bytes())
+                visible(name)
             )),
         };
         self.sink.push(error);

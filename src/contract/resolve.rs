@@ -167,7 +167,7 @@ impl<'d> Names<'d> {
         }
         let namespace = self.namespace(name.value, name.place);
         let written = name.value.strip_prefix(namespace).unwrap_or(name.value);
-        let shown = visible(written.as_bytes());
+        let shown = visible(written);
         if self.is_lone(name.value, name.place) {
             return Diagnostic::error(PATTERN_ALL, "`*` alone names no check")
                 .label(
@@ -231,7 +231,7 @@ impl<'d> Names<'d> {
     ) -> Diagnostic {
         let namespace = self.namespace(word.value, word.place);
         let written = word.value.strip_prefix(namespace).unwrap_or(word.value);
-        let shown = visible(written.as_bytes());
+        let shown = visible(written);
         let error = Diagnostic::error(code, format!("unknown {what} `{shown}`"));
         match self.nearest(written, known.filter_map(|k| k.strip_prefix(namespace))) {
             Some(near) => error
@@ -298,7 +298,7 @@ fn unique<'d, I>(
         }
         match seen.get(name.value.as_str()) {
             Some((_, first, _)) if first.span == name.place.span && name.place.row > 0 => {
-                let shown = visible(name.value.as_bytes());
+                let shown = visible(&name.value);
                 let error = format!("several rows make the {what} `{shown}`");
                 let error = Diagnostic::error(EACH_SAME_NAME, error)
                     .label(name.place, "the same in each row")
@@ -309,10 +309,7 @@ fn unique<'d, I>(
                 sink.push(error);
             }
             Some((_, first, before)) => {
-                let message = format!(
-                    "{what} `{}` is defined twice",
-                    visible(name.value.as_bytes())
-                );
+                let message = format!("{what} `{}` is defined twice", visible(&name.value));
                 let mut error = Diagnostic::error(DUPLICATE_NAME, message)
                     .label(name.place, "defined again here")
                     .label(*first, "first defined here");

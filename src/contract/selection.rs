@@ -336,7 +336,7 @@ pub(super) fn repo_path(
         Ok(path) => return Some(path),
         Err(fault) => fault,
     };
-    let text = visible(text.as_bytes());
+    let text = visible(text);
     let (message, help) = match fault {
         PathError::Empty => (
             format!("{what} is empty"),
@@ -379,7 +379,7 @@ pub(super) fn warn_of_glob(what: &str, text: &str, place: Place, sink: &mut Diag
     if looks_like_glob(text) {
         let message = format!(
             "{what} is a path: `*` and `?` in `{}` stand for themselves",
-            visible(text.as_bytes())
+            visible(text)
         );
         sink.push(
             Diagnostic::warning(super::error::GLOB_IN_PATH, message)

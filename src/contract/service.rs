@@ -30,7 +30,7 @@ impl Checker<'_> {
                         && name.place.row > 0
                         && (first.service == read.service || read.service.is_none()) => {}
                 Some(first) => {
-                    let shown = visible(name.value.as_bytes());
+                    let shown = visible(&name.value);
                     let message = format!("service `{shown}` is defined twice");
                     let error = Diagnostic::error(DUPLICATE_NAME, message)
                         .label(name.place, "defined again here")
@@ -56,7 +56,7 @@ impl Checker<'_> {
 
     fn service(&mut self, service: &draft::Service) -> DefinedService {
         let name = &service.name;
-        let shown = visible(name.value.as_bytes());
+        let shown = visible(&name.value);
         if service.verbs.is_empty() && !service.broken {
             let error = Diagnostic::error(NO_VERB, format!("service `{shown}` runs nothing"))
                 .label(name.place, "has no `run`")
@@ -127,10 +127,7 @@ impl Checker<'_> {
             None => {}
         }
         if let Some(other) = wrong {
-            let message = format!(
-                "service `{shown}` says a hole of `{}`",
-                visible(other.as_bytes())
-            );
+            let message = format!("service `{shown}` says a hole of `{}`", visible(&other));
             let error = Diagnostic::error(UNKNOWN_SERVICE, message)
                 .label(name.place, "it knows its own port and folder")
                 .help("write `{port}` and `{tmp}`; a service does not run beside another one");
@@ -188,7 +185,7 @@ impl Checker<'_> {
                         self.names
                             .unknown(UNKNOWN_SERVICE, "service", name.as_ref(), known);
                     if error.help.is_none() {
-                        let shown = visible(name.value.as_bytes());
+                        let shown = visible(&name.value);
                         error = error.help(format!("write `service {shown}: COMMAND`"));
                     }
                     self.sink.push(error);

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use vplan_base::command::{Env, is_env_name};
 use vplan_base::diagnostic::Diagnostic;
-use vplan_base::glob::Glob;
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::index::bug;
 use vplan_base::path::RepoPath;
 use vplan_base::service::Service;
@@ -702,6 +702,15 @@ impl Check {
         match self.settings.get(&row) {
             Some(Value::Globs(globs)) => globs,
             _ => &[],
+        }
+    }
+
+    /// Returns the selection of a setting of the table.
+    #[must_use]
+    pub fn selection(&self, row: Row) -> Option<&Selection> {
+        match self.settings.get(&row) {
+            Some(Value::Selection(selection)) => Some(selection),
+            _ => None,
         }
     }
 

@@ -56,7 +56,7 @@ impl fmt::Display for Sought {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Sought::Path(path) => path.fmt(f),
-            Sought::Glob(glob) => f.write_str(&visible(glob.text().as_bytes())),
+            Sought::Glob(glob) => f.write_str(&visible(glob.text())),
         }
     }
 }

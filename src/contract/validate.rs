@@ -192,10 +192,7 @@ impl Checker<'_> {
 
     fn report_imports(&mut self) {
         for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
-            let message = format!(
-                "`{}` was not imported",
-                visible(import.source.value.as_bytes())
-            );
+            let message = format!("`{}` was not imported", visible(&import.source.value));
             self.sink.push(Diagnostic::error(IMPORT, message).label(
                 import.place,
                 "this text was read on its own, without other files",

@@ -131,5 +131,5 @@ pub fn shown(text: &str) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(MOST).collect();
     let more = if chars.next().is_some() { "…" } else { "" };
-    format!("`{}{more}`", visible(head.as_bytes()))
+    format!("`{}{more}`", visible(&head))
 }

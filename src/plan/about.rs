@@ -4,7 +4,7 @@
 use super::{Origin, Step};
 use vplan_base::glob::{ItemContent, Selection};
 use vplan_base::path::RepoPath;
-use vplan_contract::{Check, Condition, Contract, Test};
+use vplan_contract::{Check, Contract};
 
 /// The ways to select every file.
 const EVERYTHING: [&str; 2] = ["**", "**/*"];
@@ -33,8 +33,7 @@ impl<'a> Focus<'a> {
     #[must_use]
     pub fn new(contract: Option<&'a Contract>, step: &'a Step) -> Self {
         let known = contract.filter(|_| step.origin == Origin::Contract);
-        let found =
-            known.and_then(|c| Some((c, c.checks.iter().find(|check| check.id == step.check())?)));
+        let found = known.and_then(|c| Some((c, c.check(step.check())?)));
         let placements = found.map_or_else(Vec::new, |(contract, check)| around(contract, check));
         let has_own = step.inputs.is_some() || !step.requires.is_empty();
         let is_everywhere = placements.is_empty() || placements.iter().any(Vec::is_empty);
@@ -67,12 +66,9 @@ impl<'a> Focus<'a> {
 }
 
 fn selects_everything(selection: &Selection) -> bool {
-    selection.items.iter().any(|item| {
-        !item.not
-            && match &item.what {
-                ItemContent::Glob(glob) => EVERYTHING.contains(&glob.text()),
-                ItemContent::Paths { items, .. } => selects_everything(items),
-            }
+    selection.positive().any(|item| match &item.what {
+        ItemContent::Glob(glob) => EVERYTHING.contains(&glob.text()),
+        ItemContent::Paths { items, .. } => selects_everything(items),
     })
 }
 
@@ -93,17 +89,11 @@ pub fn is_selected(contract: &Contract, path: &RepoPath) -> bool {
 
 /// Returns for each placement of a check the selections of the conditions around it.
 fn around<'a>(contract: &'a Contract, check: &Check) -> Vec<Vec<&'a Selection>> {
-    let selection = |condition: &'a Condition| match &condition.test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
-            Some(s)
-        }
-        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
-    };
-    check
-        .placements
-        .iter()
-        .map(|p| contract.around(p).filter_map(selection).collect())
-        .collect()
+    let selections = check.placements.iter().map(|placement| {
+        let conditions = contract.around(placement);
+        conditions.filter_map(|c| c.test.selection()).collect()
+    });
+    selections.collect()
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ impl Caveat {
     /// Returns everything on one line, for people.
     #[must_use]
     pub fn for_people(&self) -> String {
-        let mut text = visible(self.message.as_bytes());
+        let mut text = visible(&self.message);
         if !self.files.is_empty() {
             let shown: Vec<String> = self
                 .files
@@ -220,7 +220,7 @@ impl Caveat {
             text.push_str(&format!(": {}{more}", shown.join(", ")));
         }
         if let Some(way_out) = &self.way_out {
-            text.push_str(&format!("; {}", visible(way_out.as_bytes())));
+            text.push_str(&format!("; {}", visible(way_out)));
         }
         text
     }

@@ -29,7 +29,7 @@ impl Compared {
     /// Returns all of it on one line, for people.
     #[must_use]
     pub fn for_people(&self) -> String {
-        let what = visible(self.what.as_bytes());
+        let what = visible(&self.what);
         match (&self.base, self.changed, self.earlier_checks) {
             (Some(_), 0, _) => format!("{what}: nothing changed since"),
             (_, changed, Some(checks)) if checks > 0 => {

@@ -3,7 +3,7 @@
 use super::changed::Existing;
 use super::definition::name_definitions;
 use super::error::{self, PlanError};
-use super::facts::{Fact, FactAnswer, Facts, Question};
+use super::facts::{Fact, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 use super::frame::{note, without_contract};
 use super::inclusion::{
     Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
@@ -23,7 +23,7 @@ use vplan_base::matching::SHOWN;
 use vplan_base::setting::Row;
 use vplan_base::word::visible;
 use vplan_check::Kind;
-use vplan_contract::{Body, Check, CheckIndex, Contract, Role};
+use vplan_contract::{Check, CheckIndex, Contract, Role};
 
 /// The result of compiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -239,6 +239,27 @@ pub(super) fn assemble(
 }
 
 /// The node of each check that is in the plan.
+/// Assembles a plan, with an answer to each question that is asked on the way; `None` if the request
+/// is refused or questions remain after [`MAX_FACT_ROUNDS`].
+pub(super) fn assemble_with(
+    contract: &Contract,
+    request: &Request,
+    facts: &mut Facts,
+    prepared: Option<&Prepared<'_>>,
+    answer: impl Fn(&Question) -> FactAnswer,
+) -> Option<Plan> {
+    for _ in 0..MAX_FACT_ROUNDS {
+        match assemble(Some(contract), request, facts, prepared).ok()? {
+            Assembled::Plan(plan, _) => return Some(*plan),
+            Assembled::Needs(questions) => {
+                let answered = questions.into_iter().map(|q| (q.clone(), answer(&q)));
+                facts.0.extend(answered);
+            }
+        }
+    }
+    None
+}
+
 type NodeOfCheck = BTreeMap<CheckIndex, NodeIndex>;
 
 impl<'a> Input<'a> {
@@ -257,8 +278,7 @@ impl<'a> Input<'a> {
             |omitted: Omitted| Some(Inclusion::Omitted(Box::new(self.defined(check, omitted))));
         if !self.request.names.is_empty() {
             let named = self.is_named(&check.id, &check.tags);
-            let restriction =
-                restriction.filter(|r| !check.tags.iter().any(|t| r.only.contains(t)));
+            let restriction = restriction.filter(|r| !r.lets_through(&check.tags));
             let left = if named {
                 restriction.map(|r| outside_role(&check.id, role, r))
             } else {
@@ -307,7 +327,7 @@ impl<'a> Input<'a> {
             Choice::Yes(placements, reasons) => (placements, reasons),
         };
         if let Some(restriction) = restriction
-            && !check.tags.iter().any(|t| restriction.only.contains(t))
+            && !restriction.lets_through(&check.tags)
         {
             return out(outside_role(&check.id, role, restriction));
         }
@@ -347,7 +367,7 @@ impl<'a> Input<'a> {
             return Some(omitted(id, "not among --only".to_owned(), "only"));
         }
         let skip = self.request.skip.iter().filter(|s| s.name == id).min()?;
-        let text = format!("waived: {}", visible(skip.reason.as_bytes()));
+        let text = format!("waived: {}", visible(&skip.reason));
         Some(Omitted {
             narrows: true,
             ..omitted(id, text, "skip")
@@ -361,7 +381,7 @@ impl<'a> Input<'a> {
         while let Some(index) = stack.pop() {
             let check = &self.contract.checks[index];
             if seen.insert(index) {
-                if has_changed(check) {
+                if check.has_changed() {
                     return true;
                 }
                 stack.extend(&check.needs);
@@ -380,7 +400,7 @@ impl<'a> Input<'a> {
         let Inclusion::Included(chosen) = fate else {
             return;
         };
-        if has_changed(check) {
+        if check.has_changed() {
             let files = judged.changed(&chosen.placements, &self.request.changed);
             chosen.files = existing.arguments(&files, &check.dir);
             if chosen.files.is_empty() {
@@ -472,10 +492,7 @@ impl<'a> Input<'a> {
 
     /// Creates the node with the steps of a check.
     fn member(&self, check: &'a Check, chosen: Chosen<'_>) -> Result<PlanNode<'a>, PlanError> {
-        let file = self
-            .contract
-            .imported(check.place.source)
-            .unwrap_or(&self.contract.path);
+        let file = self.contract.file(check.place.source);
         let mut steps = step::of_check(check, file, &chosen.files);
         for step in &mut steps {
             step.each = self.contract.row_of(check.place);
@@ -661,10 +678,6 @@ impl<'a> Input<'a> {
             }
         }
     }
-}
-
-pub(super) fn has_changed(check: &Check) -> bool {
-    matches!(&check.body, Body::Command(command) if command.has_changed())
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn line((reason, steps): &(&Reason, Vec<&Step>)) -> String {
         .collect();
     let matched = reason.matched_count.unwrap_or_default();
     let more = matched.saturating_sub(files.len() as u64);
-    let name = |step: &&Step| format!("`{}`", visible(step.id.as_bytes()));
+    let name = |step: &&Step| format!("`{}`", visible(&step.id));
     let names: Vec<String> = steps.iter().take(STEPS).map(name).collect();
     format!(
         "the change touches {}{}, which defines what {}{} does",

@@ -98,7 +98,7 @@ fn named(list: &[Value]) -> Option<Named<'_>> {
 
 fn name_text(value: &Value) -> String {
     match value {
-        Value::String(text) => visible(text.as_bytes()),
+        Value::String(text) => visible(text),
         value => value.to_string(),
     }
 }
@@ -148,7 +148,7 @@ fn summary(item: &Value) -> Value {
 
 fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Difference {
     let show = |value: &Value| {
-        let text = visible(value.to_string().as_bytes());
+        let text = visible(value.to_string());
         if text.chars().count() <= SHOWN {
             return text;
         }
@@ -162,7 +162,7 @@ fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Dif
 }
 
 fn join(path: &str, key: &str) -> String {
-    let key = visible(key.as_bytes());
+    let key = visible(key);
     if path.is_empty() {
         key
     } else {

@@ -79,13 +79,11 @@ impl PlanError {
     ) -> Self {
         const LISTED: usize = 12;
         let help = match nearest(given, known.clone()) {
-            Some(name) => Some(format!("did you mean `{}`?", visible(name.as_bytes()))),
+            Some(name) => Some(format!("did you mean `{}`?", visible(name))),
             None => match known.clone().count() {
                 0 => None,
                 n if n <= LISTED => {
-                    let all: Vec<String> = known
-                        .map(|k| format!("`{}`", visible(k.as_bytes())))
-                        .collect();
+                    let all: Vec<String> = known.map(|k| format!("`{}`", visible(k))).collect();
                     Some(format!("known are {}", all.join(", ")))
                 }
                 n => Some(format!("`vplan explain` lists all {n}")),
@@ -93,7 +91,7 @@ impl PlanError {
         };
         Self::new(
             code,
-            format!("no {what} is called `{}`", visible(given.as_bytes())),
+            format!("no {what} is called `{}`", visible(given)),
             help,
         )
     }

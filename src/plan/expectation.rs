@@ -155,7 +155,7 @@ impl<'c> Examiner<'c> {
                 Ok(Assembled::Needs(questions)) => {
                     let list = questions
                         .iter()
-                        .map(|q| visible(q.to_word().as_bytes()))
+                        .map(|q| visible(q.to_word()))
                         .collect::<Vec<_>>();
                     let message = format!(
                         "the plan depends on `{}`, which a test cannot say",
@@ -346,7 +346,7 @@ impl<'v> View<'v> {
     /// Explains why a check is not in the plan; `None` when nothing has this name.
     fn why_not(&self, name: &str) -> Option<String> {
         if let Some(omitted) = self.omitted.get(name) {
-            return Some(visible(omitted.reason.as_bytes()));
+            return Some(visible(&omitted.reason));
         }
         self.examiner
             .index
@@ -359,7 +359,7 @@ impl<'v> View<'v> {
         let before = self.places.get(name).and_then(|place| place.checked_sub(1));
         let before = before.and_then(|place| self.names.get(place));
         let place = before.map_or("it runs first".to_owned(), |b| {
-            format!("it runs behind `{}`", visible(b.as_bytes()))
+            format!("it runs behind `{}`", visible(b))
         });
         let step = self.steps.get(name);
         let after = step.map(|s| s.after.as_slice()).unwrap_or_default();
@@ -372,7 +372,7 @@ impl<'v> View<'v> {
                 let shown: Vec<String> = list
                     .iter()
                     .take(NAMED)
-                    .map(|a| format!("`{}`", visible(a.as_bytes())))
+                    .map(|a| format!("`{}`", visible(a)))
                     .collect();
                 let more = if list.len() > NAMED {
                     format!(" and {} more", list.len() - NAMED)

@@ -83,24 +83,18 @@ impl Default for Options<'_> {
 
 /// The verb that the caller of a command states.
 fn stated_verb(reason: &Reason) -> String {
-    let verb = |verb: &String| format!(" with the verb `{}`", visible(verb.as_bytes()));
+    let verb = |verb: &String| format!(" with the verb `{}`", visible(verb));
     reason.names.first().map(verb).unwrap_or_default()
 }
 
 /// Formats a reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
-    let names = || {
-        reason
-            .names
-            .iter()
-            .map(|n| visible(n.as_bytes()))
-            .collect::<Vec<_>>()
-    };
+    let names = || reason.names.iter().map(visible).collect::<Vec<_>>();
     let line = reason.line.map_or(String::new(), |n| {
         format!(" ({})", place(reason.file.as_deref(), n))
     });
-    let keyword = visible(reason.condition.as_bytes());
+    let keyword = visible(&reason.condition);
     let selects = |what: String| match (reason.matched_count, matched(reason, files)) {
         (Some(_), Some(found)) => format!("{what}{line} selects {found}"),
         _ => format!("{what}{line} selects no changed file"),
@@ -121,11 +115,11 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         "risk" => selects(format!(
             "risk {} {}\"{}\"",
             names().join(" "),
-            reason.paths.as_ref().map_or(String::new(), |p| format!(
-                "{} with ",
-                visible(p.as_bytes())
-            )),
-            visible(reason.glob.as_deref().unwrap_or_default().as_bytes())
+            reason
+                .paths
+                .as_ref()
+                .map_or(String::new(), |p| format!("{} with ", visible(p))),
+            visible(reason.glob.as_deref().unwrap_or_default())
         )),
         "byRole" => format!("{keyword} {}{line}", names().join(" ")),
         "whenExists" | "whenExistsAny" | "whenAbsent" => {
@@ -142,10 +136,10 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         _ if reason.condition.starts_with("whenChanged") => match (&reason.glob, &reason.paths) {
             (Some(glob), Some(name)) => selects(format!(
                 "{keyword} {} with \"{}\"",
-                visible(name.as_bytes()),
-                visible(glob.as_bytes())
+                visible(name),
+                visible(glob)
             )),
-            (Some(glob), None) => selects(format!("{keyword} \"{}\"", visible(glob.as_bytes()))),
+            (Some(glob), None) => selects(format!("{keyword} \"{}\"", visible(glob))),
             _ => selects(format!("{keyword} {}", names().join(" "))),
         },
         _ => format!("{keyword} {}{line}", names().join(" "))
@@ -158,7 +152,7 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
 #[must_use]
 pub fn place(file: Option<&str>, line: usize) -> String {
     match file {
-        Some(file) => format!("{}:{line}", visible(file.as_bytes())),
+        Some(file) => format!("{}:{line}", visible(file)),
         None => format!("line {line}"),
     }
 }

@@ -3,11 +3,10 @@
 //! A fix is planned as its check is: by a contract in which the check does what mends it. So it has
 //! the same directory, environment and changed files, in as many steps.
 
-use super::select::narrowing;
 use super::step::empty;
 use super::{Origin, Plan, Step};
 use std::collections::BTreeSet;
-use vplan_base::command::{Command, Env};
+use vplan_base::command::Command;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::{Row, Value};
 use vplan_check::Kind;
@@ -30,18 +29,11 @@ pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract 
         let Some(command) = fix(check).filter(|_| ids.contains(check.id.as_str())) else {
             continue;
         };
-        let (env, body) = match command.clone() {
-            Command::Argv { env, pieces } => {
-                let bare = Command::Argv {
-                    env: Env::new(),
-                    pieces,
-                };
-                (env, bare)
-            }
-            unsupported @ Command::Unsupported { .. } => (Env::new(), unsupported),
-        };
-        check.env.extend(env);
-        check.body = Body::Command(body);
+        let mut command = command.clone();
+        if let Command::Argv { env, .. } = &mut command {
+            check.env.append(env);
+        }
+        check.body = Body::Command(command);
         // Of these there may be one for all changed files only.
         check.report = None;
         check.settings.remove(&Row::MinTests);
@@ -82,15 +74,11 @@ pub fn bare_step(step: &Step) -> Step {
 /// write it, or the conditions around one place of the check select it, all of them.
 #[must_use]
 pub fn may_change(contract: &Contract, step: &Step, path: &RepoPath) -> bool {
-    let check = contract
-        .checks
-        .iter()
-        .find(|check| check.id == step.check());
     step.may_write(path)
-        || check.is_some_and(|check| {
+        || contract.check(step.check()).is_some_and(|check| {
             check.placements.iter().any(|placement| {
                 let around = contract.around(placement);
-                let mut around = around.filter_map(|c| narrowing(&c.test)).peekable();
+                let mut around = around.filter_map(|c| c.test.narrowing()).peekable();
                 around.peek().is_some() && around.all(|selection| selection.selects(path))
             })
         })

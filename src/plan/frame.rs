@@ -111,10 +111,7 @@ impl<'a> Input<'a> {
             .iter()
             .find(|s| s.reason.trim().is_empty())
         {
-            let message = format!(
-                "skipping `{}` needs a reason",
-                visible(skip.name.as_bytes())
-            );
+            let message = format!("skipping `{}` needs a reason", visible(&skip.name));
             let help = Some("say why with `--reason`; it is recorded in the plan".to_owned());
             return Err(PlanError::new(error::BLANK_REASON, message, help));
         }
@@ -267,7 +264,7 @@ impl<'a> Input<'a> {
             listed(self.request.explicit.iter().map(|c| (c, &c.command))).gone
         };
         let carried = gone.into_iter().map(|command| {
-            let text = visible(command.to_text().as_bytes());
+            let text = visible(command.to_text());
             note(
                 "carried",
                 format!("`{text}` is carried into the commands after it"),

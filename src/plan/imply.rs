@@ -81,18 +81,14 @@ impl Steps {
 }
 
 /// Returns each positive item with the exclusions of its list.
-fn alone(selection: &Selection) -> impl Iterator<Item = Selection> + '_ {
-    let excluded = selection.items.iter().filter(|i| i.not);
-    selection
-        .items
-        .iter()
-        .filter(|i| !i.not)
-        .map(move |item| Selection {
-            items: std::iter::once(item)
-                .chain(excluded.clone())
-                .cloned()
-                .collect(),
-        })
+pub(crate) fn alone(selection: &Selection) -> impl Iterator<Item = Selection> + '_ {
+    selection.positive().map(|item| Selection {
+        items: [item]
+            .into_iter()
+            .chain(selection.excluding())
+            .cloned()
+            .collect(),
+    })
 }
 
 /// Whether `a` selects everything that `b` selects.
@@ -101,18 +97,14 @@ fn covers(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
         return true;
     }
     // `b` must exclude or not select everything that `a` excludes.
-    let free = a.items.iter().filter(|i| i.not).all(|not| {
-        b.items
-            .iter()
-            .any(|other| other.not && item_covers(&other.what, &not.what, steps))
-            || b.items
-                .iter()
-                .filter(|i| !i.not)
+    let free = a.excluding().all(|not| {
+        excludes(b, &not.what, steps)
+            || b.positive()
                 .all(|i| item_disjoint(&i.what, &not.what, steps))
     });
-    free && b.items.iter().filter(|i| !i.not).all(|item| {
-        let taken = |a: &Item| !a.not && item_covers(&a.what, &item.what, steps);
-        a.items.iter().any(taken)
+    free && b.positive().all(|item| {
+        let mut positive = a.positive();
+        positive.any(|a| item_covers(&a.what, &item.what, steps))
     })
 }
 
@@ -124,39 +116,33 @@ fn item_covers(a: &ItemContent, b: &ItemContent, steps: &mut Steps) -> bool {
         _ if a == b => true,
         (ItemContent::Glob(a), ItemContent::Glob(b)) => glob_covers(a, b),
         (ItemContent::Paths { items, .. }, b) => {
-            let one = Selection {
-                items: vec![Item {
-                    not: false,
-                    what: b.clone(),
-                }],
-            };
-            covers(items, &one, steps)
+            let (not, what) = (false, b.clone());
+            let one = vec![Item { not, what }];
+            covers(items, &Selection { items: one }, steps)
         }
         // The exclusions of a name only make it select less.
         (a, ItemContent::Paths { items, .. }) => items
-            .items
-            .iter()
-            .filter(|i| !i.not)
+            .positive()
             .all(|item| item_covers(a, &item.what, steps)),
     }
 }
 
 /// Whether no file is selected by both.
 fn disjoint(a: &Selection, b: &Selection, steps: &mut Steps) -> bool {
-    let excluded = |item: &ItemContent, by: &Selection, steps: &mut Steps| {
-        by.items
-            .iter()
-            .any(|not| not.not && item_covers(&not.what, item, steps))
+    let is_out = |item: &Item, steps: &mut Steps| {
+        excludes(a, &item.what, steps) || excludes(b, &item.what, steps)
     };
-    let left: Vec<&ItemContent> = a.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
-    let right: Vec<&ItemContent> = b.items.iter().filter(|i| !i.not).map(|i| &i.what).collect();
-    left.iter().all(|x| {
-        excluded(x, a, steps)
-            || excluded(x, b, steps)
-            || right.iter().all(|y| {
-                excluded(y, a, steps) || excluded(y, b, steps) || item_disjoint(x, y, steps)
-            })
+    a.positive().all(|x| {
+        is_out(x, steps)
+            || b.positive()
+                .all(|y| is_out(y, steps) || item_disjoint(&x.what, &y.what, steps))
     })
+}
+
+/// Whether an item of a selection excludes all that another item selects.
+fn excludes(by: &Selection, item: &ItemContent, steps: &mut Steps) -> bool {
+    by.excluding()
+        .any(|not| item_covers(&not.what, item, steps))
 }
 
 fn item_disjoint(a: &ItemContent, b: &ItemContent, steps: &mut Steps) -> bool {
@@ -166,12 +152,8 @@ fn item_disjoint(a: &ItemContent, b: &ItemContent, steps: &mut Steps) -> bool {
     match (a, b) {
         (ItemContent::Glob(a), ItemContent::Glob(b)) => glob_disjoint(a, b),
         (ItemContent::Paths { items, .. }, other) | (other, ItemContent::Paths { items, .. }) => {
-            items.items.iter().filter(|i| !i.not).all(|item| {
-                items
-                    .items
-                    .iter()
-                    .any(|not| not.not && item_covers(&not.what, other, steps))
-                    || item_disjoint(&item.what, other, steps)
+            items.positive().all(|item| {
+                excludes(items, other, steps) || item_disjoint(&item.what, other, steps)
             })
         }
     }

@@ -95,14 +95,10 @@ pub(crate) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
 }
 
 pub(crate) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
-    let tags: Vec<String> = restriction
-        .only
-        .iter()
-        .map(|t| visible(t.as_bytes()))
-        .collect();
+    let tags: Vec<String> = restriction.only.iter().map(visible).collect();
     let text = format!(
         "role {} runs only checks tagged {}",
-        visible(role.as_bytes()),
+        visible(role),
         tags.join(" or ")
     );
     let reason = Reason {

@@ -54,7 +54,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vplan_base::canon::Digest;
 use vplan_base::command::{Env, ToolchainCommand, Unsupported};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::index::{Index as _, at, bug, numbered};
 use vplan_base::jobs::Jobs;
 use vplan_base::machine::{Machine, On};
@@ -425,20 +425,16 @@ pub struct Step {
     pub writes: Option<Selection>,
 }
 
-/// Returns the globs that select for a selection. Recursion is bounded by how names are nested.
-fn selecting_globs(selection: &Selection) -> Vec<&Glob> {
-    let items = selection.items.iter().filter(|item| !item.not);
-    let globs = items.flat_map(|item| match &item.what {
-        ItemContent::Glob(glob) => vec![glob],
-        ItemContent::Paths { items, .. } => selecting_globs(items),
-    });
-    globs.collect()
-}
-
 /// The setting that names files of the tree which a step may change.
 pub const MAY_CHANGE: Row = Row::Writes;
 
 impl Step {
+    /// Returns the globs of what it makes and removes: `produces`, `cleans` and its report.
+    pub fn products(&self) -> impl Iterator<Item = &Glob> {
+        let report = self.report.iter().map(|report| &report.glob);
+        self.produces.iter().chain(&self.cleans).chain(report)
+    }
+
     /// Whether it may change files of the tree.
     #[must_use]
     pub fn is_writer(&self) -> bool {
@@ -463,25 +459,15 @@ impl Step {
     /// Returns the selections of all that it may make, change and remove.
     #[must_use]
     pub fn may_change(&self) -> Vec<Selection> {
-        let report = self.report.iter().map(|report| &report.glob);
-        let products = self.produces.iter().chain(&self.cleans).chain(report);
-        let item = |glob: &Glob| Item {
-            not: false,
-            what: ItemContent::Glob(glob.clone()),
-        };
-        let products = Selection {
-            items: products.map(item).collect(),
-        };
+        let products = self.products().cloned().collect();
         self.writes.iter().cloned().chain([products]).collect()
     }
 
     /// Returns the globs of all that it may make, change and remove.
     #[must_use]
     pub fn written_globs(&self) -> Vec<&Glob> {
-        let report = self.report.iter().map(|report| &report.glob);
-        let products = self.produces.iter().chain(&self.cleans).chain(report);
-        let written = self.writes.iter().flat_map(selecting_globs);
-        written.chain(products).collect()
+        let written = self.writes.iter().flat_map(Selection::positive_globs);
+        written.chain(self.products()).collect()
     }
 
     /// Whether it depends on its `inputs` alone where these guarantees hold: it can read nothing else, and

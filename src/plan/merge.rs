@@ -86,7 +86,7 @@ impl<'a> Input<'a> {
                 else {
                     continue;
                 };
-                if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
+                if restriction.is_some_and(|r| r.lets_through(&check.tags)) {
                     allowed.insert(identity.clone());
                 }
                 if is_in(fates, index) {

@@ -88,11 +88,7 @@ pub fn why(plan: &Plan) -> String {
         .iter()
         .find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
     if let Some(named) = named {
-        return format!(
-            "`{}` was left out: {}",
-            visible(named.id.as_bytes()),
-            named.reason
-        );
+        return format!("`{}` was left out: {}", visible(&named.id), named.reason);
     }
     if !request.only.is_empty() {
         return format!(
@@ -106,7 +102,7 @@ pub fn why(plan: &Plan) -> String {
 /// Explains that nothing changed: against which base, and what else could be requested.
 fn nothing_changed(plan: &Plan) -> String {
     let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
-    let ticked = |name: &str| format!("`{}`", visible(name.as_bytes()));
+    let ticked = |name: &str| format!("`{}`", visible(name));
     let against = |base: String| format!("no file changed against {base}");
     let (what, ways) = match (&plan.request.changed_from, branch) {
         (Some(ChangedFrom::All), _) => return "git tracks no file".to_owned(),
@@ -134,7 +130,7 @@ fn nothing_changed(plan: &Plan) -> String {
 fn ticks(names: &[String]) -> String {
     names
         .iter()
-        .map(|n| format!("`{}`", visible(n.as_bytes())))
+        .map(|n| format!("`{}`", visible(n)))
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -1,7 +1,7 @@
 //! Prepares a contract for many requests, so that each costs what it selects and not what there is.
 
 use super::facts::Facts;
-use super::select::{ConditionResults, Judged, SelectionDetail, holds, selection, selections};
+use super::select::{ConditionResults, Judged, SelectionDetail, holds, selections};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::bits::Bits;
 use vplan_base::change::ChangeSet;
@@ -56,7 +56,7 @@ impl<'c> Prepared<'c> {
         Self {
             contract,
             matcher: Matcher::new(&selections(contract)),
-            selecting: with(&|test| selection(test).is_some()),
+            selecting: with(&|test| test.selection().is_some()),
             unselected: Bits::of(conditions.len(), |i| holds_alone(&conditions[i].test)),
             of_role,
             asking: with(&|test| test.sought().is_some()),
@@ -107,7 +107,7 @@ impl<'c> Prepared<'c> {
 fn holds_alone(test: &Test) -> bool {
     match test {
         Test::ChangedNone(_) => true,
-        Test::ChangedAll(selection) => selection.items.iter().all(|item| item.not),
+        Test::ChangedAll(selection) => selection.positive().next().is_none(),
         Test::ChangedAny(_)
         | Test::ChangedOnly(_)
         | Test::Role(_)
@@ -121,7 +121,7 @@ fn holds_alone(test: &Test) -> bool {
 /// the innermost of them, else one that names roles.
 fn decisive(contract: &Contract, placement: &Placement) -> Option<ConditionIndex> {
     let test = |c: &&ConditionIndex| &contract.conditions[**c].test;
-    let selects = |c: &&ConditionIndex| selection(test(c)).is_some() && !holds_alone(test(c));
+    let selects = |c: &&ConditionIndex| test(c).selection().is_some() && !holds_alone(test(c));
     let names_roles = |c: &&ConditionIndex| matches!(test(c), Test::Role(_));
     let around = &placement.conditions;
     let found = around.iter().rev().find(selects);

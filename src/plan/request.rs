@@ -132,7 +132,7 @@ impl TryFrom<String> for ChangedFrom {
                 _ => {
                     return Err(format!(
                         "`{}` is no source of changed files",
-                        vplan_base::word::visible(text.as_bytes())
+                        vplan_base::word::visible(&text)
                     ));
                 }
             },

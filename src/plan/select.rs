@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use vplan_base::bits::Bits;
 use vplan_base::change::{ChangeSet, ChangedIndex};
-use vplan_base::glob::{Item, ItemContent, Selection};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_base::index::{Dense, Index as _};
 use vplan_base::matching::{Hits, SHOWN, Selected, match_all};
 use vplan_base::path::RepoPath;
@@ -70,7 +70,7 @@ pub(super) fn judge<'a>(
     let of_conditions: Vec<Option<Selected>> = contract
         .conditions
         .iter()
-        .map(|c| selection(&c.test).and_then(|_| matched.next()))
+        .map(|c| c.test.selection().and_then(|_| matched.next()))
         .collect();
     let of_triggers: Vec<Selected> = matched.collect();
     let names = Names::look_up(contract.conditions.iter().zip(&of_conditions), changes);
@@ -101,13 +101,10 @@ pub(super) fn judge<'a>(
 
 /// Returns the selections of all conditions that have one, then those of all triggers.
 pub(super) fn selections(contract: &Contract) -> Vec<&Selection> {
-    let conditions = contract
-        .conditions
-        .iter()
-        .filter_map(|c| selection(&c.test));
-    conditions
-        .chain(contract.risks.iter().map(|r| &r.selection))
-        .collect()
+    let conditions = contract.conditions.iter();
+    let conditions = conditions.filter_map(|c| c.test.selection());
+    let triggers = contract.risks.iter().map(|r| &r.selection);
+    conditions.chain(triggers).collect()
 }
 
 /// Whether a condition holds; `None` while facts are missing.
@@ -118,58 +115,31 @@ pub(super) fn holds(
     facts: &Facts,
     selected: &Selected,
 ) -> Option<bool> {
+    // One of these answers decides, and all must be known for the opposite.
+    let decided = |all: &[Sought], by: &[Certainty], is: bool| {
+        let decides = |sought| answer(facts, sought).is_some_and(|answer| by.contains(&answer));
+        if all.iter().any(decides) {
+            return Some(is);
+        }
+        let are_known = all.iter().all(|sought| answer(facts, sought).is_some());
+        are_known.then_some(!is)
+    };
     match test {
         Test::Role(roles) => Some(roles.iter().any(|r| r == role)),
         Test::ChangedAny(_) => Some(selected.all.count > 0),
-        Test::ChangedAll(s) => Some(
-            s.items
-                .iter()
-                .zip(&selected.items)
-                .all(|(i, h)| i.not || h.count > 0),
-        ),
+        Test::ChangedAll(s) => {
+            let mut items = s.items.iter().zip(&selected.items);
+            Some(items.all(|(item, hits)| item.not || hits.count > 0))
+        }
         Test::ChangedOnly(_) => {
             Some(!changes.is_empty() && selected.all.count == changes.len() as u64)
         }
         Test::ChangedNone(_) => Some(selected.all.count == 0),
+        Test::Exists(all) => decided(all, &[Certainty::No], false),
         // "Unknown" never leaves anything out.
-        Test::Exists(all) => {
-            let (no, known) = (has_answer(facts, all, Certainty::No), are_known(facts, all));
-            if no {
-                Some(false)
-            } else {
-                known.then_some(true)
-            }
-        }
-        Test::ExistsAny(all) => {
-            let may_be = [Certainty::Yes, Certainty::Unknown];
-            let holds = may_be.iter().any(|is| has_answer(facts, all, *is));
-            if holds {
-                Some(true)
-            } else {
-                are_known(facts, all).then_some(false)
-            }
-        }
-        Test::Absent(all) => {
-            let (yes, known) = (
-                has_answer(facts, all, Certainty::Yes),
-                are_known(facts, all),
-            );
-            if yes {
-                Some(false)
-            } else {
-                known.then_some(true)
-            }
-        }
+        Test::ExistsAny(all) => decided(all, &[Certainty::Yes, Certainty::Unknown], true),
+        Test::Absent(all) => decided(all, &[Certainty::Yes], false),
     }
-}
-
-/// Whether one of these has this answer.
-fn has_answer(facts: &Facts, all: &[Sought], is: Certainty) -> bool {
-    all.iter().any(|sought| answer(facts, sought) == Some(is))
-}
-
-fn are_known(facts: &Facts, all: &[Sought]) -> bool {
-    all.iter().all(|sought| answer(facts, sought).is_some())
 }
 
 /// Returns what is known of the existence of a path or of a file of a glob.
@@ -365,7 +335,7 @@ impl Judged<'_> {
                 .conditions
                 .iter()
                 .filter_map(|c| {
-                    let selection = narrowing(&self.contract.conditions[*c].test)?;
+                    let selection = self.contract.conditions[*c].test.narrowing()?;
                     Some((selection, self.hits.get(c).unwrap_or(NO_FILE)))
                 })
                 .collect();
@@ -389,26 +359,6 @@ impl Judged<'_> {
     }
 }
 
-/// Returns the selection of a condition, if it has one.
-pub(super) fn selection(test: &Test) -> Option<&Selection> {
-    match test {
-        Test::ChangedNone(s) => Some(s),
-        test => narrowing(test),
-    }
-}
-
-/// Returns the selection of a condition that narrows `{changed}`.
-pub(super) fn narrowing(test: &Test) -> Option<&Selection> {
-    match test {
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
-        Test::ChangedNone(_)
-        | Test::Role(_)
-        | Test::Exists(_)
-        | Test::ExistsAny(_)
-        | Test::Absent(_) => None,
-    }
-}
-
 /// Returns which changed file a hit is.
 fn index_of_hit(hit: &u32) -> ChangedIndex {
     ChangedIndex::new(*hit as usize)
@@ -417,31 +367,19 @@ fn index_of_hit(hit: &u32) -> ChangedIndex {
 /// Returns ranges of the change set, ascending and disjoint, outside of which the selection selects
 /// nothing, by the literal prefixes of its globs.
 fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<Range<usize>> {
-    fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
-        for item in selection.items.iter().filter(|i| !i.not) {
-            match &item.what {
-                ItemContent::Glob(glob) => {
-                    let text = glob.text();
-                    let plain = text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("");
-                    // `x/**` selects `x` too.
-                    out.push(plain.strip_suffix('/').unwrap_or(plain).as_bytes());
-                }
-                ItemContent::Paths { items, .. } => prefixes(items, out),
-            }
-        }
-    }
-    let mut all = Vec::new();
-    prefixes(selection, &mut all);
     let files = changes.files();
-    let mut found: Vec<Range<usize>> = all
-        .iter()
-        .map(|prefix| {
-            let before = |path: &[u8]| path < *prefix;
-            let from = files.partition_point(|f| before(f.path.as_bytes()));
-            let inside = |path: &[u8]| before(path) || path.starts_with(prefix);
-            from..files.partition_point(|f| inside(f.path.as_bytes()))
-        })
-        .collect();
+    let range = |glob: &Glob| {
+        let plain = glob.text().split(['*', '?', '[', '{', '\\']).next();
+        let plain = plain.unwrap_or_default();
+        // `x/**` selects `x` too.
+        let prefix = plain.strip_suffix('/').unwrap_or(plain).as_bytes();
+        let before = |path: &[u8]| path < prefix;
+        let from = files.partition_point(|f| before(f.path.as_bytes()));
+        let inside = |path: &[u8]| before(path) || path.starts_with(prefix);
+        from..files.partition_point(|f| inside(f.path.as_bytes()))
+    };
+    let globs = selection.positive_globs().into_iter();
+    let mut found: Vec<Range<usize>> = globs.map(range).collect();
     found.sort_unstable_by_key(|range| (range.start, range.end));
     let mut end = 0;
     for range in &mut found {
@@ -461,6 +399,8 @@ fn judge_one(
     selected: &Selected,
     names: &Names,
 ) -> (Option<bool>, Told) {
+    let answer = holds(&condition.test, role, changes, facts, selected);
+    let holds = answer == Some(true);
     let keyword = condition.test.keyword();
     let about = |names: Vec<String>| Reason {
         condition: keyword.to_owned(),
@@ -471,128 +411,81 @@ fn judge_one(
     };
     let path = |hit: &u32| changes.file(index_of_hit(hit)).path.clone();
     let paths = |hits: &Hits| hits.first.iter().map(path).collect::<Vec<RepoPath>>();
-    let positive = |s: &Selection| names.reasons(s, selected, &about(Vec::new()), &paths);
+    // What selects where it holds, and what should have where it does not.
+    let reasons_of = |s: &Selection, wanted: &mut dyn Iterator<Item = &Item>| match holds {
+        true => names.reasons(s, selected, &about(Vec::new()), &paths),
+        false => vec![about(item_texts(wanted))],
+    };
+    let written = |s: &Selection| format!("{keyword} {}", items_text(s.items.iter()));
     let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
         matched,
         matched_count: Some(count),
         ..about(item_texts(selection.items.iter()))
     };
-    let answer = holds(&condition.test, role, changes, facts, selected);
-    let holds = answer == Some(true);
+
     let (reasons, denial) = match &condition.test {
         Test::Role(roles) => {
-            let denial = format!(
-                "role is {}, {keyword} asks for {}",
-                visible(role.as_bytes()),
-                or_list(roles)
-            );
-            (
-                vec![about(if holds {
-                    vec![role.to_owned()]
-                } else {
-                    roles.clone()
-                })],
-                denial,
-            )
+            let (own, wanted) = (visible(role), visible(roles.join(" or ")));
+            let denial = format!("role is {own}, {keyword} asks for {wanted}");
+            let own = vec![role.to_owned()];
+            (vec![about(if holds { own } else { roles.clone() })], denial)
         }
         Test::ChangedAny(s) => {
-            let reasons = if holds {
-                positive(s)
-            } else {
-                vec![about(item_texts(s.items.iter()))]
-            };
-            (
-                reasons,
-                format!(
-                    "no changed file is selected by {keyword} {}",
-                    items_text(s.items.iter())
-                ),
-            )
+            let denial = format!("no changed file is selected by {}", written(s));
+            (reasons_of(s, &mut s.items.iter()), denial)
         }
         Test::ChangedAll(s) => {
             let without = || {
-                s.items
-                    .iter()
-                    .zip(&selected.items)
-                    .filter(|(i, h)| !i.not && h.count == 0)
-                    .map(|(i, _)| i)
+                let items = s.items.iter().zip(&selected.items);
+                let missed = items.filter(|(item, hits)| !item.not && hits.count == 0);
+                missed.map(|(item, _)| item)
             };
-            let reasons = if holds {
-                positive(s)
-            } else {
-                vec![about(item_texts(without()))]
-            };
-            (
-                reasons,
-                format!(
-                    "no changed file is selected by {} of {keyword}",
-                    items_text(without())
-                ),
-            )
+            let missed = items_text(without());
+            let denial = format!("no changed file is selected by {missed} of {keyword}");
+            (reasons_of(s, &mut without()), denial)
         }
         Test::ChangedOnly(s) => {
             let total = changes.len() as u64;
             let outside = total.saturating_sub(selected.all.count);
             if holds {
-                (positive(s), String::new())
+                (reasons_of(s, &mut s.items.iter()), String::new())
             } else if total == 0 {
-                let denial = format!(
-                    "nothing changed, and {keyword} {} asks for a change",
-                    items_text(s.items.iter())
-                );
-                (vec![about(item_texts(s.items.iter()))], denial)
+                let denial = format!("nothing changed, and {} asks for a change", written(s));
+                (reasons_of(s, &mut s.items.iter()), denial)
             } else {
                 let witness = first_outside(s, &selected.all, changes);
-                let denial = match &witness {
-                    Some(file) => format!(
-                        "changed file `{file}` is outside {keyword} {}",
-                        items_text(s.items.iter())
-                    ),
-                    None => format!(
-                        "{outside} changed files are outside {keyword} {}",
-                        items_text(s.items.iter())
-                    ),
+                let are_outside = match &witness {
+                    Some(file) => format!("changed file `{file}` is outside"),
+                    None => format!("{outside} changed files are outside"),
                 };
-                (
-                    vec![with_files(s, witness.into_iter().collect(), outside)],
-                    denial,
-                )
+                let reason = with_files(s, witness.into_iter().collect(), outside);
+                (vec![reason], format!("{are_outside} {}", written(s)))
             }
         }
         Test::ChangedNone(s) => {
             let first = selected.all.first.first().map(path);
-            let denial = first.map_or(String::new(), |file| {
-                format!(
-                    "changed file `{file}` is selected by {keyword} {}",
-                    items_text(s.items.iter())
-                )
-            });
+            let denial = first.map(|f| format!("changed file `{f}` is selected by {}", written(s)));
             let reason = if holds {
                 about(item_texts(s.items.iter()))
             } else {
                 with_files(s, paths(&selected.all), selected.all.count)
             };
-            (vec![reason], denial)
+            (vec![reason], denial.unwrap_or_default())
         }
         Test::Exists(all) => {
             let named = deciding(all, facts, Certainty::No);
-            let denial = format!(
-                "{}, {keyword} asks for it",
-                said(&named, NO_FILE, "does not exist")
-            );
+            let missing = said(&named, NO_FILE, "does not exist");
+            let denial = format!("{missing}, {keyword} asks for it");
             (vec![about(texts(&named))], denial)
         }
         Test::ExistsAny(all) => {
             let named = deciding(all, facts, Certainty::Yes);
-            let denial = match named.as_slice() {
-                [_] => format!(
-                    "{}, {keyword} asks for it",
-                    said(&named, NO_FILE, "does not exist")
-                ),
-                _ => format!(
-                    "none of {} exists, {keyword} asks for one",
-                    ticks(&texts(&named))
-                ),
+            let denial = if named.len() == 1 {
+                let missing = said(&named, NO_FILE, "does not exist");
+                format!("{missing}, {keyword} asks for it")
+            } else {
+                let none = ticks(&texts(&named));
+                format!("none of {none} exists, {keyword} asks for one")
             };
             (vec![about(texts(&named))], denial)
         }
@@ -609,12 +502,8 @@ fn judge_one(
 /// Returns the paths and globs with an answer that decides alone; all of them where none has it.
 fn deciding<'s>(all: &'s [Sought], facts: &Facts, is: Certainty) -> Vec<&'s Sought> {
     let decides = |sought: &&Sought| answer(facts, sought) == Some(is);
-    let named: Vec<&Sought> = all.iter().filter(decides).collect();
-    if named.is_empty() {
-        all.iter().collect()
-    } else {
-        named
-    }
+    let is_decided = all.iter().any(|sought| decides(&sought));
+    all.iter().filter(|s| !is_decided || decides(s)).collect()
 }
 
 /// Says of globs alone that no file, or a file, matches them, and of all else whether it exists.
@@ -672,7 +561,7 @@ impl Names {
         let mut keys: Vec<((usize, usize), usize)> = Vec::new();
         let mut lists: Vec<Arc<Selection>> = Vec::new();
         for (condition, selected) in conditions {
-            let (Some(selection), Some(selected)) = (selection(&condition.test), selected) else {
+            let (Some(selection), Some(selected)) = (condition.test.selection(), selected) else {
                 continue;
             };
             for (item, hits) in selection.items.iter().zip(&selected.items) {
@@ -715,48 +604,47 @@ impl Names {
             paths: name.map(str::to_owned),
             ..about.clone()
         };
-        let mut reasons: Vec<Reason> = Vec::new();
-        for (item, hits) in selection
-            .items
-            .iter()
-            .zip(&selected.items)
-            .filter(|(i, h)| !i.not && h.count > 0)
-        {
+        let mut seen: Vec<Reason> = Vec::new();
+        let mut add = |reason: Reason| {
+            if !seen.contains(&reason) {
+                seen.push(reason);
+            }
+        };
+        for (item, hits) in selecting(selection, selected) {
             match &item.what {
-                ItemContent::Glob(glob) => reasons.push(reason(glob.text(), None, hits)),
+                ItemContent::Glob(glob) => add(reason(glob.text(), None, hits)),
                 ItemContent::Paths { items, name } => {
-                    for (list, selected) in
-                        self.found.get(&key(selection, items)).into_iter().flatten()
-                    {
-                        for (item, hits) in list.items.iter().zip(&selected.items) {
-                            if let (ItemContent::Glob(glob), false, true) =
-                                (&item.what, item.not, hits.count > 0)
-                            {
-                                reasons.push(reason(glob.text(), Some(name), hits));
-                            }
+                    let lists = self.found.get(&key(selection, items));
+                    let lists = lists.into_iter().flatten();
+                    for (item, hits) in lists.flat_map(|(list, hits)| selecting(list, hits)) {
+                        if let ItemContent::Glob(glob) = &item.what {
+                            add(reason(glob.text(), Some(name), hits));
                         }
                     }
                 }
-            }
-        }
-        let mut seen: Vec<Reason> = Vec::with_capacity(reasons.len());
-        for reason in reasons {
-            if !seen.contains(&reason) {
-                seen.push(reason);
             }
         }
         seen
     }
 }
 
+/// Returns the positive items that select a file, with what they select.
+fn selecting<'a>(
+    selection: &'a Selection,
+    selected: &'a Selected,
+) -> impl Iterator<Item = (&'a Item, &'a Hits)> {
+    let items = selection.items.iter().zip(&selected.items);
+    items.filter(|(item, hits)| !item.not && hits.count > 0)
+}
+
 fn exclusions(selection: &Selection) -> Vec<Item> {
-    selection.items.iter().filter(|i| i.not).cloned().collect()
+    selection.excluding().cloned().collect()
 }
 
 /// Returns the key of a look-up. A list without exclusions around it is looked up once for all its
 /// uses.
 fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
-    let around = if outer.items.iter().any(|i| i.not) {
+    let around = if outer.excluding().next().is_some() {
         std::ptr::from_ref(outer).addr()
     } else {
         0
@@ -774,7 +662,7 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
         })
     });
     let all: Vec<Item> = around.iter().cloned().chain(exclusions(items)).collect();
-    for item in items.items.iter().filter(|i| !i.not) {
+    for item in items.positive() {
         if let ItemContent::Paths { items, .. } = &item.what {
             flatten(items, &all, out);
         }
@@ -782,11 +670,24 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
 }
 
 /// Returns an item as a contract writes it, safe to print.
+/// Returns what a condition asks for, as the language writes it.
+pub(super) fn words(test: &Test) -> Vec<String> {
+    match test {
+        Test::Role(roles) => roles.iter().map(visible).collect(),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            item_texts(s.items.iter())
+        }
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
+            all.iter().map(|sought| format!("\"{sought}\"")).collect()
+        }
+    }
+}
+
 pub(super) fn item_text(item: &Item) -> String {
     let not = if item.not { "!" } else { "" };
     match &item.what {
-        ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-        ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+        ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text())),
+        ItemContent::Paths { name, .. } => format!("{not}{}", visible(name)),
     }
 }
 
@@ -803,14 +704,6 @@ fn shorten(mut texts: Vec<String>) -> String {
     let more = texts.len().saturating_sub(ITEMS_SHOWN);
     texts.truncate(ITEMS_SHOWN);
     texts.join(" ") + &and_more(more)
-}
-
-fn or_list(names: &[String]) -> String {
-    names
-        .iter()
-        .map(|n| visible(n.as_bytes()))
-        .collect::<Vec<_>>()
-        .join(" or ")
 }
 
 fn ticks(names: &[String]) -> String {

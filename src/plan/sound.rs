@@ -47,7 +47,7 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
         if let Err((field, why)) = step_is_sound(step) {
             let message = format!(
                 "the step `{}` is none that can be planned: {why}",
-                visible(step.id.as_bytes())
+                visible(&step.id)
             );
             return Err(Unfit {
                 code: UNFIT,
@@ -68,7 +68,7 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
         })
     };
     if let Err(message) = check_order(plan) {
-        return whole("steps", visible(message.as_bytes()));
+        return whole("steps", visible(&message));
     }
     if plan.version == FIRST && plan.steps.iter().any(|s| !s.prepared_by.is_empty()) {
         return whole(
@@ -92,7 +92,7 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     if let Some(rule) = policy.recover.iter().find(|r| r.known().is_none()) {
         return whole(
             "policy",
-            format!("no recovery rule is called `{}`", visible(rule.as_bytes())),
+            format!("no recovery rule is called `{}`", visible(&**rule)),
         );
     }
     if let Some(contract) = &plan.contract
@@ -165,7 +165,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     if let Some(name) = step.env.keys().find(|name| !is_env_name(name)) {
         return Err((
             "env",
-            format!("`{}` is no name of a variable", visible(name.as_bytes())),
+            format!("`{}` is no name of a variable", visible(name)),
         ));
     }
     let words = step.argv.iter().flatten();
@@ -252,7 +252,7 @@ fn services_are_sound(step: &Step) -> Result<(), String> {
     }
     for service in &step.with {
         let words = || service.argv.iter().chain(service.env.values());
-        let name = visible(service.name.as_bytes());
+        let name = visible(&service.name);
         if !is_id(&service.name)
             || service
                 .argv

@@ -171,7 +171,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
             }]
         }
         Body::Judge(question) => {
-            let command = format!("judge \"{}\"", visible(question.as_bytes()));
+            let command = format!("judge \"{}\"", visible(question));
             vec![Step {
                 command,
                 question: Some(question.clone()),
@@ -258,7 +258,7 @@ fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
 /// Returns an assertion as the language writes it, except that its text is not escaped: the digest
 /// depends on it.
 fn assertion_text(assertion: &Assertion) -> String {
-    let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text.as_bytes()));
+    let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text));
     match assertion {
         Assertion::Contains(text) => quoted("contains", text),
         Assertion::Lacks(text) => quoted("lacks", text),

@@ -26,7 +26,7 @@ pub fn reach(
         kind: "trigger-lowered".to_owned(),
         message: format!(
             "risk `{}` names tier {}, which a trigger reaches as tier 1",
-            visible(r.name.as_bytes()),
+            visible(&r.name),
             r.tier
         ),
         path: None,

@@ -104,7 +104,7 @@ impl<'de> serde::de::Visitor<'de> for Once {
         let mut seen = std::collections::BTreeSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if seen.contains(&name) {
-                let message = format!("`{}` is here twice", visible(name.as_bytes()));
+                let message = format!("`{}` is here twice", visible(&name));
                 return Err(serde::de::Error::custom(message));
             }
             seen.insert(name);

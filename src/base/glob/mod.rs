@@ -192,7 +192,45 @@ impl Item {
     }
 }
 
+impl From<Glob> for Item {
+    fn from(glob: Glob) -> Self {
+        Self {
+            not: false,
+            what: ItemContent::Glob(glob),
+        }
+    }
+}
+
+impl FromIterator<Glob> for Selection {
+    fn from_iter<I: IntoIterator<Item = Glob>>(globs: I) -> Self {
+        Self {
+            items: globs.into_iter().map(Item::from).collect(),
+        }
+    }
+}
+
 impl Selection {
+    /// Returns the items that do not exclude.
+    pub fn positive(&self) -> impl Iterator<Item = &Item> + Clone {
+        self.items.iter().filter(|item| !item.not)
+    }
+
+    /// Returns the items that exclude.
+    pub fn excluding(&self) -> impl Iterator<Item = &Item> + Clone {
+        self.items.iter().filter(|item| item.not)
+    }
+
+    /// Returns the globs of the positive items, also of those behind a name.
+    #[must_use]
+    pub fn positive_globs(&self) -> Vec<&Glob> {
+        let globs = self.positive().flat_map(|item| match &item.what {
+            ItemContent::Glob(glob) => vec![glob],
+            ItemContent::Paths { items, .. } => items.positive_globs(),
+        });
+        globs.collect()
+    }
+
+    /// Whether it may select something below a directory; errs towards yes.
     /// Whether it may select something below a directory; errs towards yes.
     #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
@@ -210,8 +248,7 @@ impl Selection {
                 .any(|p| p.matches_all_below(dir.as_bytes())),
             ItemContent::Paths { .. } => false,
         };
-        self.items.iter().any(|i| !i.not && leads(i))
-            && !self.items.iter().any(|i| i.not && shuts(i))
+        self.positive().any(leads) && !self.excluding().any(shuts)
     }
 
     /// Whether every path below a directory, which is not the root, is selected; errs towards no.
@@ -228,15 +265,14 @@ impl Selection {
             ItemContent::Glob(glob) => glob.reaches_below(dir),
             ItemContent::Paths { items, .. } => items.may_hold(dir),
         };
-        self.items.iter().any(|i| !i.not && holds(i))
-            && !self.items.iter().any(|i| i.not && reaches(i))
+        self.positive().any(holds) && !self.excluding().any(reaches)
     }
 
     /// Whether the path is selected.
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
-        self.items.iter().any(|i| !i.not && i.selects(path))
-            && !self.items.iter().any(|i| i.not && i.selects(path))
+        let selects = |item: &Item| item.selects(path);
+        self.positive().any(selects) && !self.excluding().any(selects)
     }
 }
 

@@ -98,7 +98,7 @@ impl KnownNames<'_> {
                         .help("put the value into the text: `{NAME}`"),
                 );
             } else if let Some(first) = titles.get(title.value.as_str()) {
-                let message = format!("two tests are called `{}`", visible(title.value.as_bytes()));
+                let message = format!("two tests are called `{}`", visible(&title.value));
                 sink.push(
                     Diagnostic::error(DUPLICATE_NAME, message)
                         .label(title.place, "again here")
@@ -210,10 +210,7 @@ impl KnownNames<'_> {
             )
         });
         if !asserted && !draft.broken {
-            let message = format!(
-                "the test `{}` asserts nothing",
-                visible(expect.title.as_bytes())
-            );
+            let message = format!("the test `{}` asserts nothing", visible(&expect.title));
             wrong.push(
                 Diagnostic::error(EMPTY_EXPECT, message)
                     .label(expect.place, "neither `plan` nor `runs` nor `skips`")
@@ -314,7 +311,7 @@ fn changed_file(text: &At<String>, sink: &mut Diagnostics) -> Option<ChangedFile
 fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
     let of = |kind| assertions.iter().find(|a| a.kind == kind);
     let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {
-        let message = format!("`{}` {message}", visible(name.value.as_bytes()));
+        let message = format!("`{}` {message}", visible(&name.value));
         sink.push(
             Diagnostic::error(EXPECT_CONFLICT, message)
                 .label(name.place, text)

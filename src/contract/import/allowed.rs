@@ -133,7 +133,7 @@ impl Foreign<'_> {
             return None;
         }
         let word = widened.word();
-        let name = visible(self.file(of).name.as_bytes());
+        let name = visible(&self.file(of).name);
         let message = format!(
             "`{name}` widens what its checks may do, and the importing file does not allow it"
         );

@@ -94,7 +94,7 @@ impl Applying<'_> {
         };
         let message = format!(
             "`{}` is no file of another repository, and needs no leave",
-            visible(self.block.name.as_bytes())
+            visible(self.block.name)
         );
         self.sink.push(
             Diagnostic::warning(CHANGE_NOTHING, message)
@@ -124,11 +124,8 @@ impl Applying<'_> {
         let found: BTreeSet<&str> = known.iter().copied().filter(|n| is_meant(n)).collect();
         let is_absent = draft.absent.iter().any(|a| whole.starts_with(a.as_str()));
         if found.is_empty() && !is_absent {
-            let shown = visible(name.value.as_bytes());
-            let message = format!(
-                "`{}` has no check `{shown}`",
-                visible(self.block.name.as_bytes())
-            );
+            let shown = visible(&name.value);
+            let message = format!("`{}` has no check `{shown}`", visible(self.block.name));
             let error = Diagnostic::error(CHANGE_UNKNOWN, message);
             let known = known.iter().filter_map(|k| k.strip_prefix(prefix.as_str()));
             let known: Vec<&str> = known.collect();
@@ -163,7 +160,7 @@ impl Applying<'_> {
         let line = self.sources.position(first).line;
         let message = format!(
             "`{}` is {what} in line {line} already",
-            visible(name.unwrap_or(whole).as_bytes())
+            visible(name.unwrap_or(whole))
         );
         self.sink.push(
             Diagnostic::error(CHANGE_TWICE, message)
@@ -405,7 +402,7 @@ fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut 
             continue;
         };
         let own = check.name.as_ref().map_or("a check", |name| &name.value);
-        let own = visible(own.as_bytes());
+        let own = visible(own);
         for setting in &mut check.settings {
             let Written::Texts(needs) = &mut setting.value.value else {
                 continue;
@@ -420,7 +417,7 @@ fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut 
                 let out = taken.iter().find(|(name, _)| {
                     **name == need.value || matches(&need.value, name.as_str())
                 });
-                let shown = visible(need.value.as_bytes());
+                let shown = visible(&need.value);
                 let message = format!("`{own}` needs `{shown}`, which is taken out");
                 let error = Diagnostic::error(CHANGE_NEEDED, message);
                 let error = match out {

@@ -378,7 +378,7 @@ impl Walk<'_, '_> {
 }
 
 fn bad_directory(text: &str, fault: PathError) -> source::ImportFault {
-    let text = visible(text.as_bytes());
+    let text = visible(text);
     let (message, help) = match fault {
         PathError::Empty => (
             "the directory is empty".to_owned(),

@@ -129,7 +129,7 @@ impl Source {
             Source::Std { .. } => {
                 let message = format!(
                     "`{}` is relative, and a shipped contract has no directory",
-                    visible(text.as_bytes())
+                    visible(text)
                 );
                 return Err(
                     unreadable(message, "relative to no file").help("import `std:NAME@VERSION`")
@@ -145,7 +145,7 @@ fn unreadable(message: impl Into<String>, label: &str) -> ImportFault {
 
 /// A path relative to the directory of a file.
 fn relative(file: &RepoPath, text: &str, root: &str) -> Result<RepoPath, ImportFault> {
-    let shown = visible(text.as_bytes());
+    let shown = visible(text);
     let directory = match file.as_bytes().iter().rposition(|b| *b == b'/') {
         Some(slash) => RepoPath::from_exact(file.as_bytes().get(..slash).unwrap_or_default()),
         None => None,
@@ -188,7 +188,7 @@ fn levels(directory: &RepoPath) -> String {
 }
 
 fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
-    let shown = visible(text.as_bytes());
+    let shown = visible(text);
     let is_name = |n: &str| {
         n.starts_with(|c: char| c.is_ascii_lowercase())
             && n.bytes()
@@ -230,7 +230,7 @@ fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
 
 /// `git+URL?rev=OBJECTID#path`, `git+URL?ref=NAME#path`
 fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
-    let shown = visible(text.as_bytes());
+    let shown = visible(text);
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
         return Err(wrong(
@@ -251,10 +251,7 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
         .filter(|_| !query.contains("rev="))
     {
         if !is_ref_name(name) {
-            let message = format!(
-                "`{}` is no name of a branch or tag",
-                visible(name.as_bytes())
-            );
+            let message = format!("`{}` is no name of a branch or tag", visible(name));
             return Err(unreadable(message, "git allows no such name")
                 .help("`git ls-remote` shows the branches and tags of a repository"));
         }
@@ -296,11 +293,11 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
         } else {
             format!(
                 "name the commit in full, 40 or 64 hexadecimal digits; a branch or a tag is `?ref={}`",
-                visible(revision.as_bytes())
+                visible(revision)
             )
         };
         return Err(wrong(
-            format!("`{}` is no revision", visible(revision.as_bytes())),
+            format!("`{}` is no revision", visible(revision)),
             "not a whole object id",
         )
         .help(help));
@@ -314,7 +311,7 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
 
 /// The path of a file in another repository.
 fn file_below(text: &str, path: &str) -> Result<RepoPath, ImportFault> {
-    let shown = visible(text.as_bytes());
+    let shown = visible(text);
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     match RepoPath::parse(path.as_bytes()) {
         Ok(path) if !path.is_root() => Ok(path),
@@ -323,10 +320,7 @@ fn file_below(text: &str, path: &str) -> Result<RepoPath, ImportFault> {
             "no `#path`",
         )),
         _ => Err(wrong(
-            format!(
-                "`{}` is no file of that repository",
-                visible(path.as_bytes())
-            ),
+            format!("`{}` is no file of that repository", visible(path)),
             "not below its root",
         )),
     }
@@ -347,7 +341,7 @@ fn scheme(text: &str) -> Option<&str> {
 }
 
 fn foreign(text: &str, scheme: &str) -> ImportFault {
-    let shown = visible(text.as_bytes());
+    let shown = visible(text);
     let fault = unreadable(
         format!("`{shown}` is nothing that can be imported"),
         &format!("unknown kind `{scheme}:`"),

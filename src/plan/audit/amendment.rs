@@ -1,11 +1,11 @@
 //! What a contract would have to say so that a finding is none.
 
 use crate::MAY_CHANGE;
-use crate::select::{item_text, narrowing};
+use crate::select::item_text;
 use vplan_base::glob::Selection;
 use vplan_base::setting::{Row, Value};
 use vplan_base::word::quote_literal;
-use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Sought, Test};
+use vplan_contract::{CheckIndex, ConditionIndex, Contract, Sought, Test};
 
 /// A change of a contract that makes it ask for more.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ impl Amendment {
         match self {
             Amendment::Condition { condition, globs } => {
                 let test = &contract.conditions[*condition].test;
-                let items = narrowing(test).map(items).unwrap_or_default();
+                let items = test.narrowing().map(items).unwrap_or_default();
                 let all = items.into_iter().chain(quoted(globs));
                 line(test.keyword(), all)
             }
@@ -83,13 +83,7 @@ impl Amendment {
                 let ends = " }".repeat(around.len() + 1);
                 format!("{heads}use {check}{ends}")
             }
-            Amendment::Inputs { check, globs } => {
-                let own = inputs(&contract.checks[*check]).map(|own| items(&own));
-                line(
-                    "inputs",
-                    own.unwrap_or_default().into_iter().chain(quoted(globs)),
-                )
-            }
+            Amendment::Inputs { check, globs } => selected(contract, *check, Row::Inputs, globs),
             Amendment::Needs { check, needs } => {
                 let check = &contract.checks[*check];
                 let own = check
@@ -106,14 +100,7 @@ impl Amendment {
                 line("reads", quoted(&own).chain(quoted(paths)))
             }
             Amendment::MayChange { check, globs, .. } => {
-                let own = match contract.checks[*check].value(MAY_CHANGE).as_deref() {
-                    Some(Value::Selection(own)) => items(own),
-                    _ => Vec::new(),
-                };
-                line(
-                    MAY_CHANGE.setting().word,
-                    own.into_iter().chain(quoted(globs)),
-                )
+                selected(contract, *check, MAY_CHANGE, globs)
             }
         }
     }
@@ -121,11 +108,10 @@ impl Amendment {
 
 /// Returns the `inputs` of a check.
 #[must_use]
-pub fn inputs(check: &Check) -> Option<Selection> {
-    match check.value(Row::Inputs)?.into_owned() {
-        Value::Selection(selection) => Some(selection),
-        _ => None,
-    }
+fn selected(contract: &Contract, check: CheckIndex, row: Row, globs: &[String]) -> String {
+    let own = contract.checks[check].selection(row).map(items);
+    let all = own.into_iter().flatten().chain(quoted(globs));
+    line(row.setting().word, all)
 }
 
 /// Returns the head of a condition that does not ask for a change.

@@ -1,19 +1,19 @@
 //! Which tracked files a check reads, although a change of them alone does not plan it.
 
 use super::amendment::Amendment;
-use super::context::{Context, Deeds, Finding, FindingKind, add_unknown, planned, request_for};
+use super::context::{Context, Deeds, Finding, FindingKind, planned, request_for};
 use super::covering::cover;
 use super::observed::ObservedCheck;
-use crate::compile::has_changed;
-use crate::diff::lets_through;
-use crate::facts::{FactAnswer, Facts, Question};
+use crate::imply::alone;
+
+use crate::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::prepared::Prepared;
 use crate::request::Request;
 use crate::select::selections;
 use crate::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::change::ChangeSet;
+use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::matching::group_files;
 use vplan_base::path::RepoPath;
 use vplan_contract::condition::holds;
@@ -21,11 +21,8 @@ use vplan_contract::{Check, CheckIndex, Condition, ConditionIndex, Contract, Pla
 
 /// Finds the blind spots of all checks.
 pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Finding> {
-    let files: BTreeSet<&RepoPath> = seen
-        .iter()
-        .flat_map(|one| one.tracked.iter().copied())
-        .collect();
-    let changes = ChangeSet::new(files.into_iter().map(changed).collect());
+    let files = seen.iter().flat_map(|one| one.tracked.iter().copied());
+    let changes = ChangeSet::modified(files.collect::<BTreeSet<_>>());
     let mut plans = Plans::new(context, &changes);
     let mut found = Vec::new();
     for one in seen {
@@ -45,13 +42,6 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
         }
     }
     found
-}
-
-fn changed(path: &RepoPath) -> ChangedFile {
-    ChangedFile {
-        path: path.clone(),
-        status: Status::Modified,
-    }
 }
 
 fn finding(
@@ -148,7 +138,7 @@ impl<'a, 'c> Plans<'a, 'c> {
             .placements
             .iter()
             .flat_map(|place| self.contract.around(place));
-        if has_changed(check) || conditions.any(|condition| condition.test.sought().is_some()) {
+        if check.has_changed() || conditions.any(|condition| condition.test.sought().is_some()) {
             return None;
         }
         let changes = self.change(group);
@@ -156,7 +146,10 @@ impl<'a, 'c> Plans<'a, 'c> {
         let mut placements = check.placements.iter();
         let applies = placements.any(|place| self.contract.around(place).all(is_met));
         if applies {
-            return lets_through(self.contract, role, &check.tags).then_some(true);
+            return self
+                .contract
+                .lets_through(role, &check.tags)
+                .then_some(true);
         }
         (check.named && !self.needed.contains(&index)).then_some(false)
     }
@@ -184,21 +177,13 @@ impl<'a, 'c> Plans<'a, 'c> {
             changed: self.change(group),
             ..request_for(role, tier)
         };
-        if let Some(plan) = planned(
-            self.contract,
-            &request,
-            &mut self.facts,
-            Some(&self.prepared),
-        ) {
-            let steps = plan.steps.iter();
-            return steps.map(|step| step.check().to_owned()).collect();
+        let facts = &mut self.facts;
+        match planned(self.contract, &request, facts, Some(&self.prepared)) {
+            Some(plan) => plan.steps.iter().map(|s| s.check().to_owned()).collect(),
+            // What cannot be planned does not pass either.
+            // What cannot be planned is not said to be blind.
+            None => self.contract.checks.iter().map(|c| c.id.clone()).collect(),
         }
-        // What cannot be planned does not pass either.
-        self.contract
-            .checks
-            .iter()
-            .map(|check| check.id.clone())
-            .collect()
     }
 }
 
@@ -210,28 +195,14 @@ fn told_apart(contract: &Contract) -> Vec<Selection> {
         let Test::ChangedAll(selection) = &condition.test else {
             continue;
         };
-        let (not, items): (Vec<&Item>, Vec<&Item>) =
-            selection.items.iter().partition(|item| item.not);
-        let with = |item: &Item| Selection {
-            items: std::iter::once(item)
-                .chain(not.iter().copied())
-                .cloned()
-                .collect(),
-        };
-        all.extend(items.into_iter().map(with));
+        all.extend(alone(selection));
     }
-    let folders = contract
-        .checks
-        .iter()
-        .filter(|check| has_changed(check))
-        .map(|check| &check.dir);
+    let open = contract.checks.iter().filter(|check| check.has_changed());
+    let folders = open.map(|check| &check.dir);
     let folders: BTreeSet<&RepoPath> = folders.filter(|dir| !dir.is_root()).collect();
     all.extend(folders.into_iter().filter_map(|dir| {
         let text = format!("{}/**", escape(std::str::from_utf8(dir.as_bytes()).ok()?));
-        let what = ItemContent::Glob(Glob::parse(&text).ok()?);
-        Some(Selection {
-            items: vec![Item { not: false, what }],
-        })
+        Some([Glob::parse(&text).ok()?].into_iter().collect())
     }));
     all
 }
@@ -240,8 +211,10 @@ fn told_apart(contract: &Contract) -> Vec<Selection> {
 fn known_facts(context: &Context<'_>) -> Facts {
     let mut facts = context.subject.facts.clone();
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
-    let sought = context.contract.sought().into_iter();
-    add_unknown(&mut facts, sought.map(Question::exists));
+    for question in context.contract.sought().into_iter().map(Question::exists) {
+        let answers = facts.0.entry(question);
+        answers.or_insert(FactAnswer::Word(Certainty::Unknown));
+    }
     facts
 }
 
@@ -266,7 +239,7 @@ fn role_for<'a>(contract: &'a Contract, check: CheckIndex, ran: &'a str) -> &'a 
             Test::Role(roles) => roles.iter().any(|named| named == role),
             _ => true,
         };
-        lets_through(contract, role, &check.tags)
+        contract.lets_through(role, &check.tags)
             && check
                 .placements
                 .iter()
@@ -291,7 +264,7 @@ fn mending(
     let contract = context.contract;
     let check = context.check(index);
     // Files that merely decide would become arguments of `{changed}`.
-    if globs.is_empty() || has_changed(check) {
+    if globs.is_empty() || check.has_changed() {
         return None;
     }
     let mut placements = check.placements.iter();
@@ -331,7 +304,7 @@ fn widened(
 ) -> Option<ConditionIndex> {
     let mut failing = BTreeSet::new();
     for path in blind {
-        let changes = ChangeSet::new(vec![changed(path)]);
+        let changes = ChangeSet::modified([*path]);
         for index in &placement.conditions {
             let test = &contract.conditions[*index].test;
             let is_met = |role: &&str| holds(test, role, &changes, |_| true);
@@ -345,8 +318,8 @@ fn widened(
     let Test::ChangedAny(selection) = &condition.test else {
         return None;
     };
-    let mut excluding = selection.items.iter().filter(|item| item.not);
-    let is_excluded = excluding.any(|item| blind.iter().any(|path| item.selects(path)));
+    let excludes = |item: &Item| blind.iter().any(|path| item.selects(path));
+    let is_excluded = selection.excluding().any(excludes);
     // A block of an `each` is written once for all its rows.
     let is_own = contract.imported(condition.place.source).is_none() && condition.place.row == 0;
     (is_own && !is_excluded).then_some(index)

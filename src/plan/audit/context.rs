@@ -4,14 +4,14 @@ use super::super::request::Request;
 use super::super::{Plan, StepSource, step};
 use super::amendment::Amendment;
 use super::covering::TrackedFiles;
-use crate::compile::{Assembled, assemble};
-use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::compile::assemble_with;
+use crate::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::prepared::Prepared;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::ChangeSet;
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, count, first_of, visible};
@@ -216,11 +216,7 @@ impl<'a> Context<'a> {
 
     /// Every tracked file, as changed.
     pub(super) fn everything(&self) -> ChangeSet {
-        let file = |path: &RepoPath| ChangedFile {
-            path: path.clone(),
-            status: Status::Modified,
-        };
-        ChangeSet::new(self.subject.tracked.iter().map(file).collect())
+        ChangeSet::modified(self.subject.tracked)
     }
 
     pub(super) fn check(&self, index: CheckIndex) -> &'a Check {
@@ -238,10 +234,9 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn source(&self, check: &Check) -> StepSource {
-        let file = self.contract.imported(check.place.source);
         StepSource {
             column: check.column,
-            file: file.unwrap_or(&self.contract.path).to_owned(),
+            file: self.contract.file(check.place.source).to_owned(),
             line: check.line,
         }
     }
@@ -280,10 +275,7 @@ impl Finding {
         } else {
             &self.globs
         };
-        let named = first_of(
-            named.iter().map(|glob| visible(glob.as_bytes())),
-            FILES_SHOWN,
-        );
+        let named = first_of(named.iter().map(visible), FILES_SHOWN);
         let noun = match self.kind {
             FindingKind::Outside => "place",
             _ => "file",
@@ -317,7 +309,7 @@ impl Finding {
         let line = line.map_or_else(String::new, |line| format!("; `{line}` would mend it"));
         format!(
             "{}: {}{program}: {}{line}",
-            visible(self.check.as_bytes()),
+            visible(&self.check),
             self.what(),
             self.meaning(),
         )
@@ -338,7 +330,7 @@ pub(super) fn busiest(did: &Deeds<'_>) -> Option<String> {
         *counts.entry(program).or_default() += 1;
     }
     let most = counts.iter().max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)));
-    most.map(|(program, _)| visible(program.as_bytes()))
+    most.map(|(program, _)| visible(program))
 }
 
 /// Returns the step that a check is made of, with all its settings; none of a check that is no
@@ -358,15 +350,6 @@ pub(super) fn request_for(role: &str, tier: u8) -> Request {
     }
 }
 
-/// Adds that nobody can tell what is not known: that leaves nothing out.
-pub(super) fn add_unknown(facts: &mut Facts, questions: impl IntoIterator<Item = Question>) {
-    for question in questions {
-        if facts.get(&question).is_none() {
-            facts.add(question, FactAnswer::Word(Certainty::Unknown));
-        }
-    }
-}
-
 /// Plans a request, with what is not known left open; `None` if the contract refuses it.
 pub(super) fn planned(
     contract: &Contract,
@@ -374,11 +357,6 @@ pub(super) fn planned(
     facts: &mut Facts,
     prepared: Option<&Prepared<'_>>,
 ) -> Option<Plan> {
-    for _ in 0..MAX_FACT_ROUNDS {
-        match assemble(Some(contract), request, facts, prepared).ok()? {
-            Assembled::Plan(plan, _) => return Some(*plan),
-            Assembled::Needs(questions) => add_unknown(facts, questions),
-        }
-    }
-    None
+    let unknown = |_: &Question| FactAnswer::Word(Certainty::Unknown);
+    assemble_with(contract, request, facts, prepared, unknown)
 }

@@ -30,7 +30,7 @@ impl ObservedFindings {
     pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
         let gaps = audited.incomplete.iter();
         let gaps: Vec<String> = gaps
-            .map(|gap| format!("{}: {}", visible(gap.check.as_bytes()), gap.reason))
+            .map(|gap| format!("{}: {}", visible(&gap.check), gap.reason))
             .collect();
         let notes = audited.findings.iter();
         let notes = notes.map(|found| note(found.kind.name(), found.sentence()));
@@ -70,7 +70,7 @@ fn note(kind: &str, message: String) -> Note {
 fn refused(findings: &[&Finding]) -> Option<Caveat> {
     let first = findings.first()?;
     let said = |finding: &&Finding| {
-        let check = visible(finding.check.as_bytes());
+        let check = visible(&finding.check);
         format!("{} of `{check}` ({})", finding.kind.name(), finding.what())
     };
     let all = first_of(findings.iter().map(said), SHOWN);

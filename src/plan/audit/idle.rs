@@ -5,9 +5,9 @@ use super::context::{Context, Deeds, Finding, FindingKind};
 use super::observed::ObservedCheck;
 use crate::StepSource;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::glob::{Glob, ItemContent, Selection};
+use vplan_base::glob::{Glob, ItemContent};
 use vplan_base::path::RepoPath;
-use vplan_contract::{CheckIndex, Condition, ConditionIndex, Test};
+use vplan_contract::{CheckIndex, Condition, ConditionIndex};
 
 /// The fewest trees on which a check was observed before its silence says something.
 const FEWEST_TREES: usize = 3;
@@ -19,7 +19,7 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
     let below = checks_below(context);
     let mut found = Vec::new();
     for (index, condition) in context.contract.conditions.numbered() {
-        let Some(selection) = asking(&condition.test) else {
+        let Some(selection) = condition.test.narrowing() else {
             continue;
         };
         let is_own = context.contract.imported(condition.place.source).is_none();
@@ -32,8 +32,7 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
         }) else {
             continue;
         };
-        let globs = selection.items.iter().filter(|item| !item.not);
-        for item in globs {
+        for item in selection.positive() {
             if let ItemContent::Glob(glob) = &item.what
                 && is_idle(context, glob, &seen)
             {
@@ -42,20 +41,6 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
         }
     }
     found
-}
-
-/// Returns the selection of a condition that asks for a change.
-fn asking(test: &Test) -> Option<&Selection> {
-    match test {
-        Test::ChangedAny(selection)
-        | Test::ChangedAll(selection)
-        | Test::ChangedOnly(selection) => Some(selection),
-        Test::ChangedNone(_)
-        | Test::Role(_)
-        | Test::Exists(_)
-        | Test::ExistsAny(_)
-        | Test::Absent(_) => None,
-    }
 }
 
 /// Returns the checks below each condition.
@@ -75,12 +60,8 @@ fn checks_below(context: &Context<'_>) -> BTreeMap<ConditionIndex, BTreeSet<Chec
 fn is_idle(context: &Context<'_>, glob: &Glob, seen: &[&&ObservedCheck<'_>]) -> bool {
     let is_used = |path: &&RepoPath| glob.matches(path);
     let is_read = seen.iter().any(|one| one.tracked.iter().any(is_used));
-    !is_read
-        && context
-            .subject
-            .tracked
-            .iter()
-            .any(|path| glob.matches(path))
+    let mut tracked = context.subject.tracked.iter();
+    !is_read && tracked.any(|path| glob.matches(path))
 }
 
 fn finding(

@@ -1,12 +1,12 @@
 //! Lays out by folder what checks read, what the contract selects of it, and where it does not.
 
-use super::amendment::inputs;
 use super::context::{Audited, FindingKind, Subject};
 use super::observed::{ObservedCheck, gather};
-use crate::select::{item_text, narrowing};
+use crate::select::item_text;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::glob::{Item, Selection};
+use vplan_base::glob::Item;
 use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
 use vplan_contract::{Check, Contract};
 
 /// The most folders that are told apart; deeper ones count as the one around them.
@@ -90,7 +90,7 @@ fn row(
     for path in &seen.tracked {
         let cell = cells.entry(folder(path, depth)).or_default();
         cell.read += 1;
-        let selects = |(_, item): &&(&str, Item)| item.selects(path);
+        let selects = |(_, item): &&(&str, &Item)| item.selects(path);
         let by = selecting.iter().filter(selects);
         cell.selected_by
             .extend(by.map(|(word, item)| format!("{word} {}", item_text(item))));
@@ -106,21 +106,16 @@ fn row(
 }
 
 /// Returns what selects files for a check, each behind its word: its conditions and its `inputs`.
-fn selecting<'c>(contract: &'c Contract, check: &Check) -> Vec<(&'c str, Item)> {
+fn selecting<'c>(contract: &'c Contract, check: &'c Check) -> Vec<(&'c str, &'c Item)> {
     let places = check.placements.iter();
-    let conditions = places.flat_map(|place| contract.around(place));
-    let conditions = conditions.filter_map(|condition| {
-        Some((
-            condition.test.keyword(),
-            narrowing(&condition.test)?.clone(),
-        ))
-    });
-    let inputs = inputs(check).map(|own| ("inputs", own));
-    let items = |(word, selection): (&'c str, Selection)| {
-        let items = selection.items.into_iter().filter(|item| !item.not);
-        items.map(move |item| (word, item))
-    };
-    conditions.chain(inputs).flat_map(items).collect()
+    let tests = places
+        .flat_map(|place| contract.around(place))
+        .map(|c| &c.test);
+    let conditions = tests.filter_map(|test| Some((test.keyword(), test.narrowing()?)));
+    let inputs = check.selection(Row::Inputs).map(|own| ("inputs", own));
+    let all = conditions.chain(inputs);
+    all.flat_map(|(word, selection)| selection.positive().map(move |item| (word, item)))
+        .collect()
 }
 
 /// Returns the folder of a path, cut off behind so many segments.

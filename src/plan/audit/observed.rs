@@ -3,7 +3,7 @@
 use super::context::{Context, Deeds, Incomplete, Subject, declared};
 use super::home;
 use crate::Step;
-use crate::compile::has_changed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, visible};
@@ -88,8 +88,7 @@ fn is_of_git(uses: &Uses) -> bool {
 
 /// Gathers what was seen of each check that the contract has, in its order.
 pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
-    let checks = subject.contract.checks.numbered();
-    let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
+    let by_id = subject.contract.check_indices();
     let mut all: BTreeMap<CheckIndex, ObservedCheck<'a>> = BTreeMap::new();
     for run in subject.runs {
         let steps = run.plan.steps.iter().filter(|step| step.argv.is_some());
@@ -117,7 +116,7 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
 /// Whether a recorded step did the work of a check as it is in the contract now. Which words are
 /// files of `{changed}` a plan does not say.
 fn is_same_work(check: &Check, step: &Step, own: &Step) -> bool {
-    step.dir == own.dir && (has_changed(check) || step.argv == own.argv)
+    step.dir == own.dir && (check.has_changed() || step.argv == own.argv)
 }
 
 impl<'a> ObservedCheck<'a> {
@@ -201,11 +200,8 @@ impl<'a> ObservedCheck<'a> {
 
     /// Whether the contract says that it makes, changes or removes a path.
     pub fn may_write(&self, path: &RepoPath) -> bool {
-        let step = &self.step;
-        let products = step.produces.iter().chain(&step.cleans);
-        let report = step.report.iter().map(|report| &report.glob);
-        let mut products = products.chain(report);
-        products.any(|glob| glob.matches(path)) || step.may_write(path)
+        let makes = self.step.products().any(|glob| glob.matches(path));
+        makes || self.step.may_write(path)
     }
 
     /// Whether the contract says that it depends on a path.
@@ -254,9 +250,9 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
 
 /// Says for people why not all was seen.
 pub(crate) fn reason(gap: &Gap) -> String {
-    let by = |program: &Word| visible(program.as_bytes());
+    let by = |program: &Word| visible(program);
     match gap {
-        Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why.as_bytes())),
+        Gap::Unavailable(why) => format!("it cannot be observed here: {}", visible(why)),
         Gap::IoUring(program) => format!("`{}` wanted io_uring, which was refused", by(program)),
         Gap::OtherCalls(program) => {
             format!("`{}` made calls of another architecture", by(program))

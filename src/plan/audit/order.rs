@@ -64,8 +64,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// Collects the files in which two checks of one run meet.
 fn meetings<'a>(context: &Context<'a>) -> Meetings<'a> {
-    let checks = context.contract.checks.numbered();
-    let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
+    let by_id = context.contract.check_indices();
     let mut meetings = Meetings::new();
     for run in context.subject.runs {
         for (path, users) in users(run, &by_id) {
@@ -167,8 +166,7 @@ impl Order {
 
     /// Takes over what a plan orders. Another plan, for another role, may know further checks.
     fn read(&mut self, context: &Context<'_>, plan: &Plan) {
-        let checks = context.contract.checks.numbered();
-        let by_id: BTreeMap<&str, CheckIndex> = checks.map(|(i, c)| (c.id.as_str(), i)).collect();
+        let by_id = context.contract.check_indices();
         let check_of: BTreeMap<&str, CheckIndex> = (plan.steps.iter())
             .filter_map(|step| Some((step.id.as_str(), *by_id.get(step.check())?)))
             .collect();
@@ -184,12 +182,13 @@ impl Order {
         }
     }
 
+    fn waits(&self, check: CheckIndex, earlier: CheckIndex) -> bool {
+        let before = self.before.get(&check);
+        before.is_some_and(|before| before.contains(&earlier))
+    }
+
     fn is_ordered(&self, (one, other): Pair) -> bool {
-        let waits = |check, earlier| {
-            self.before
-                .get(&check)
-                .is_some_and(|before| before.contains(&earlier))
-        };
+        let waits = |check, earlier| self.waits(check, earlier);
         let are_known = self.tiers.contains_key(&one) && self.tiers.contains_key(&other);
         !are_known
             || self.tiers.get(&one) != self.tiers.get(&other)
@@ -220,11 +219,7 @@ impl Order {
     /// Adds that the second of two checks waits for the first; not where the first waits for the
     /// second by now.
     fn add(&mut self, (first, second): Pair) -> bool {
-        if self
-            .before
-            .get(&first)
-            .is_some_and(|before| before.contains(&second))
-        {
+        if self.waits(first, second) {
             return false;
         }
         let mut more = self.before.get(&first).cloned().unwrap_or_default();

@@ -29,7 +29,7 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Findi
             found
                 .entry(place)
                 .or_default()
-                .insert(visible(path.as_bytes()), programs);
+                .insert(visible(path), programs);
         }
     }
     for (peer, programs) in &seen.peers {
@@ -92,9 +92,9 @@ fn named(peer: &Peer) -> Option<String> {
         {
             None
         }
-        Peer::Socket(path) => Some(visible(path.as_bytes())),
-        Peer::Abstract(name) => Some(format!("@{}", visible(name.as_bytes()))),
-        Peer::Address(address) => Some(visible(address.as_bytes())),
+        Peer::Socket(path) => Some(visible(path)),
+        Peer::Abstract(name) => Some(format!("@{}", visible(name))),
+        Peer::Address(address) => Some(visible(address)),
     }
 }
 

@@ -1,18 +1,18 @@
 //! Conflicts of declared effects.
 
-use super::declared::{Declared, excludes, may_write_in, overlap, positive};
+use super::declared::{Declared, excludes, may_write_in, overlap};
 use super::effects::Effects;
 use super::known::Knowledge;
 use super::paths::{Meets, UsedFiles};
 use crate::StepIndex;
 use std::collections::BTreeMap;
 use vplan_base::bits::Bits;
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::ChangeSet;
 use vplan_base::glob::overlap::{Shape, groups};
 use vplan_base::glob::{Glob, Selection};
 use vplan_base::index::Dense;
 use vplan_base::matching::Matcher;
-use vplan_base::path::RepoPath;
+
 /// A selection of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Area<'a> {
@@ -54,11 +54,7 @@ pub(super) fn meet_in_files(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: &mu
     let selections: Vec<&Selection> = areas.iter().map(|area| area.selection).collect();
     let matcher = Matcher::new(&selections);
     for (by, files) in &used.files {
-        let file = |path: &&RepoPath| ChangedFile {
-            path: (*path).clone(),
-            status: Status::Modified,
-        };
-        let files = ChangeSet::new(files.iter().map(file).collect());
+        let files = ChangeSet::modified(files.iter().copied());
         let found = matcher.matches(&files);
         for area in found.iter().filter_map(|(area, _)| areas.get(*area)) {
             if area.is_write {
@@ -121,7 +117,7 @@ pub(super) fn by_glob<'a>(
 ) -> Vec<(Shape<'a>, Vec<&'a Area<'a>>)> {
     let mut by_glob: BTreeMap<&Glob, Vec<&Area<'_>>> = BTreeMap::new();
     for area in areas {
-        for glob in positive(area.selection) {
+        for glob in area.selection.positive_globs() {
             by_glob.entry(glob).or_default().push(area);
         }
     }

@@ -4,7 +4,7 @@
 use crate::field::FieldValue;
 use crate::{MAY_CHANGE, Step};
 use vplan_base::glob::automaton::{Limits, Region, atoms};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::glob::{Glob, ItemContent, Selection};
 use vplan_base::path::RepoPath;
 
 /// What the contract says of the files of a step. Its `inputs` are no part of it: what it reads is
@@ -19,10 +19,8 @@ pub(super) struct Declared {
 
 /// Returns what the contract says of the files of a step.
 pub(super) fn declared(step: &Step) -> Declared {
-    let report = step.report.iter().map(|report| &report.glob);
-    let products = step.produces.iter().chain(&step.cleans).chain(report);
     let mut declared = Declared {
-        written: any_of(products),
+        written: any_of(step.products()),
         wanted: any_of(step.requires.iter()),
     };
     if let FieldValue::Selection(may_change) = step.held(MAY_CHANGE) {
@@ -34,13 +32,9 @@ pub(super) fn declared(step: &Step) -> Declared {
 
 /// Returns the selection of globs; none of no glob.
 fn any_of<'g>(globs: impl Iterator<Item = &'g Glob>) -> Vec<Selection> {
-    let item = |glob: &Glob| Item {
-        not: false,
-        what: ItemContent::Glob(glob.clone()),
-    };
-    let items: Vec<Item> = globs.map(item).collect();
-    let is_any = !items.is_empty();
-    is_any.then_some(Selection { items }).into_iter().collect()
+    let any: Selection = globs.cloned().collect();
+    let any = Some(any).filter(|any| !any.items.is_empty());
+    any.into_iter().collect()
 }
 
 /// Whether a selection of written files may select one in a folder; errs towards yes. That a folder
@@ -51,7 +45,7 @@ pub(super) fn may_write_in(selection: &Selection, folder: &RepoPath) -> bool {
         false => folder.below(&anchor).is_some() || anchor == *folder,
     };
     let leads = |glob: &&Glob| glob.anchors().into_iter().any(is_at) && glob.reaches_below(folder);
-    positive(selection).iter().any(leads) && selection.may_hold(folder)
+    selection.positive_globs().iter().any(leads) && selection.may_hold(folder)
 }
 
 pub(super) fn excludes(selection: &Selection) -> bool {
@@ -61,19 +55,9 @@ pub(super) fn excludes(selection: &Selection) -> bool {
 }
 
 /// Returns the globs of which a selection's files match one.
-pub(super) fn positive(selection: &Selection) -> Vec<&Glob> {
-    let items = selection.items.iter().filter(|item| !item.not);
-    items
-        .flat_map(|item| match &item.what {
-            ItemContent::Glob(glob) => vec![glob],
-            ItemContent::Paths { items, .. } => positive(items),
-        })
-        .collect()
-}
-
 /// Returns the first glob of which a selection's files match one.
 pub(super) fn first_glob(selection: &Selection) -> Option<&str> {
-    positive(selection).first().map(|glob| glob.text())
+    selection.positive_globs().first().map(|glob| glob.text())
 }
 
 /// Whether two selections select the same path; yes where it is too much to find out.

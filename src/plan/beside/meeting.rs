@@ -181,7 +181,7 @@ fn kind_of(by: Writer, uses: &Uses) -> Kind {
 fn shown(places: &BTreeSet<TreePath<'_>>, globs: &BTreeSet<&str>) -> String {
     let Some(first) = places.first() else {
         let first = globs.first().copied().unwrap_or_default();
-        return visible(first.as_bytes());
+        return visible(first);
     };
     let folder = places.last().and_then(|last| first.common_folder(*last));
     match folder {

@@ -131,14 +131,14 @@ impl Outlook<'_> {
 
 fn by_contract(apart: Apart<'_>) -> String {
     match apart {
-        Apart::Exclusive(name) => format!("exclusive {}", visible(name.as_bytes())),
-        Apart::Service(name) => format!("both want the service {}", visible(name.as_bytes())),
+        Apart::Exclusive(name) => format!("exclusive {}", visible(name)),
+        Apart::Service(name) => format!("both want the service {}", visible(name)),
     }
 }
 
 /// Says why a step runs alone, and what would change that.
 fn alone(why: &Unknown, step: &Step) -> String {
-    let name = visible(step.check().as_bytes());
+    let name = visible(step.check());
     match why {
         Unknown::NeverObserved => format!("it was {} (vplan audit {name})", unknown(why)),
         Unknown::Gap(_) | Unknown::Judge => unknown(why),

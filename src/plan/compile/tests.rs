@@ -10,6 +10,7 @@ use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::{Row, Value};
 use vplan_base::word::Word;
+use vplan_contract::Body;
 
 fn changed(paths: &[&str]) -> ChangeSet {
     let file = |p: &&str| ChangedFile {

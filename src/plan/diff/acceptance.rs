@@ -19,7 +19,7 @@ impl std::str::FromStr for Accept {
         let (name, digest) = text.rsplit_once('=').ok_or_else(wrong)?;
         let words = digest
             .parse()
-            .map_err(|_| format!("`{}` is no digest: {}", visible(digest.as_bytes()), wrong()))?;
+            .map_err(|_| format!("`{}` is no digest: {}", visible(digest), wrong()))?;
         let name = name.to_owned();
         (!name.is_empty())
             .then_some(Self { name, words })

@@ -1,16 +1,17 @@
 //! Compares two contracts, check by check.
 
 use super::accept;
-use super::difference::{At, Class, ContractDiff, Difference, VERSION, lets_through};
+use super::difference::{At, Class, ContractDiff, Difference, VERSION};
 use super::reach::{Divided, Obligation, Question, Reachability};
 use super::settings::{self, About, Finding, finding, items, shown};
 use super::units::Key;
 use super::units::UnitIndex;
 use super::units::{Pairs, Unit, Units};
 use super::witness::{Solver, Verdict};
+use crate::select::words;
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
-use vplan_base::setting::{Row, Value, Weaker};
+use vplan_base::setting::{Row, Weaker};
 use vplan_base::source::Sources;
 use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Test};
 
@@ -46,9 +47,10 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
         divided: None,
         looked: 0,
         conditions: BTreeMap::new(),
-        restricted: [old, new]
-            .iter()
-            .any(|s| s.contract.roles.values().any(|r| !r.only.is_empty())),
+        restricted: [old, new].iter().any(|side| {
+            let mut roles = side.contract.roles.values();
+            roles.any(|role| !role.only.is_empty())
+        }),
     };
     comparison.checks();
     comparison.shared();
@@ -100,6 +102,9 @@ pub(super) enum Less {
 
 pub(super) const MIXED: &str = "the same command stands here with different settings";
 
+pub(super) const OTHERS_NEED_IT: &str =
+    "others need it, and which changed files it then sees cannot be compared";
+
 const DISAGREE: &str =
     "a request was found, but compiling both contracts for it does not bear it out";
 
@@ -129,48 +134,30 @@ impl<'a> Comparison<'a> {
     }
 
     fn removed(&mut self, index: UnitIndex, unit: &'a Unit<'a>) {
-        let at = at(&self.old, unit.check);
-        let subject = subject(unit);
+        let at = Some(at(&self.old, unit.check));
         let counts = self.counts(unit);
-        let (uncounted, because) = no_count(unit.check);
-        let because = because.unwrap_or_default();
-        let (class, request, why) = match self.less(index, false, None) {
-            Less::No => (
-                Class::Cosmetic,
-                None,
-                "no request was ever asked for it".to_owned(),
-            ),
-            Less::Yes(request) if counts => (Class::Weakens, request, String::new()),
-            Less::Yes(request) => (uncounted, request, because),
-            Less::Undecided(why) if counts => (
-                Class::Weakens,
-                None,
-                format!("for which requests cannot be told: {why}"),
-            ),
-            Less::Undecided(_) => (uncounted, None, because),
-        };
+        let less = self.less(index, false, None);
+        let never = "no request was ever asked for it";
+        let (mut said, request) = of_less(less, "removed", Class::Weakens, never);
+        if said.class == Class::Weakens && !counts {
+            (said.class, said.why) = no_count(unit.check);
+        }
         self.push(Difference {
             accept: Some(accept::gone(unit.check)),
             request,
-            ..difference(finding(class, "removed", why), subject, Some(at), None)
+            ..difference(said, subject(unit), at, None)
         });
     }
 
     fn added(&mut self, index: UnitIndex, unit: &'a Unit<'a>) {
         let at = at(&self.new, unit.check);
-        let (class, request, why) = match self.less(index, true, None) {
-            Less::No => (Class::Cosmetic, None, "no request asks for it".to_owned()),
-            Less::Yes(request) => (Class::Strengthens, request, String::new()),
-            Less::Undecided(why) => (
-                Class::Strengthens,
-                None,
-                format!("for which requests cannot be told: {why}"),
-            ),
-        };
+        let less = self.less(index, true, None);
+        let never = "no request asks for it";
+        let (said, request) = of_less(less, "added", Class::Strengthens, never);
         self.may_change(unit, &at);
         self.push(Difference {
             request,
-            ..difference(finding(class, "added", why), subject(unit), None, Some(at))
+            ..difference(said, subject(unit), None, Some(at))
         });
     }
 
@@ -179,96 +166,65 @@ impl<'a> Comparison<'a> {
         let check = unit.check;
         let tracked = self.tracked;
         let globs = [Row::Produces, Row::Cleans].into_iter().filter_map(|row| {
-            let value = check.value(row)?;
-            let Value::Globs(globs) = value.as_ref() else {
-                return None;
-            };
-            let hit = tracked
-                .iter()
-                .find(|path| globs.iter().any(|g| g.matches(path)));
+            let globs = check.globs(row);
+            let mut tracked = tracked.iter();
+            let hit = tracked.find(|path| globs.iter().any(|g| g.matches(path)))?;
             let word = row.setting().word;
-            hit.map(|path| format!("`{word}` selects {}, which git tracks", shown(path)))
+            Some(format!("`{word}` selects {}, which git tracks", shown(hit)))
         });
         let permissions = Row::compared().iter().filter_map(|row| {
             let setting = row.setting();
-            let value = check.value(*row)?;
-            match (setting.weaker, value.as_ref()) {
-                (Weaker::More { .. }, Value::Selection(selection)) => {
-                    Some(format!("`{}` {}", setting.word, items(selection)))
-                }
-                _ => None,
-            }
+            let is_permission = matches!(setting.weaker, Weaker::More { .. });
+            let selection = check.selection(*row).filter(|_| is_permission)?;
+            Some(format!("`{}` {}", setting.word, items(selection)))
         });
         let found: Vec<String> = globs.chain(permissions).collect();
         for what in found {
             let why = "a new check may change what others look at";
-            let made = difference(
-                finding(Class::Undecided, what, why),
-                subject(unit),
-                None,
-                Some(at.clone()),
-            );
-            let accept = Some(accept::check(self.new.contract, unit));
-            self.push(Difference { accept, ..made });
+            let said = finding(Class::Undecided, what, why);
+            self.push(Difference {
+                accept: Some(accept::check(self.new.contract, unit)),
+                ..difference(said, subject(unit), None, Some(at.clone()))
+            });
         }
     }
 
     fn pair(&mut self, index: UnitIndex, old: &'a Unit<'a>, partner: UnitIndex, new: &'a Unit<'a>) {
         let here = (at(&self.old, old.check), at(&self.new, new.check));
         let counts = self.counts(old);
-        let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
+        let mut alone: Vec<Finding> = Vec::new();
         let is_mixed = !old.is_uniform(self.old.contract) || !new.is_uniform(self.new.contract);
         if is_mixed && !self.same_members(old, new) {
-            findings.push((
-                finding(
-                    Class::Undecided,
-                    MIXED,
-                    "which of them counts depends on the request",
-                ),
-                None,
-            ));
+            let why = "which of them counts depends on the request";
+            alone.push(finding(Class::Undecided, MIXED, why));
         }
         if old.check.id != new.check.id && (old.check.named || new.check.named) {
             let what = format!("renamed to {}", shown(&new.check.id));
-            findings.push((
-                finding(Class::Changes, what, "`--only` and `--skip` go by the name"),
-                None,
-            ));
+            let why = "`--only` and `--skip` go by the name";
+            alone.push(finding(Class::Changes, what, why));
         }
-        findings.extend(
-            settings::compare(old.check, new.check)
-                .into_iter()
-                .map(|f| (f, None)),
-        );
-        findings.extend(self.needs(old, new).into_iter().map(|f| (f, None)));
+        alone.extend(settings::compare(old.check, new.check));
+        alone.extend(self.needs(old, new));
+        let alone = alone.into_iter().map(|finding| (finding, None));
+        let mut findings: Vec<(Finding, Option<usize>)> = alone.collect();
         if !self.same_places(old, new) {
             findings.extend(self.placement(index, old, partner, new));
         } else if self.restricted && old.check.tags != new.check.tags {
-            let both = self.both_ways(
-                index,
-                old,
-                partner,
-                "what roles with `only` let through".to_owned(),
-            );
+            let what = "what roles with `only` let through".to_owned();
+            let both = self.both_ways(index, old, partner, what);
             findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
         }
         for (mut finding, request) in findings {
             if finding.class == Class::Weakens && !counts && finding.about != About::Others {
                 (finding.class, finding.why) = no_count(old.check);
             }
-            let made = difference(
-                finding,
-                subject(old),
-                Some(here.0.clone()),
-                Some(here.1.clone()),
-            );
             // Of thousands of checks only the undecided ones are digested.
-            let is_open = made.class == Class::Undecided;
-            let accept = is_open.then(|| accept::check(self.new.contract, new));
+            let is_open = finding.class == Class::Undecided;
+            let (before, after) = here.clone();
             self.push(Difference {
-                accept,
+                accept: is_open.then(|| accept::check(self.new.contract, new)),
                 request,
-                ..made
+                ..difference(finding, subject(old), Some(before), Some(after))
             });
         }
     }
@@ -281,10 +237,8 @@ impl<'a> Comparison<'a> {
         partner: UnitIndex,
         new: &'a Unit<'a>,
     ) -> Vec<(Finding, Option<usize>)> {
-        let (before, after) = (
-            applies(self.old.contract, old),
-            applies(self.new.contract, new),
-        );
+        let before = applies(self.old.contract, old);
+        let after = applies(self.new.contract, new);
         let what = if before == after {
             // The values of a name of `paths` differ, or one is too long to be printed.
             format!("applies {after}, in which a selection differs")
@@ -292,8 +246,7 @@ impl<'a> Comparison<'a> {
             format!("applies {before} -> {after}")
         };
         if old.changed().is_some() && self.pairs.old.is_needed(old) {
-            let why = "others need it, and which changed files it then sees cannot be compared";
-            return vec![(finding(Class::Undecided, what, why), None)];
+            return vec![(finding(Class::Undecided, what, OTHERS_NEED_IT), None)];
         }
         self.both_ways(index, old, partner, what)
     }
@@ -310,75 +263,64 @@ impl<'a> Comparison<'a> {
         } else {
             ""
         };
-        let mut found = Vec::new();
+        let mut found: Vec<(Class, String, Option<usize>)> = Vec::new();
         match self.less(index, false, None) {
             Less::No => {}
             Less::Yes(request) => {
                 let why = format!("some requests are no longer asked for it{sees}");
-                found.push((finding(Class::Weakens, what.clone(), why), request));
+                found.push((Class::Weakens, why, request));
             }
-            Less::Undecided(why) => {
-                found.push((finding(Class::Undecided, what.clone(), why), None))
-            }
+            Less::Undecided(why) => found.push((Class::Undecided, why.to_owned(), None)),
         }
         match self.less(partner, true, None) {
             Less::No => {}
             Less::Yes(request) => {
                 let why = format!("more requests are asked for it{sees}").replace("fewer", "more");
-                found.push((finding(Class::Strengthens, what.clone(), why), request));
+                found.push((Class::Strengthens, why, request));
             }
             Less::Undecided(why) if found.is_empty() => {
-                found.push((
-                    finding(
-                        Class::Changes,
-                        what.clone(),
-                        format!("whether for more requests: {why}"),
-                    ),
-                    None,
-                ));
+                let why = format!("whether for more requests: {why}");
+                found.push((Class::Changes, why, None));
             }
             Less::Undecided(_) => {}
         }
         if found.is_empty() {
-            found.push((
-                finding(Class::Cosmetic, what, "the same requests are asked for it"),
-                None,
-            ));
+            let why = "the same requests are asked for it".to_owned();
+            found.push((Class::Cosmetic, why, None));
         }
+        let found = found.into_iter();
         found
+            .map(|(class, why, request)| (finding(class, what.clone(), why), request))
+            .collect()
     }
 
     fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
         let pairs = self.pairs;
         let name = |contract: &Contract, i: &CheckIndex| shown(&contract.checks[*i].id);
-        let by_unit = |unit: &Unit, units: &Units| -> BTreeMap<UnitIndex, CheckIndex> {
+        type Needs = BTreeMap<UnitIndex, CheckIndex>;
+        let by_unit = |unit: &Unit, units: &Units| -> Needs {
             let needs = unit.check.needs.iter();
             needs.map(|i| (units.of[*i], *i)).collect()
         };
         let (before, after) = (by_unit(old, &pairs.old), by_unit(new, &pairs.new));
         let mut found = Vec::new();
-        for (unit, index) in &before {
-            match pairs.to_new.get(unit) {
-                Some(partner) if after.contains_key(partner) => {}
-                _ => found.push(finding(
-                    Class::Weakens,
-                    format!("no longer needs {}", name(self.old.contract, index)),
-                    "its failure does not keep this check from passing",
-                )),
-            }
+        let has = |partner: Option<&UnitIndex>, needs: &Needs| {
+            partner.is_some_and(|partner| needs.contains_key(partner))
+        };
+        for (_, index) in before
+            .iter()
+            .filter(|(u, _)| !has(pairs.to_new.get(u), &after))
+        {
+            let what = format!("no longer needs {}", name(self.old.contract, index));
+            let why = "its failure does not keep this check from passing";
+            found.push(finding(Class::Weakens, what, why));
         }
-        for (unit, index) in &after {
-            if !pairs
-                .to_old
-                .get(unit)
-                .is_some_and(|partner| before.contains_key(partner))
-            {
-                found.push(finding(
-                    Class::Strengthens,
-                    format!("needs {}", name(self.new.contract, index)),
-                    "",
-                ));
-            }
+        for (_, index) in after
+            .iter()
+            .filter(|(u, _)| !has(pairs.to_old.get(u), &before))
+        {
+            let what = format!("needs {}", name(self.new.contract, index));
+            found.push(finding(Class::Strengthens, what, ""));
         }
         found
     }
@@ -388,12 +330,10 @@ impl<'a> Comparison<'a> {
         let (a, b) = (old.places(self.old.contract), new.places(self.new.contract));
         a.len() == b.len()
             && a.iter().zip(&b).all(|((tier, before), (other, after))| {
+                let mut conditions = before.iter().zip(*after);
                 tier == other
                     && before.len() == after.len()
-                    && before
-                        .iter()
-                        .zip(*after)
-                        .all(|(x, y)| self.same_condition(*x, *y))
+                    && conditions.all(|(x, y)| self.same_condition(*x, *y))
             })
     }
 
@@ -423,58 +363,39 @@ impl<'a> Comparison<'a> {
     /// one of the newer one's.
     pub fn less(&mut self, index: UnitIndex, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
-        let (mine, theirs) = if reverse {
-            (self.new, self.old)
+        let (mine, theirs, units, others) = if reverse {
+            (self.new.contract, self.old.contract, &pairs.new, &pairs.old)
         } else {
-            (self.old, self.new)
+            (self.old.contract, self.new.contract, &pairs.old, &pairs.new)
         };
-        let (units, partners, others) = if reverse {
-            (&pairs.new, &pairs.to_old, &pairs.old)
+        let (partner, old_index) = if reverse {
+            let partner = pairs.to_old.get(&index).copied();
+            (partner, partner)
         } else {
-            (&pairs.old, &pairs.to_new, &pairs.new)
+            (pairs.to_new.get(&index).copied(), Some(index))
         };
         let unit = &units.all[index];
-        let partner = partners.get(&index).map(|p| &others.all[*p]);
-        let old_index = if reverse {
-            pairs.to_old.get(&index).copied()
-        } else {
-            Some(index)
-        };
         let same_command = old_index.is_some_and(|i| pairs.hands_over(i));
-        let mut against: Vec<Obligation> = partner
-            .into_iter()
-            .map(|p| p.obligation(theirs.contract))
-            .collect();
-        if let Some(first) = against.first_mut().filter(|_| !same_command) {
-            first.changed = None;
+        let mut against: Vec<Obligation> = Vec::new();
+        if let Some(partner) = partner.map(|p| &others.all[p]) {
+            let own = partner.obligation(theirs);
+            let changed = own.changed.filter(|_| same_command);
+            against.push(Obligation { changed, ..own });
+            if unit.changed().is_none() {
+                let needers = others.needers(theirs, &partner.members).into_iter();
+                against.extend(needers.map(|needer| needer.obligation(theirs)));
+            }
         }
-        if unit.changed().is_none()
-            && let Some(partner) = partner
-        {
-            against.extend(
-                others
-                    .needers(theirs.contract, &partner.members)
-                    .into_iter()
-                    .map(|c| c.obligation(theirs.contract)),
-            );
-        }
-        let mut known: Vec<&str> = mine
-            .contract
-            .roles
-            .keys()
-            .filter(|r| theirs.contract.roles.contains_key(*r))
-            .map(String::as_str)
-            .collect();
+        let roles_of_both = mine.roles.keys().filter(|r| theirs.roles.contains_key(*r));
+        let mut known: Vec<&str> = roles_of_both.map(String::as_str).collect();
         if let Some(roles) = roles {
             known.retain(|r| roles.iter().any(|role| role == r));
         }
         // The most common role first.
         known.sort_by_key(|r| *r != "worker");
         let places = |d: &Obligation| {
-            (
-                d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(),
-                d.tags.to_vec(),
-            )
+            let places = d.places.iter().map(|(t, c)| (*t, c.to_vec()));
+            (places.collect(), d.tags.to_vec())
         };
         // The first requests are shown; to find real paths for more of them would only take time.
         let tracked = if self.looked < MOST_LOOKED {
@@ -483,10 +404,10 @@ impl<'a> Comparison<'a> {
             &[]
         };
         let question = Question {
-            old: unit.obligation(mine.contract),
+            old: unit.obligation(mine),
             new: against,
             roles: known,
-            other: theirs.contract,
+            other: theirs,
             tracked,
         };
         let key = Key {
@@ -496,11 +417,9 @@ impl<'a> Comparison<'a> {
             changed: question.old.changed.map(|dir| (dir.clone(), same_command)),
             roles: roles.map(<[String]>::to_vec),
         };
-        let answer = self
-            .answers
-            .entry(key)
-            .or_insert_with(|| question.answer(&mut self.divided))
-            .clone();
+        let answer = self.answers.entry(key);
+        let answer = answer.or_insert_with(|| question.answer(&mut self.divided));
+        let answer = answer.clone();
         self.looked += usize::from(matches!(answer, Reachability::Request(_)));
         match answer {
             Reachability::Never => Less::No,
@@ -517,31 +436,30 @@ impl<'a> Comparison<'a> {
     fn moved(&mut self) {
         let order: Vec<UnitIndex> = self.pairs.to_new.values().copied().collect();
         let stay = super::plans::longest_ascending(&order).len();
-        if stay < order.len() {
-            let count = order.len() - stay;
-            let what = format!(
-                "{count} {} elsewhere in the file",
-                if count == 1 {
-                    "check stands"
-                } else {
-                    "checks stand"
-                }
-            );
-            self.push(difference(
-                finding(
-                    Class::Cosmetic,
-                    what,
-                    "steps that nothing orders run in the order of the file",
-                ),
-                "order".to_owned(),
-                None,
-                None,
-            ));
-        }
+        let what = match order.len() - stay {
+            0 => return,
+            1 => "1 check stands elsewhere in the file".to_owned(),
+            count => format!("{count} checks stand elsewhere in the file"),
+        };
+        let why = "steps that nothing orders run in the order of the file";
+        let said = finding(Class::Cosmetic, what, why);
+        self.push(difference(said, "order".to_owned(), None, None));
     }
 
     pub fn push(&mut self, difference: Difference) {
         self.found.push(difference);
+    }
+}
+
+/// Returns what it means that one side requires less of a unit that the other does not have.
+fn of_less(less: Less, what: &str, class: Class, never: &str) -> (Finding, Option<usize>) {
+    match less {
+        Less::No => (finding(Class::Cosmetic, what, never), None),
+        Less::Yes(request) => (finding(class, what, ""), request),
+        Less::Undecided(why) => {
+            let why = format!("for which requests cannot be told: {why}");
+            (finding(class, what, why), None)
+        }
     }
 }
 
@@ -576,15 +494,13 @@ fn no_count(check: &Check) -> (Class, Option<String>) {
     (class, Some(why.to_owned()))
 }
 
-fn subject(unit: &Unit) -> String {
+pub(super) fn subject(unit: &Unit) -> String {
     format!("check {}", shown(&unit.check.id))
 }
 
 pub(super) fn at(side: &Side, check: &Check) -> At {
-    let file = side
-        .sources
-        .get(check.place.source)
-        .map_or(side.contract.path.as_str(), |s| s.name());
+    let source = side.sources.get(check.place.source);
+    let file = source.map_or(side.contract.path.as_str(), |s| s.name());
     At {
         file: file.to_owned(),
         line: check.line,
@@ -595,24 +511,16 @@ pub(super) fn at(side: &Side, check: &Check) -> At {
 fn applies(contract: &Contract, unit: &Unit) -> String {
     const SHOWN: usize = 3;
     let places = unit.places(contract);
-    let mut words: Vec<String> = places
-        .iter()
-        .take(SHOWN)
-        .map(|(tier, conditions)| {
-            let mut words: Vec<String> = conditions
-                .iter()
-                .map(|c| condition(&contract.conditions[*c].test))
-                .collect();
-            if *tier > 0 {
-                words.insert(0, format!("tier {tier}"));
-            }
-            if words.is_empty() {
-                "always".to_owned()
-            } else {
-                format!("`{}`", words.join(", "))
-            }
-        })
-        .collect();
+    let place = |(tier, conditions): &(u8, &[ConditionIndex])| {
+        let tests = conditions.iter().map(|c| &contract.conditions[*c].test);
+        let tier = (*tier > 0).then(|| format!("tier {tier}"));
+        let words: Vec<String> = tier.into_iter().chain(tests.map(condition)).collect();
+        match words.as_slice() {
+            [] => "always".to_owned(),
+            words => format!("`{}`", words.join(", ")),
+        }
+    };
+    let mut words: Vec<String> = places.iter().take(SHOWN).map(place).collect();
     if places.len() > SHOWN {
         words.push(format!("{} more", places.len() - SHOWN));
     }
@@ -620,23 +528,10 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
 }
 
 fn condition(test: &Test) -> String {
-    let text = match test {
-        Test::Role(roles) => roles.join(" "),
-        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
-            .iter()
-            .map(|sought| format!("\"{sought}\""))
-            .collect::<Vec<_>>()
-            .join(" "),
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
-            items(s)
-        }
-    };
+    let text = test
+        .selection()
+        .map_or_else(|| words(test).join(" "), items);
     format!("{} {text}", test.keyword())
-}
-
-/// Whether a role's restriction lets a unit through.
-pub(super) fn open_to(contract: &Contract, role: &str, unit: &Unit) -> bool {
-    lets_through(contract, role, &unit.check.tags)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vplan_base::change::ChangedFile;
 use vplan_base::path::RepoPath;
-use vplan_contract::Contract;
+
 /// The version of the output of `vplan diff --format json`.
 pub const VERSION: u32 = 1;
 
@@ -123,14 +123,4 @@ pub(super) fn as_text<S: serde::Serializer>(
         Some(accept) => to.collect_str(accept),
         None => to.serialize_none(),
     }
-}
-
-/// Whether a role's restriction lets a check with these tags through.
-pub(crate) fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
-    let only = contract
-        .roles
-        .get(role)
-        .map(|r| r.only.as_slice())
-        .unwrap_or_default();
-    only.is_empty() || tags.iter().any(|tag| only.contains(tag))
 }

@@ -15,5 +15,4 @@ pub mod text;
 mod units;
 mod witness;
 
-pub(crate) use difference::lets_through;
 pub use difference::{At, Class, ContractDiff, Difference, DifferingRequest, VERSION};

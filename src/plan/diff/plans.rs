@@ -6,7 +6,7 @@ use crate::canonical::value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
 use vplan_base::index::{Dense, Index as _, at, numbered};
 
@@ -47,10 +47,7 @@ pub struct Members {
 
 impl Members {
     fn is_empty(&self) -> bool {
-        self.added.is_empty()
-            && self.changed.is_empty()
-            && self.moved.is_empty()
-            && self.removed.is_empty()
+        *self == Self::default()
     }
 }
 
@@ -90,14 +87,12 @@ pub struct PlanDiff {
 #[must_use]
 pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
     let (a, b) = (value(old), value(new));
-    let list = |value: &Value, name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
+    let list = |value: &'_ Value, name: &str| value.get(name).and_then(Value::as_array).cloned();
+    let [a, b] = [&a, &b];
+    let of = |name: &str, key: &str| {
+        let [old, new] = [a, b].map(|value| list(value, name).unwrap_or_default());
+        members(&old, &new, key)
     };
-    let of = |name: &str, key: &str| members(&list(&a, name), &list(&b, name), key);
     let mut steps = of("steps", "id");
     let mut reasons = Vec::new();
     for changed in &mut steps.changed {
@@ -141,9 +136,8 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
 /// distinguished by their number.
 fn members(old: &[Value], new: &[Value], key: &str) -> Members {
     let (before, after) = (named(old, key), named(new, key));
-    let places: BTreeMap<&str, (usize, &Value)> = before
-        .iter()
-        .enumerate()
+    let places = before.iter().enumerate();
+    let places: BTreeMap<&str, (usize, &Value)> = places
         .map(|(i, (name, value))| (name.as_str(), (i, *value)))
         .collect();
     let mut members = Members::default();
@@ -165,19 +159,12 @@ fn members(old: &[Value], new: &[Value], key: &str) -> Members {
     }
     let order: Vec<usize> = shared.iter().map(|(place, _)| *place).collect();
     let stay = longest_ascending(&order);
-    members.moved = shared
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| stay.binary_search(i).is_err())
-        .map(|(_, (_, name))| (*name).clone())
-        .collect();
-    let there: std::collections::BTreeSet<&str> =
-        after.iter().map(|(name, _)| name.as_str()).collect();
-    members.removed = before
-        .iter()
-        .filter(|(n, _)| !there.contains(n.as_str()))
-        .map(|(n, _)| n.clone())
-        .collect();
+    let moved = shared.iter().enumerate();
+    let moved = moved.filter(|(i, _)| stay.binary_search(i).is_err());
+    members.moved = moved.map(|(_, (_, name))| (*name).clone()).collect();
+    let there: BTreeSet<&String> = after.iter().map(|(name, _)| name).collect();
+    let removed = before.iter().filter(|(name, _)| !there.contains(name));
+    members.removed = removed.map(|(name, _)| name.clone()).collect();
     members
 }
 
@@ -191,14 +178,10 @@ fn named<'a>(list: &'a [Value], key: &str) -> Vec<(String, &'a Value)> {
         };
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
-        (
-            if *count > 1 {
-                format!("{name} ({count})")
-            } else {
-                name
-            },
-            value,
-        )
+        match *count {
+            1 => (name, value),
+            count => (format!("{name} ({count})"), value),
+        }
     };
     list.iter().map(name).collect()
 }
@@ -212,7 +195,7 @@ fn fields(name: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
         (Some(Value::Object(a)), Some(Value::Object(b)))
             if !a.contains_key("b64") && !b.contains_key("b64") =>
         {
-            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in names {
                 let deeper = if name.is_empty() {
                     key.clone()

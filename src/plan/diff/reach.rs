@@ -14,7 +14,7 @@ use super::sampled;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::bits;
 use vplan_base::glob::automaton::{Atom, Limits, Region, atoms};
-use vplan_base::glob::{Glob, Item, Selection};
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
 use vplan_contract::{ConditionIndex, Contract, Risk, Sought, Test};
@@ -264,7 +264,7 @@ impl<'a> Question<'a> {
 
 /// Whether the role's restriction lets a check through.
 fn is_open(obligation: &Obligation, role: &str) -> bool {
-    super::difference::lets_through(obligation.contract, role, obligation.tags)
+    obligation.contract.lets_through(role, obligation.tags)
 }
 
 fn tests<'a>(
@@ -316,7 +316,7 @@ impl<'a> Space<'a> {
             }
             Test::ChangedAll(s) => {
                 self.region(Region::Selected(s));
-                positive(s).for_each(|i| self.region(Region::Item(s, i)));
+                s.positive().for_each(|i| self.region(Region::Item(s, i)));
             }
         }
     }
@@ -392,7 +392,8 @@ impl<'a> Space<'a> {
                 }
                 Test::ChangedAll(s) => {
                     clauses.extend(
-                        positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]),
+                        s.positive()
+                            .map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]),
                     );
                 }
                 Test::Exists(all) => {
@@ -436,7 +437,10 @@ impl<'a> Space<'a> {
                     clause.push(Literal::Some(self.of(&Region::Selected(s)).opposite()));
                 }
                 Test::ChangedAll(s) => {
-                    clause.extend(positive(s).map(|i| Literal::None(self.of(&Region::Item(s, i)))));
+                    clause.extend(
+                        s.positive()
+                            .map(|i| Literal::None(self.of(&Region::Item(s, i)))),
+                    );
                 }
                 Test::Exists(all) => {
                     clause.extend(all.iter().map(|s| Literal::Absent(vec![s.clone()])))
@@ -473,16 +477,8 @@ impl<'a> Space<'a> {
         conditions: &[ConditionIndex],
         atom: AtomIndex,
     ) -> bool {
-        tests(contract, conditions).all(|test| match test {
-            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
-                self.of(&Region::Selected(s)).has(atom)
-            }
-            Test::ChangedNone(_)
-            | Test::Role(_)
-            | Test::Exists(_)
-            | Test::ExistsAny(_)
-            | Test::Absent(_) => true,
-        })
+        let mut narrowing = tests(contract, conditions).filter_map(Test::narrowing);
+        narrowing.all(|s| self.of(&Region::Selected(s)).has(atom))
     }
 
     /// Returns the smallest request that a state allows: as few files as are needed, each as
@@ -538,10 +534,6 @@ impl<'a> Space<'a> {
             end: state.end == Some(true),
         }
     }
-}
-
-fn positive(selection: &Selection) -> impl Iterator<Item = &Item> {
-    selection.items.iter().filter(|item| !item.not)
 }
 
 /// Returns a region's text: regions with one text are one.

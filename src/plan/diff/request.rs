@@ -7,10 +7,10 @@
 use super::contracts::{Side, at};
 use super::difference::{At, Class};
 use super::settings::{About, Finding, compare, finding, shown};
-use super::shared::budget;
+use super::shared::{budget, listed_without};
 use super::units::{Pairs, UnitIndex, work};
 use crate::about::is_about;
-use crate::request::{Request, Selector};
+use crate::request::{Request, Selector, Skip};
 use crate::scope::OUTSIDE;
 use crate::{Origin, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use vplan_base::name::is_pattern;
 use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, visible};
 use vplan_check::Kind;
-use vplan_contract::{Body, Check, CheckIndex};
+use vplan_contract::{Check, CheckIndex};
 
 /// A contract, and its plan for the request.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ impl Weaker {
     pub fn line(&self) -> String {
         let place = self.at.as_ref().map(|at| {
             let then = if self.is_old { " at the base" } else { "" };
-            format!(" ({}:{}{then})", visible(at.file.as_bytes()), at.line)
+            format!(" ({}:{}{then})", visible(&at.file), at.line)
         });
         let name = self.check.as_ref().map_or("the contract".to_owned(), shown);
         format!("{name}{} {}", place.unwrap_or_default(), self.what)
@@ -63,54 +63,35 @@ impl Weaker {
 pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let pairs = Pairs::new(old.contract, new.contract);
     let then = |name: &str| {
-        let known = old.contract.checks.iter().any(|c| c.id == name);
-        let unit = pairs
-            .new
-            .by_id
-            .get(name)
-            .and_then(|unit| pairs.to_old.get(unit))
-            .map(|unit| &pairs.old.all[*unit]);
-        if known {
-            Some(name.to_owned())
-        } else {
-            unit.map(|unit| unit.check.id.clone())
+        if old.contract.check(name).is_some() {
+            return Some(name.to_owned());
         }
+        let unit = pairs.to_old.get(pairs.new.by_id.get(name)?)?;
+        Some(pairs.old.all[*unit].check.id.clone())
     };
-    let tags: BTreeSet<&str> = old
-        .contract
-        .checks
-        .iter()
-        .flat_map(|c| c.tags.iter().map(String::as_str))
-        .collect();
+    let tags: BTreeSet<&String> = old.contract.checks.iter().flat_map(|c| &c.tags).collect();
     let mut asked = request.clone();
     let known = |list: &[Selector]| -> Vec<Selector> {
         let known = |selector: &Selector| match selector {
             Selector::Name(name) if is_pattern(name) => {
                 let mut checks = old.contract.checks.iter();
-                checks
-                    .any(|c| selector.selects(&c.id, &c.tags))
-                    .then(|| selector.clone())
+                let is_known = checks.any(|c| selector.selects(&c.id, &c.tags));
+                is_known.then(|| selector.clone())
             }
             Selector::Name(name) => then(name).map(Selector::Name),
-            Selector::Tag(tag) => tags.contains(tag.as_str()).then(|| selector.clone()),
+            Selector::Tag(tag) => tags.contains(tag).then(|| selector.clone()),
         };
         list.iter().filter_map(known).collect()
     };
     asked.names = known(&request.names);
     asked.only = known(&request.only);
-    asked.skip.retain_mut(|skip| {
-        then(&skip.name).is_some_and(|name| {
-            skip.name = name;
-            true
-        })
+    let skip = request.skip.iter().filter_map(|skip| {
+        let (name, reason) = (then(&skip.name)?, skip.reason.clone());
+        Some(Skip { name, reason })
     });
-    if request
-        .role
-        .as_ref()
-        .is_some_and(|role| !old.contract.roles.contains_key(role))
-    {
-        asked.role = None;
-    }
+    asked.skip = skip.collect();
+    let is_known = |role: &String| old.contract.roles.contains_key(role);
+    asked.role = request.role.clone().filter(is_known);
     asked
 }
 
@@ -135,10 +116,9 @@ pub fn weaker(old: &PlannedSide<'_>, new: &PlannedSide<'_>) -> Vec<Weaker> {
         now,
     };
     let mut found = Vec::new();
-    for name in counted(old.plan) {
-        if let Some(check) = old.side.contract.checks.iter().find(|c| c.id == name) {
-            found.extend(comparison.check(check));
-        }
+    let checks = counted(old.plan).into_iter();
+    for check in checks.filter_map(|name| old.side.contract.check(name)) {
+        found.extend(comparison.check(check));
     }
     found.extend(comparison.whole());
     found
@@ -152,40 +132,39 @@ fn counted(plan: &Plan) -> Vec<&str> {
     let mut open: Vec<StepIndex> = effective.map(|(i, _)| i).collect();
     let mut counted: BTreeSet<StepIndex> = open.iter().copied().collect();
     while let Some(step) = open.pop().map(|i| plan.step(i)) {
-        let needed = step
-            .needs
-            .iter()
-            .filter_map(|id| positions.get(id.as_str()).copied());
+        let needed = step.needs.iter();
+        let needed = needed.filter_map(|id| positions.get(id.as_str()).copied());
         open.extend(needed.filter(|i| counted.insert(*i)));
     }
     let mut seen = BTreeSet::new();
-    let steps = counted
-        .into_iter()
-        .map(|i| plan.step(i))
-        .filter(|s| s.origin == Origin::Contract);
-    steps
-        .map(|s| s.check())
-        .filter(|name| seen.insert(*name))
-        .collect()
+    let steps = counted.into_iter().map(|i| plan.step(i));
+    let checks = steps
+        .filter(|s| s.origin == Origin::Contract)
+        .map(Step::check);
+    checks.filter(|name| seen.insert(*name)).collect()
 }
 
 /// Returns the contract's checks that a plan has.
 fn names<'a>(asked: &PlannedSide<'a>) -> BTreeSet<&'a str> {
-    let steps = asked
-        .plan
-        .steps
-        .iter()
-        .filter(|s| s.origin == Origin::Contract);
-    steps.map(|s| s.check()).collect()
+    let steps = asked.plan.steps.iter();
+    let of_contract = steps.filter(|s| s.origin == Origin::Contract);
+    of_contract.map(Step::check).collect()
 }
 
 /// Returns the words of all commands of a check in a plan.
 fn words<'p>(plan: &'p Plan, check: &str) -> BTreeSet<&'p Word> {
-    plan.steps
-        .iter()
-        .filter(|s| s.check() == check)
-        .flat_map(|s| s.argv.iter().flatten())
-        .collect()
+    let steps = plan.steps.iter().filter(|s| s.check() == check);
+    steps.flat_map(|s| s.argv.iter().flatten()).collect()
+}
+
+/// A difference that is about no single check.
+fn whole(what: impl Into<String>) -> Weaker {
+    Weaker {
+        check: None,
+        what: what.into(),
+        at: None,
+        is_old: false,
+    }
 }
 
 struct Comparison<'a> {
@@ -199,44 +178,23 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn check(&self, check: &Check) -> Vec<Weaker> {
         let contract = self.new.side.contract;
-        let partner = self
-            .pairs
-            .old
-            .by_id
-            .get(check.id.as_str())
-            .and_then(|u| self.pairs.to_new.get(u));
-        let partner = partner.map(|u| &self.pairs.new.all[*u]);
-        let members = partner
-            .map(|unit| unit.checks(contract))
-            .unwrap_or_default();
-        let planned: Vec<&Check> = members
-            .iter()
-            .copied()
-            .filter(|c| self.now.contains(c.id.as_str()))
-            .collect();
+        let unit = self.pairs.old.by_id.get(check.id.as_str());
+        let partner = unit.and_then(|unit| self.pairs.to_new.get(unit));
+        let partner = partner.map(|unit| self.pairs.new.all[*unit].checks(contract));
+        let members = partner.unwrap_or_default();
+        let is_planned = |c: &&Check| self.now.contains(c.id.as_str());
+        let planned: Vec<&Check> = members.iter().copied().filter(is_planned).collect();
         // A check that does the same work under another name counts too.
-        let same = contract
-            .checks
-            .iter()
-            .filter(|c| self.now.contains(c.id.as_str()) && work(c) == work(check));
-        if planned
-            .iter()
-            .copied()
-            .chain(same)
-            .any(|other| self.less(check, other).is_empty())
-        {
+        let same = contract.checks.iter().filter(is_planned);
+        let same = same.filter(|c| work(c) == work(check));
+        let mut others = planned.iter().copied().chain(same);
+        if others.any(|other| self.less(check, other).is_empty()) {
             return Vec::new();
         }
         if let Some(other) = planned.first() {
             let line = |f: Finding| {
-                self.weaker(
-                    check,
-                    Some(other),
-                    match f.why {
-                        Some(why) => format!("{} ({why})", f.what),
-                        None => f.what,
-                    },
-                )
+                let why = f.why.map_or(String::new(), |why| format!(" ({why})"));
+                self.weaker(check, Some(other), f.what + &why)
             };
             return self.less(check, other).into_iter().map(line).collect();
         }
@@ -244,9 +202,7 @@ impl Comparison<'_> {
             None => "is gone".to_owned(),
             Some(other) => {
                 let left_out = self.new.plan.omitted.iter().find(|o| o.id == other.id);
-                let why = left_out.map_or(String::new(), |o| {
-                    format!(": {}", visible(o.reason.as_bytes()))
-                });
+                let why = left_out.map_or(String::new(), |o| format!(": {}", visible(&o.reason)));
                 format!("no longer applies to this change{why}")
             }
         };
@@ -274,16 +230,12 @@ impl Comparison<'_> {
         if old.kind == Kind::Judge && before.judge_with != after.judge_with {
             found.push(finding(Class::Undecided, "is asked of another judge", ""));
         }
-        let hands_over = matches!(&old.body, Body::Command(command) if command.has_changed());
-        if hands_over
+        if old.has_changed()
             && old.body == new.body
             && !words(self.old.plan, &old.id).is_subset(&words(self.new.plan, &new.id))
         {
-            found.push(finding(
-                Class::Weakens,
-                "sees fewer of the changed files",
-                "",
-            ));
+            let what = "sees fewer of the changed files";
+            found.push(finding(Class::Weakens, what, ""));
         }
         // What is made is compared by the files themselves: `made`.
         let counts = |f: &Finding| {
@@ -308,27 +260,18 @@ impl Comparison<'_> {
 
     /// Compares the parts that belong to no single check: scope, budget, recovery.
     fn whole(&self) -> Vec<Weaker> {
-        let whole = |what: String| Weaker {
-            check: None,
-            what,
-            at: None,
-            is_old: false,
-        };
         let outside = |plan: &Plan| -> Vec<String> {
-            plan.notes
-                .iter()
-                .filter(|n| n.kind == OUTSIDE)
-                .filter_map(|n| n.path.as_ref())
-                .map(ToString::to_string)
-                .collect()
+            let notes = plan.notes.iter().filter(|n| n.kind == OUTSIDE);
+            let paths = notes.filter_map(|n| n.path.as_ref());
+            paths.map(ToString::to_string).collect()
         };
         let (before, after) = (outside(self.old.plan), outside(self.new.plan));
         let mut found = Vec::new();
         // With any change outside its scope the newer plan runs nothing and fails.
         if let Some(path) = before.first().filter(|_| after.is_empty()) {
+            let path = shown(path);
             found.push(whole(format!(
-                "lets a change of {} pass, which its `scope` refused",
-                shown(path)
+                "lets a change of {path} pass, which its `scope` refused"
             )));
         }
         if before.is_empty() && counted(self.old.plan).is_empty() {
@@ -340,20 +283,11 @@ impl Comparison<'_> {
         {
             found.push(whole(format!("has more time: {}", said.what)));
         }
-        let rules: Vec<String> = new
-            .recover
-            .iter()
-            .filter(|r| !old.recover.contains(r))
-            .map(shown)
-            .collect();
-        if !rules.is_empty() {
-            found.push(whole(format!(
-                "lets recovery rewrite more plans: {}",
-                rules.join(", ")
-            )));
+        if let Some(rules) = listed_without(&new.recover, &old.recover, ", ") {
+            found.push(whole(format!("lets recovery rewrite more plans: {rules}")));
         }
         if new.recover_contract && !old.recover_contract && !new.recover.is_empty() {
-            found.push(whole("lets recovery drop its own checks".to_owned()));
+            found.push(whole("lets recovery drop its own checks"));
         }
         found.extend(self.made());
         found
@@ -363,48 +297,24 @@ impl Comparison<'_> {
     /// file is no longer part of the tree that a run verifies.
     fn made(&self) -> Option<Weaker> {
         let makes = |plan: &Plan, path: &RepoPath| {
-            let globs = |s: &Step| {
-                s.produces
-                    .iter()
-                    .chain(&s.cleans)
-                    .any(|glob| glob.matches(path))
-            };
-            plan.steps
-                .iter()
-                .any(|s| globs(s) || s.report.as_ref().is_some_and(|r| r.glob.matches(path)))
+            let makes = |step: &Step| step.products().any(|glob| glob.matches(path));
+            plan.steps.iter().any(makes)
         };
         let contract = Some(self.old.side.contract);
         let counted = counted(self.old.plan);
         let about = |path: &&RepoPath| {
-            let steps = self
-                .old
-                .plan
-                .steps
-                .iter()
-                .filter(|s| counted.contains(&s.check()));
-            steps.into_iter().any(|step| is_about(contract, step, path))
+            let steps = self.old.plan.steps.iter();
+            let mut steps = steps.filter(|s| counted.contains(&s.check()));
+            steps.any(|step| is_about(contract, step, path))
         };
-        let changed = self
-            .new
-            .plan
-            .request
-            .changed
-            .files()
-            .iter()
-            .filter(|f| f.status != Status::Deleted);
-        let path = changed
+        let changed = self.new.plan.request.changed.files().iter();
+        let changed = changed.filter(|f| f.status != Status::Deleted);
+        let mut made = changed
             .map(|f| &f.path)
-            .filter(|path| makes(self.new.plan, path) && !makes(self.old.plan, path))
-            .find(about)?;
-        let what = format!(
-            "says that its own steps make {}: what becomes of it is not looked at",
-            shown(path)
-        );
-        Some(Weaker {
-            check: None,
-            what,
-            at: None,
-            is_old: false,
-        })
+            .filter(|path| makes(self.new.plan, path) && !makes(self.old.plan, path));
+        let path = shown(made.find(about)?);
+        Some(whole(format!(
+            "says that its own steps make {path}: what becomes of it is not looked at"
+        )))
     }
 }

@@ -4,12 +4,12 @@ use super::difference::Class::{self, Changes, Cosmetic, Strengthens, Undecided, 
 use super::reach::differing_atoms;
 use super::sampled::only_in;
 use crate::MAY_CHANGE;
-use std::borrow::Cow;
+use crate::select::item_text;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use vplan_base::command::Command;
+use vplan_base::glob::Selection;
 use vplan_base::glob::automaton::{Limits, Region, atoms};
-use vplan_base::glob::{ItemContent, Selection};
 use vplan_base::service::Service;
 use vplan_base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use vplan_base::unit::show_duration;
@@ -60,7 +60,7 @@ pub(super) fn compare(old: &Check, new: &Check) -> Vec<Finding> {
     found
 }
 
-fn arrow(name: &str, old: impl Display, new: impl Display) -> String {
+pub(super) fn arrow(name: &str, old: impl Display, new: impl Display) -> String {
     format!("{name} {old} -> {new}")
 }
 
@@ -94,27 +94,20 @@ fn body(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             },
         ) => {
             if p != q {
-                found.push(finding(
-                    Undecided,
-                    arrow("file", shown(p), shown(q)),
-                    "another file",
-                ));
+                let what = arrow("file", shown(p), shown(q));
+                found.push(finding(Undecided, what, "another file"));
             }
             assertions(a, b, found);
         }
-        (a, b) => found.push(finding(
-            Undecided,
-            arrow(
-                match old.kind {
-                    Kind::Judge => "question",
-                    Kind::Shell => "shell text",
-                    _ => "command",
-                },
-                text(a),
-                text(b),
-            ),
-            "whether another command checks as much cannot be told",
-        )),
+        (a, b) => {
+            let name = match old.kind {
+                Kind::Judge => "question",
+                Kind::Shell => "shell text",
+                _ => "command",
+            };
+            let why = "whether another command checks as much cannot be told";
+            found.push(finding(Undecided, arrow(name, text(a), text(b)), why));
+        }
     }
 }
 
@@ -129,45 +122,30 @@ fn text(body: &Body) -> String {
 }
 
 pub(super) fn shown(text: impl Display) -> String {
-    format!("`{}`", visible(text.to_string().as_bytes()))
+    format!("`{}`", visible(text.to_string()))
 }
 
 fn assertions(old: &[Assertion], new: &[Assertion], found: &mut Vec<Finding>) {
     let before = found.len();
+    let is_kept = |by: &[Assertion], one: &Assertion| by.iter().any(|by| implies(by, one));
     let (together_old, together) = (with_sizes_joined(old), with_sizes_joined(new));
-    for lost in old
-        .iter()
-        .filter(|a| !together.iter().any(|b| implies(b, a)))
-    {
-        found.push(finding(
-            Weakens,
-            format!("no longer asserts {}", shown(file::show(lost))),
-            match new
-                .iter()
-                .find(|b| std::mem::discriminant(*b) == std::mem::discriminant(lost))
-            {
-                Some(other) => format!("{} holds for more", shown(file::show(other))),
-                None => "a file that fails it passes".to_owned(),
-            },
-        ));
+    for lost in old.iter().filter(|a| !is_kept(&together, a)) {
+        let kind = std::mem::discriminant(lost);
+        let why = match new.iter().find(|b| std::mem::discriminant(*b) == kind) {
+            Some(other) => format!("{} holds for more", shown(file::show(other))),
+            None => "a file that fails it passes".to_owned(),
+        };
+        let what = format!("no longer asserts {}", shown(file::show(lost)));
+        found.push(finding(Weakens, what, why));
     }
-    for more in new
-        .iter()
-        .filter(|b| !together_old.iter().any(|a| implies(a, b)))
-    {
-        found.push(finding(
-            Strengthens,
-            format!("asserts {}", shown(file::show(more))),
-            "",
-        ));
+    for more in new.iter().filter(|b| !is_kept(&together_old, b)) {
+        let what = format!("asserts {}", shown(file::show(more)));
+        found.push(finding(Strengthens, what, ""));
     }
     let same = |a: &Assertion| old.contains(a) == new.contains(a);
     if found.len() == before && !(old.iter().all(same) && new.iter().all(same)) {
-        found.push(finding(
-            Cosmetic,
-            "its assertions are written differently",
-            "they say the same",
-        ));
+        let what = "its assertions are written differently";
+        found.push(finding(Cosmetic, what, "they say the same"));
     }
 }
 
@@ -180,15 +158,10 @@ fn with_sizes_joined(list: &[Assertion]) -> Vec<Assertion> {
             most = [most, *max].into_iter().flatten().min();
         }
     }
-    let joined = Assertion::Size {
-        max: most,
-        min: least,
-    };
+    let (max, min) = (most, least);
     let has_size = list.iter().any(|a| matches!(a, Assertion::Size { .. }));
-    list.iter()
-        .cloned()
-        .chain(has_size.then_some(joined))
-        .collect()
+    let joined = has_size.then_some(Assertion::Size { max, min });
+    list.iter().cloned().chain(joined).collect()
 }
 
 /// Whether a file that fits the first fits the second.
@@ -265,11 +238,8 @@ fn definition(old: &Check, new: &Check) -> Option<Finding> {
     }
     let name = text_of(Row::Format.setting(), new.value(Row::Format).as_deref());
     let what = format!("format {name} is defined otherwise");
-    Some(finding(
-        Undecided,
-        what,
-        "its output is read in another way",
-    ))
+    let why = "its output is read in another way";
+    Some(finding(Undecided, what, why))
 }
 
 /// Compares a setting of which the table says when it is weaker.
@@ -292,20 +262,16 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
     };
     let (class, why) = match setting.weaker {
         Weaker::Fewer | Weaker::More { .. } | Weaker::Given { .. } => {
-            let [old, new] = [old, new].map(|value| match value {
-                Some(Value::Selection(selection)) => Some(selection),
-                _ => None,
-            });
-            watched(setting.weaker, old, new)
+            watched(setting.weaker, was.selection(row), is.selection(row))
         }
         Weaker::Higher { more, less } => match ceiling(&rank(setting, old), &rank(setting, new)) {
             Weakens => (Weakens, more.to_owned()),
             class => (class, less.to_owned()),
         },
-        Weaker::Lower => {
-            let class = ceiling(&rank(setting, new), &rank(setting, old));
-            (class, String::new())
-        }
+        Weaker::Lower => (
+            ceiling(&rank(setting, new), &rank(setting, old)),
+            String::new(),
+        ),
         Weaker::Unsaid { gone, other } => {
             let said = |check: &Check| match row {
                 Row::Report => check.report.is_some(),
@@ -354,38 +320,29 @@ fn is_sealed(check: &Check) -> bool {
 /// Returns what it means that a check which is sealed now may write other files than before: nothing of
 /// them stays, but what it could read there is gone.
 fn in_own_folders(found: Finding, new: &Check) -> Finding {
-    let selection = |row| match new.value(row).map(Cow::into_owned) {
-        Some(Value::Selection(selection)) => Some(selection),
-        _ => None,
-    };
-    let (writes, inputs) = (selection(MAY_CHANGE), selection(Row::Inputs));
-    let is_apart = match (&writes, &inputs) {
-        (Some(writes), Some(inputs)) => {
-            let regions = [Region::Selected(writes), Region::Selected(inputs)];
-            let atoms = atoms(&regions, &Limits::default());
-            atoms.is_some_and(|atoms| atoms.iter().all(|atom| atom.inside != [true, true]))
-        }
-        _ => true,
-    };
+    let written = new.selection(MAY_CHANGE).zip(new.selection(Row::Inputs));
+    let is_apart = written.is_none_or(|(writes, inputs)| {
+        let regions = [Region::Selected(writes), Region::Selected(inputs)];
+        let atoms = atoms(&regions, &Limits::default());
+        atoms.is_some_and(|atoms| atoms.iter().all(|atom| atom.inside != [true, true]))
+    });
     let (class, why) = if is_apart {
         (Changes, "it is sealed: nothing of that stays")
     } else {
-        (
-            Undecided,
-            "it is sealed, and of its `inputs` there is nothing where it may write",
-        )
+        let why = "it is sealed, and of its `inputs` there is nothing where it may write";
+        (Undecided, why)
     };
+    let why = Some(why.to_owned());
     Finding {
         class,
-        why: Some(why.to_owned()),
+        why,
         ..found
     }
 }
 
 /// Compares the `inputs` of two checks that can read nothing else: what is left out is not read either.
 fn readable(old: &Check, new: &Check) -> Option<Finding> {
-    let (was, is) = (old.value(Row::Inputs), new.value(Row::Inputs));
-    let (was, is) = (was.as_deref(), is.as_deref());
+    let (was, is) = (old.selection(Row::Inputs), new.selection(Row::Inputs));
     if was == is {
         return None;
     }
@@ -393,30 +350,25 @@ fn readable(old: &Check, new: &Check) -> Option<Finding> {
         more: "it may read more",
         fewer: "it may read less",
     };
-    let [before, after] = [was, is].map(|value| match value {
-        Some(Value::Selection(selection)) => Some(selection),
-        _ => None,
-    });
-    let (class, why) = match watched(more, before, after) {
+    let (class, why) = match watched(more, was, is) {
         (Strengthens, _) if is_sealed(new) => {
             let why = "what it declares no more does not exist for it: whether it checks as much cannot be told";
             (Undecided, why.to_owned())
         }
         watched => watched,
     };
-    let setting = Row::Inputs.setting();
-    let what = arrow(setting.word, text_of(setting, was), text_of(setting, is));
-    Some(finding(class, what, why))
+    let [was, is] = [was, is].map(|inputs| inputs.map_or("none".to_owned(), items));
+    Some(finding(class, arrow("inputs", was, is), why))
 }
 
 /// Compares what two checks may read outside of the repository. Of a folder all that is in it.
 fn reads(old: &Check, new: &Check) -> Option<Finding> {
-    let value = |check: &Check| check.value(Row::Reads).map(Cow::into_owned);
-    let (old, new) = (value(old), value(new));
+    let setting = Row::Reads.setting();
+    let [old, new] = [old, new].map(|check| check.settings.get(&Row::Reads));
     if old == new {
         return None;
     }
-    let paths = |value: &Option<Value>| match value {
+    let paths = |value: Option<&'_ Value>| match value {
         Some(Value::Outside(paths)) => paths.clone(),
         _ => Vec::new(),
     };
@@ -425,26 +377,21 @@ fn reads(old: &Check, new: &Check) -> Option<Finding> {
             let below = path.strip_prefix(folder);
             below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
         };
-        few.iter()
-            .all(|path| all.iter().any(|folder| holds(path, folder)))
+        let mut few = few.iter();
+        few.all(|path| all.iter().any(|folder| holds(path, folder)))
     };
-    let (was, is) = (paths(&old), paths(&new));
+    let (was, is) = (paths(old), paths(new));
     let (class, why) = match (covers(&is, &was), covers(&was, &is)) {
         (true, true) => (Cosmetic, "it may read the same"),
         (true, false) => (Weakens, "it may read more outside of the repository"),
         (false, true) => (Strengthens, "it may read less"),
-        (false, false) => (
-            Undecided,
-            "it may read something else outside of the repository",
-        ),
+        (false, false) => {
+            let why = "it may read something else outside of the repository";
+            (Undecided, why)
+        }
     };
-    let setting = Row::Reads.setting();
-    let text = |value: &Option<Value>| text_of(setting, value.as_ref());
-    Some(finding(
-        class,
-        arrow(setting.word, text(&old), text(&new)),
-        why,
-    ))
+    let what = arrow(setting.word, text_of(setting, old), text_of(setting, new));
+    Some(finding(class, what, why))
 }
 
 /// Whether all globs of the first value are among the second one's.
@@ -460,10 +407,10 @@ fn is_superset(old: Option<&Value>, new: Option<&Value>) -> bool {
 fn rank(setting: &Setting, value: Option<&Value>) -> (u64, bool) {
     match (value, setting.takes, setting.unset) {
         (Some(Value::Number(n)), ..) => (*n, true),
-        (Some(Value::Word(word)), Takes::Word { known, .. }, _) => (
-            known.iter().position(|k| k == word).unwrap_or(0) as u64,
-            true,
-        ),
+        (Some(Value::Word(word)), Takes::Word { known, .. }, _) => {
+            let at = known.iter().position(|k| k == word);
+            (at.unwrap_or(0) as u64, true)
+        }
         (Some(_), ..) => (1, true),
         (None, _, Unset::Unlimited) => (u64::MAX, true),
         // A written number requires evidence; the usual one only evaluates what is there.
@@ -473,36 +420,32 @@ fn rank(setting: &Setting, value: Option<&Value>) -> (u64, bool) {
 }
 
 fn text_of(setting: &Setting, value: Option<&Value>) -> String {
+    let listed = |texts: Vec<String>, by: &str| texts.join(by);
+    let quoted = |text: &str| format!("\"{}\"", visible(text));
     match (value, setting.unset) {
         (Some(Value::Number(ms)), _) if setting.takes == Takes::Duration => show_duration(*ms),
         (Some(Value::Number(n)), _) => n.to_string(),
         (Some(Value::Word(word)), _) => (*word).to_owned(),
         (Some(Value::Text(text)), _) => shown(text),
         (Some(Value::Globs(globs)), _) => {
-            let globs = globs
-                .iter()
-                .map(|g| format!("\"{}\"", visible(g.text().as_bytes())));
-            globs.collect::<Vec<_>>().join(" ")
+            listed(globs.iter().map(|glob| quoted(glob.text())).collect(), " ")
         }
         (Some(Value::Outside(paths)), _) => {
-            let paths = paths
-                .iter()
-                .map(|path| format!("\"{}\"", visible(path.as_bytes())));
-            paths.collect::<Vec<_>>().join(" ")
+            listed(paths.iter().map(|path| quoted(path)).collect(), " ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
         (Some(Value::Command(command)), _) => shown(command.to_text()),
         (Some(Value::Services(services)), _) => {
             let one = |s: &Service| format!("{} ({})", s.name, shown(&s.command));
-            services.iter().map(one).collect::<Vec<_>>().join(", ")
+            listed(services.iter().map(one).collect(), ", ")
         }
         (Some(Value::On(on)), _) => {
             let properties = on.machine().into_iter().flat_map(|m| &m.properties);
             let one = |(name, value)| shown(format!("{name}={value}"));
-            let properties: Vec<String> = properties.map(one).collect();
-            let properties =
-                (!properties.is_empty()).then(|| format!(" ({})", properties.join(", ")));
-            on.word().to_owned() + &properties.unwrap_or_default()
+            match listed(properties.map(one).collect(), ", ").as_str() {
+                "" => on.word().to_owned(),
+                properties => format!("{} ({properties})", on.word()),
+            }
         }
         (None, Unset::AtMost(n)) => format!("unset ({n})"),
         (None | Some(Value::Flag), _) => "none".to_owned(),
@@ -519,28 +462,18 @@ fn accepted(check: &Check) -> &[i32] {
 }
 
 fn codes(name: &str, verb: &str, old: &[i32], new: &[i32], found: &mut Vec<Finding>) {
-    let list = |codes: &[&i32]| {
-        codes
-            .iter()
-            .map(|c| c.to_string())
-            .collect::<Vec<_>>()
-            .join(" ")
+    let only_in = |some: &[i32], others: &[i32]| {
+        let codes = some.iter().filter(|code| !others.contains(code));
+        codes.map(i32::to_string).collect::<Vec<_>>()
     };
-    let more: Vec<&i32> = new.iter().filter(|c| !old.contains(c)).collect();
-    let fewer: Vec<&i32> = old.iter().filter(|c| !new.contains(c)).collect();
+    let (more, fewer) = (only_in(new, old), only_in(old, new));
     if !more.is_empty() {
-        found.push(finding(
-            Weakens,
-            format!("`{name}` adds {}", list(&more)),
-            format!("these are {verb}, too"),
-        ));
+        let what = format!("`{name}` adds {}", more.join(" "));
+        found.push(finding(Weakens, what, format!("these are {verb}, too")));
     }
     if !fewer.is_empty() {
-        found.push(finding(
-            Strengthens,
-            format!("`{name}` no longer has {}", list(&fewer)),
-            "",
-        ));
+        let what = format!("`{name}` no longer has {}", fewer.join(" "));
+        found.push(finding(Strengthens, what, ""));
     }
 }
 
@@ -550,12 +483,10 @@ fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> 
         Weaker::More { .. } => (new, old),
         _ => (old, new),
     };
-    let shows = || only_in(stricter.as_slice(), other.as_slice(), &[]);
-    let (class, why) = match differing_atoms(stricter.as_slice(), other.as_slice()) {
-        None => match shows() {
-            Some(lost) => (Weakens, format!("it no longer covers {}", shown(lost))),
-            None => (Undecided, super::reach::TOO_LARGE.to_owned()),
-        },
+    let (stricter, other) = (stricter.as_slice(), other.as_slice());
+    let shows = || Some((Some(only_in(stricter, other, &[])?), None));
+    let (class, why) = match differing_atoms(stricter, other).or_else(shows) {
+        None => (Undecided, super::reach::TOO_LARGE.to_owned()),
         Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", shown(lost))),
         Some((None, Some(more))) => (Strengthens, format!("it covers {} too", shown(more))),
         Some((None, None)) => (Cosmetic, "it covers the same".to_owned()),
@@ -573,18 +504,8 @@ fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> 
 /// Formats a selection as the language writes it, cut when it is long.
 pub(super) fn items(selection: &Selection) -> String {
     const SHOWN: usize = 6;
-    let mut words: Vec<String> = selection
-        .items
-        .iter()
-        .take(SHOWN)
-        .map(|item| {
-            let not = if item.not { "!" } else { "" };
-            match &item.what {
-                ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-                ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
-            }
-        })
-        .collect();
+    let shown = selection.items.iter().take(SHOWN);
+    let mut words: Vec<String> = shown.map(item_text).collect();
     if selection.items.len() > SHOWN {
         words.push(format!("… ({} more)", selection.items.len() - SHOWN));
     }
@@ -636,13 +557,8 @@ mod tests {
     }
 
     fn of(glob: &str) -> Selection {
-        let item = |text| vplan_base::glob::Item {
-            not: false,
-            what: ItemContent::Glob(Glob::parse(text).unwrap()),
-        };
-        Selection {
-            items: glob.split(' ').map(item).collect(),
-        }
+        let globs = glob.split(' ').map(Glob::parse);
+        globs.map(Result::unwrap).collect()
     }
 
     fn only(glob: &str) -> Value {

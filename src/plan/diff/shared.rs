@@ -1,20 +1,21 @@
 //! Compares the statements that apply to a whole contract: triggers, roles, limits, scope,
 //! recovery, gate, order.
 
-use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
-use super::difference::At;
+use super::contracts::{Comparison, Less, MIXED, OTHERS_NEED_IT, Side, difference, subject};
 use super::difference::Class::{self, Changes, Cosmetic, Strengthens, Undecided, Weakens};
+use super::difference::{At, Difference};
 use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::sampled::only_in;
-use super::settings::{Finding, ceiling, finding, items, shown};
+use super::settings::{Finding, arrow, ceiling, finding, items, shown};
 use super::units::{Unit, UnitIndex};
 use crate::Policy;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use vplan_base::command::to_text;
-use vplan_base::glob::Selection;
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::vocabulary::RewriteRule;
+
 use vplan_contract::draft::Allowance;
 use vplan_contract::{CheckIndex, Condition, Contract, Risk, Test};
 
@@ -28,7 +29,7 @@ type Lines = (Option<usize>, Option<usize>);
 /// What has no line of its own.
 const WHOLE: Lines = (None, None);
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
     /// Compares all of them.
     pub fn shared(&mut self) {
         let before = self.found.len();
@@ -53,66 +54,55 @@ impl Comparison<'_> {
         let old = self.old.contract;
         for unit in self.pairs.old.all.iter().filter(|u| !u.is_uniform(old)) {
             let said = finding(Undecided, "triggers or roles differ", MIXED);
-            self.say(&format!("check {}", shown(&unit.check.id)), said, WHOLE);
+            self.say(&subject(unit), said, WHOLE);
         }
-        for unit in self
-            .pairs
-            .old
-            .all
-            .iter()
-            .filter(|u| u.changed().is_some() && u.check.placements.len() > 1)
-        {
+        let is_open = |u: &&Unit| u.changed().is_some() && u.check.placements.len() > 1;
+        for unit in self.pairs.old.all.iter().filter(is_open) {
             if (unit.check.tier > 0 || self.restricted) && self.pairs.old.is_needed(unit) {
-                let what = "triggers or roles differ";
-                let why = "others need it, and which changed files it then sees cannot be compared";
-                let subject = format!("check {}", shown(&unit.check.id));
-                self.say(&subject, finding(Undecided, what, why), WHOLE);
+                let said = finding(Undecided, "triggers or roles differ", OTHERS_NEED_IT);
+                self.say(&subject(unit), said, WHOLE);
             }
         }
     }
 
     fn say(&mut self, subject: &str, finding: Finding, lines: Lines) {
+        self.say_with(subject, finding, lines, None);
+    }
+
+    /// Reports a difference that a request shows.
+    fn say_with(&mut self, subject: &str, finding: Finding, lines: Lines, request: Option<usize>) {
         let at = |side: &Side, line: Option<usize>| {
-            line.map(|line| At {
-                file: side.contract.path.clone(),
-                line,
-            })
+            let file = side.contract.path.clone();
+            line.map(|line| At { file, line })
         };
         let (old, new) = (at(&self.old, lines.0), at(&self.new, lines.1));
-        self.push(difference(finding, subject.to_owned(), old, new));
+        let made = difference(finding, subject.to_owned(), old, new);
+        self.push(Difference { request, ..made });
     }
 
     fn triggers(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
         let key = |risk: &Risk| {
-            (
-                risk.name.clone(),
-                risk.tier,
-                serde_json::to_string(&risk.selection).unwrap_or_default(),
-            )
+            let selection = serde_json::to_string(&risk.selection);
+            (risk.name.clone(), risk.tier, selection.unwrap_or_default())
         };
         let known = |contract: &Contract| contract.risks.iter().map(key).collect::<BTreeSet<_>>();
         if known(old) == known(new) {
             return;
         }
-        let of = |contract| {
-            raising(contract)
-                .map(|r| &r.selection)
-                .collect::<Vec<&Selection>>()
-        };
+        let of =
+            |contract| -> Vec<&Selection> { raising(contract).map(|r| &r.selection).collect() };
         let (before, after) = (of(old), of(new));
         // With many triggers those that both have need not be distinguished, as long as they are in
         // both.
-        let by_name = |contract| {
-            raising(contract)
-                .map(|r| (r.name.as_str(), r))
-                .collect::<BTreeMap<&str, &Risk>>()
+        let by_name = |contract| -> BTreeMap<&str, &Risk> {
+            raising(contract).map(|r| (r.name.as_str(), r)).collect()
         };
         let (old_risks, new_risks) = (by_name(old), by_name(new));
         for (name, risk) in &old_risks {
             let other = new_risks.get(name);
-            if other.is_some_and(|o| o.selection == risk.selection) {
-                self.lowered(name, risk, other.copied());
+            if let Some(other) = other.filter(|o| o.selection == risk.selection) {
+                self.lowered(risk, other);
                 continue;
             }
             let what = match other {
@@ -120,93 +110,68 @@ impl Comparison<'_> {
                 None if new.risks.iter().any(|r| r.name == **name) => "tier 1 -> 0".to_owned(),
                 None => "removed".to_owned(),
             };
-            self.trigger(
-                name,
-                Some(risk),
-                other.copied(),
-                what,
-                differing_atoms(&[&risk.selection], &after).or_else(|| {
-                    let shows = only_in(&[&risk.selection], &after, self.tracked);
-                    shows.map(|path| (Some(path), None))
-                }),
-                &before,
-            );
+            let lost = differing_atoms(&[&risk.selection], &after).or_else(|| {
+                let shows = only_in(&[&risk.selection], &after, self.tracked);
+                shows.map(|path| (Some(path), None))
+            });
+            self.trigger(risk, other.copied(), what, lost, &before);
         }
-        for (name, risk) in new_risks
-            .iter()
-            .filter(|(name, _)| !old_risks.contains_key(*name))
-        {
+        for (name, risk) in missing(&new_risks, &old_risks) {
             let gained = differing_atoms(&before, &[&risk.selection]).map(|(_, gained)| gained);
-            let finding = match gained {
-                None => finding(Changes, "added", TOO_LARGE),
-                Some(None) => finding(Cosmetic, "added", "other triggers select the same files"),
-                Some(Some(path)) => finding(
-                    Strengthens,
-                    "added",
-                    format!("a change of {} now reaches tier 1", shown(path)),
-                ),
+            let (class, why) = match gained {
+                None => (Changes, TOO_LARGE.to_owned()),
+                Some(None) => (Cosmetic, "other triggers select the same files".to_owned()),
+                Some(Some(path)) => (Strengthens, now_reached(&path)),
             };
-            self.say(
-                &format!("risk {}", shown(name)),
-                finding,
-                (None, Some(risk.line)),
-            );
+            let said = finding(class, "added", why);
+            self.say(&about("risk", name), said, (None, Some(risk.line)));
         }
     }
 
     /// Compares two tiers of a trigger; tier 2 counts as tier 1.
-    fn lowered(&mut self, name: &str, old: &Risk, new: Option<&Risk>) {
-        if let Some(new) = new.filter(|new| new.tier != old.tier) {
-            let what = format!("tier {} -> {}", old.tier, new.tier);
+    fn lowered(&mut self, old: &Risk, new: &Risk) {
+        if new.tier != old.tier {
+            let what = arrow("tier", old.tier, new.tier);
             let said = finding(Cosmetic, what, "a trigger reaches tier 1 at most");
-            self.say(
-                &format!("risk {}", shown(name)),
-                said,
-                (Some(old.line), Some(new.line)),
-            );
+            let lines = (Some(old.line), Some(new.line));
+            self.say(&about("risk", &old.name), said, lines);
         }
     }
 
     fn trigger(
         &mut self,
-        name: &str,
-        old: Option<&Risk>,
+        old: &Risk,
         new: Option<&Risk>,
         what: String,
         lost: Option<(Option<RepoPath>, Option<RepoPath>)>,
         before: &[&Selection],
     ) {
-        let subject = format!("risk {}", shown(name));
-        let places = (old.map(|r| r.line), new.map(|r| r.line));
+        let subject = about("risk", &old.name);
+        let places = (Some(old.line), new.map(|r| r.line));
         let gained = new
             .and_then(|r| differing_atoms(before, &[&r.selection]))
             .and_then(|(_, gained)| gained);
-        match lost {
-            None => self.say(
-                &subject,
-                finding(Undecided, what.clone(), TOO_LARGE),
-                places,
-            ),
+        let said = match lost {
+            None => Some((Undecided, None, TOO_LARGE.to_owned())),
             Some((Some(path), _)) => {
                 let (class, request, why) = self.tier_one();
-                let reached = format!("a change of {} no longer reaches tier 1{why}", shown(path));
-                let said = finding(class, what.clone(), reached);
-                self.say(&subject, said, places);
-                if let Some(last) = self.found.last_mut() {
-                    last.request = request;
-                }
+                let why = format!("a change of {} no longer reaches tier 1{why}", shown(path));
+                Some((class, request, why))
             }
-            Some((None, _)) if gained.is_none() => {
-                let why = "the same changes reach tier 1";
-                let said = finding(Cosmetic, what.clone(), why);
-                self.say(&subject, said, places);
+            Some((None, _)) => {
+                let same = "the same changes reach tier 1".to_owned();
+                gained.is_none().then_some((Cosmetic, None, same))
             }
-            Some((None, _)) => {}
+        };
+        if let Some((class, request, why)) = said {
+            self.say_with(&subject, finding(class, what.clone(), why), places, request);
         }
         if let Some(path) = gained {
-            let why = format!("a change of {} now reaches tier 1", shown(path));
-            let said = finding(Strengthens, what, why);
-            self.say(&subject, said, places);
+            self.say(
+                &subject,
+                finding(Strengthens, what, now_reached(&path)),
+                places,
+            );
         }
     }
 
@@ -215,23 +180,15 @@ impl Comparison<'_> {
         let pairs = self.pairs;
         let old = self.old.contract;
         let at_one = |unit: &Unit| unit.checks(old).iter().any(|c| c.tier == 1);
-        let units = pairs.old.all.numbered();
-        let of_tier: Vec<(UnitIndex, &Unit)> = units.filter(|(_, unit)| at_one(unit)).collect();
-        let mut unknown = None;
-        for (index, unit) in of_tier.iter().take(MOST_ASKED) {
-            if !self.counts(unit) {
-                continue;
-            }
-            match self.less(*index, false, None) {
-                Less::Yes(request) => return (Weakens, request, String::new()),
-                Less::Undecided(why) => unknown = Some(why),
-                Less::No => {}
-            }
-        }
-        match unknown {
-            Some(why) => (Undecided, None, format!("; whether a check is lost: {why}")),
-            None if of_tier.len() > MOST_ASKED => (Weakens, None, String::new()),
-            None => (Changes, None, ", but no check depends on that".to_owned()),
+        let of_tier: Vec<UnitIndex> = (pairs.old.all.numbered())
+            .filter(|(_, unit)| at_one(unit))
+            .map(|(index, _)| index)
+            .collect();
+        match self.first_lost(&of_tier, None) {
+            Err(why) => (Undecided, None, format!("; whether a check is lost: {why}")),
+            Ok(Some((_, request))) => (Weakens, request, String::new()),
+            Ok(None) if of_tier.len() > MOST_ASKED => (Weakens, None, String::new()),
+            Ok(None) => (Changes, None, ", but no check depends on that".to_owned()),
         }
     }
 
@@ -239,7 +196,7 @@ impl Comparison<'_> {
         let (old, new) = (self.old.contract, self.new.contract);
         let pairs = self.pairs;
         for (name, before) in &old.roles {
-            let subject = format!("role {}", shown(name));
+            let subject = about("role", name);
             let Some(after) = new.roles.get(name) else {
                 let said = finding(Changes, "removed", "a request for it is refused");
                 self.say(&subject, said, (before.line, None));
@@ -247,85 +204,84 @@ impl Comparison<'_> {
             };
             let (a, b) = (sorted(&before.only), sorted(&after.only));
             if a != b {
-                let word = |only: &[String]| {
-                    if only.is_empty() {
-                        "all".to_owned()
-                    } else {
-                        shown(only.join(" "))
-                    }
+                let word = |only: &[String]| match only {
+                    [] => "all".to_owned(),
+                    only => shown(only.join(" ")),
                 };
-                let what = format!("only {} -> {}", word(&before.only), word(&after.only));
+                let what = arrow("only", word(&before.only), word(&after.only));
                 let is_lost = |i: &UnitIndex| {
                     let partner = pairs.to_new.get(i).map(|p| &pairs.new.all[*p]);
-                    open_to(old, name, &pairs.old.all[*i])
-                        && partner.is_some_and(|p| !open_to(new, name, p))
+                    before.lets_through(&pairs.old.all[*i].check.tags)
+                        && partner.is_some_and(|p| !after.lets_through(&p.check.tags))
                 };
                 let lost: Vec<UnitIndex> = pairs.old.all.indices().filter(is_lost).collect();
                 let (class, request, why) = self.shut_out(name, &lost);
-                let said = finding(class, what, why);
-                self.say(&subject, said, (before.line, after.line));
-                if let Some(last) = self.found.last_mut() {
-                    last.request = request;
-                }
+                let lines = (before.line, after.line);
+                self.say_with(&subject, finding(class, what, why), lines, request);
             }
             if before.max_checks != after.max_checks {
                 let said = most_checks(before.max_checks, after.max_checks);
                 self.say(&subject, said, (before.line, after.line));
             }
         }
-        for (name, role) in new
-            .roles
-            .iter()
-            .filter(|(name, _)| !old.roles.contains_key(*name))
-        {
+        for (name, role) in missing(&new.roles, &old.roles) {
             // A caller that may choose the role is asked for less by it than by one that was there.
             let names_others = |c: &Condition| matches!(&c.test, Test::Role(roles) if !roles.iter().any(|r| r == name));
             let is_less = !role.only.is_empty() || new.conditions.iter().any(names_others);
-            let (class, why) = if is_less {
-                let why =
-                    "a request for it was refused before, and it is asked for less than others";
-                (Undecided, why)
-            } else {
-                (Changes, "a request for it was refused before")
+            let refused = "a request for it was refused before".to_owned();
+            let (class, why) = match is_less {
+                true => (
+                    Undecided,
+                    refused + ", and it is asked for less than others",
+                ),
+                false => (Changes, refused),
             };
             let said = finding(class, "added", why);
-            self.say(&format!("role {}", shown(name)), said, (None, role.line));
+            self.say(&about("role", name), said, (None, role.line));
         }
     }
 
     /// Classifies the checks that a narrower role loses.
     fn shut_out(&mut self, role: &str, lost: &[UnitIndex]) -> (Class, Option<usize>, String) {
+        match self.first_lost(lost, Some(&[role.to_owned()])) {
+            Err(why) => (Undecided, None, why.to_owned()),
+            Ok(Some((unit, request))) => {
+                let more = match lost.len() {
+                    0 | 1 => String::new(),
+                    count => format!(", and up to {} more", count - 1),
+                };
+                let name = shown(&unit.check.id);
+                let why = format!("it is no longer asked for {name}{more}");
+                (Weakens, request, why)
+            }
+            Ok(None) if lost.len() > MOST_ASKED => {
+                (Weakens, None, format!("it shuts out {} checks", lost.len()))
+            }
+            Ok(None) => (Changes, None, "no check is lost by that".to_owned()),
+        }
+    }
+
+    /// Searches the first of these units, of those that count, that the newer contract requires
+    /// less, with the request that shows it; an error if that is not decided for one of them.
+    fn first_lost(
+        &mut self,
+        units: &[UnitIndex],
+        roles: Option<&[String]>,
+    ) -> Result<Option<(&'a Unit<'a>, Option<usize>)>, &'static str> {
         let pairs = self.pairs;
-        let mut unknown = None;
-        for index in lost.iter().take(MOST_ASKED) {
+        let mut undecided = None;
+        for index in units.iter().take(MOST_ASKED) {
             let unit = &pairs.old.all[*index];
             if !self.counts(unit) {
                 continue;
             }
-            match self.less(*index, false, Some(&[role.to_owned()])) {
-                Less::Yes(request) => {
-                    let more = if lost.len() > 1 {
-                        format!(", and up to {} more", lost.len() - 1)
-                    } else {
-                        String::new()
-                    };
-                    return (
-                        Weakens,
-                        request,
-                        format!("it is no longer asked for {}{more}", shown(&unit.check.id)),
-                    );
-                }
-                Less::Undecided(why) => unknown = Some(why),
+            match self.less(*index, false, roles) {
+                Less::Yes(request) => return Ok(Some((unit, request))),
+                Less::Undecided(why) => undecided = Some(why),
                 Less::No => {}
             }
         }
-        match unknown {
-            Some(why) => (Undecided, None, why.to_owned()),
-            None if lost.len() > MOST_ASKED => {
-                (Weakens, None, format!("it shuts out {} checks", lost.len()))
-            }
-            None => (Changes, None, "no check is lost by that".to_owned()),
-        }
+        undecided.map_or(Ok(None), Err)
     }
 
     fn limits(&mut self) {
@@ -338,8 +294,7 @@ impl Comparison<'_> {
         }
         if old.jobs != new.jobs {
             let [before, now] = [old, new].map(|limits| limits.jobs.unwrap_or(Policy::JOBS));
-            let what = format!("jobs {before} -> {now}");
-            let said = finding(Changes, what, "steps side by side");
+            let said = finding(Changes, arrow("jobs", before, now), "steps side by side");
             self.say("limits", said, WHOLE);
         }
     }
@@ -355,38 +310,29 @@ impl Comparison<'_> {
             if a == b {
                 continue;
             }
-            let what = format!("{name} {} -> {}", word(a, none), word(b, none));
-            let everything = every_path();
-            let list = |s: &Option<Selection>| match (s, name) {
-                (Some(s), _) => vec![s.clone()],
-                (None, "allow") => everything.iter().cloned().collect(),
-                (None, _) => Vec::new(),
-            };
-            let (before, after) = (list(a), list(b));
-            let found = differing_atoms(
-                &before.iter().collect::<Vec<_>>(),
-                &after.iter().collect::<Vec<_>>(),
-            );
+            let what = arrow(name, word(a, none), word(b, none));
+            let everything = Glob::parse("**").into_iter().collect();
+            let all = Some(&everything).filter(|_| name == "allow");
+            let list = [a, b].map(|s| s.as_ref().or(all).into_iter().collect());
+            let [before, after]: [Vec<&Selection>; 2] = list;
             // More allowed, or less denied, is looser.
-            let (looser, tighter) = match (found, name) {
-                (None, _) => {
-                    let (some, none) = if name == "allow" {
-                        (&after, &before)
-                    } else {
-                        (&before, &after)
-                    };
-                    let (some, none) = (some.iter().collect(), none.iter().collect());
-                    match self.only_in(some, none) {
-                        Some(path) => (Some(path), None),
-                        None => {
-                            let said = finding(Undecided, what, TOO_LARGE);
-                            self.say("scope", said, lines);
-                            continue;
-                        }
-                    }
+            let in_order = |(old, new)| {
+                if name == "allow" {
+                    (new, old)
+                } else {
+                    (old, new)
                 }
-                (Some((gone, come)), "allow") => (come, gone),
-                (Some((gone, come)), _) => (gone, come),
+            };
+            let found = differing_atoms(&before, &after).map(in_order).or_else(|| {
+                let (some, none) = match name {
+                    "allow" => (&after, &before),
+                    _ => (&before, &after),
+                };
+                only_in(some, none, self.tracked).map(|path| (Some(path), None))
+            });
+            let Some((looser, tighter)) = found else {
+                self.say("scope", finding(Undecided, what, TOO_LARGE), lines);
+                continue;
             };
             if looser.is_none() && tighter.is_none() {
                 let said = finding(Cosmetic, what.clone(), "it covers the same");
@@ -407,62 +353,41 @@ impl Comparison<'_> {
 
     /// Compares what imports from other repositories may widen.
     fn allowed(&mut self) {
-        let words = |contract: &Contract| {
-            let mut words = BTreeMap::new();
-            for allowed in &contract.allowed {
-                for word in &allowed.words {
-                    let key = (allowed.import.clone(), allowed.namespace.clone(), *word);
-                    words.insert(key, allowed.line);
-                }
-            }
-            words
+        let words = |contract: &'a Contract| -> BTreeMap<_, usize> {
+            let words = contract.allowed.iter().flat_map(|allowed| {
+                let key = |word: &Allowance| (&allowed.import, &allowed.namespace, *word);
+                allowed
+                    .words
+                    .iter()
+                    .map(move |word| (key(word), allowed.line))
+            });
+            words.collect()
         };
         let (old, new) = (words(self.old.contract), words(self.new.contract));
-        let said = |word: &Allowance| format!("allow {}", word.word());
-        for ((import, _, word), line) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+        for ((import, _, word), line) in missing(&new, &old) {
             let why = "a file of another repository may widen what its checks may do";
-            let found = finding(Weakens, format!("{} added", said(word)), why);
-            self.say(
-                &format!("import {}", shown(import)),
-                found,
-                (None, Some(*line)),
-            );
+            let said = finding(Weakens, format!("allow {} added", word.word()), why);
+            self.say(&about("import", import), said, (None, Some(*line)));
         }
-        for ((import, _, word), line) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
+        for ((import, _, word), line) in missing(&old, &new) {
             let why = "a file of another repository may no longer widen what its checks may do";
-            let found = finding(Strengthens, format!("{} removed", said(word)), why);
-            self.say(
-                &format!("import {}", shown(import)),
-                found,
-                (Some(*line), None),
-            );
+            let said = finding(Strengthens, format!("allow {} removed", word.word()), why);
+            self.say(&about("import", import), said, (Some(*line), None));
         }
-    }
-
-    fn only_in(&self, some: Vec<&Selection>, none: Vec<&Selection>) -> Option<RepoPath> {
-        only_in(&some, &none, self.tracked)
     }
 
     fn recovery(&mut self) {
         let (old, new) = (&self.old.contract.recover, &self.new.contract.recover);
-        let less = |a: &[RewriteRule], b: &[RewriteRule]| {
-            a.iter()
-                .filter(|r| !b.contains(r))
-                .map(shown)
-                .collect::<Vec<_>>()
-        };
-        let (more, fewer) = (less(&new.rules, &old.rules), less(&old.rules, &new.rules));
-        if !more.is_empty() {
-            let what = format!("allows {}", more.join(", "));
-            let said = finding(Weakens, what, "recovery may rewrite more plans");
-            self.say("recover", said, WHOLE);
-        }
-        if !fewer.is_empty() {
-            let said = finding(
-                Strengthens,
-                format!("no longer allows {}", fewer.join(", ")),
-                "",
+        if let Some(more) = listed_without(&new.rules, &old.rules, ", ") {
+            let why = "recovery may rewrite more plans";
+            self.say(
+                "recover",
+                finding(Weakens, format!("allows {more}"), why),
+                WHOLE,
             );
+        }
+        if let Some(fewer) = listed_without(&old.rules, &new.rules, ", ") {
+            let said = finding(Strengthens, format!("no longer allows {fewer}"), "");
             self.say("recover", said, WHOLE);
         }
         match (old.contract, new.contract) {
@@ -480,43 +405,42 @@ impl Comparison<'_> {
 
     fn gate(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
-        let rank = |order: [&str; 3], word: &str| {
-            let at = order.iter().position(|known| *known == word);
-            at.map_or(-1, |at| at as i64)
+        let number = |set: Option<u32>, usual: u32| {
+            let number = set.unwrap_or(usual);
+            (number.to_string(), i64::from(number))
         };
-        // Each setting with its word, its rank (more is weaker) and what it counts.
+        let word = |set: &Option<String>, usual: &str, order: [&str; 3]| {
+            let word = set.as_deref().unwrap_or(usual);
+            let at = order.iter().position(|known| *known == word);
+            (word.to_owned(), at.map_or(-1, |at| at as i64))
+        };
+        // Each setting with its text and its rank: more is weaker.
         let settings = |contract: &Contract| {
             let gate = &contract.gate;
-            let confirmations = gate.confirmations.unwrap_or(1);
-            let retries = gate.retries.unwrap_or(3);
-            let same = gate.same_failure.unwrap_or(3);
-            let exhausted = gate.on_exhausted.as_deref().unwrap_or("fail");
-            let exhausted_rank = rank(["fail", "escalate", "allow"], exhausted);
-            let propagate = gate.propagate.as_deref().unwrap_or("downgrade");
-            let propagate_rank = rank(["reset", "downgrade", "off"], propagate);
+            let (confirmations, rank) = number(gate.confirmations, 1);
+            let exhausted = ["fail", "escalate", "allow"];
+            let propagate = ["reset", "downgrade", "off"];
             [
+                ("confirmations", (confirmations, -rank), ""),
+                ("retries", number(gate.retries, 3), "rounds of repair"),
+                ("same-failure", number(gate.same_failure, 3), ""),
                 (
-                    "confirmations",
-                    confirmations.to_string(),
-                    -i64::from(confirmations),
+                    "on-exhausted",
+                    word(&gate.on_exhausted, "fail", exhausted),
                     "",
                 ),
                 (
-                    "retries",
-                    retries.to_string(),
-                    i64::from(retries),
-                    "rounds of repair",
+                    "propagate",
+                    word(&gate.propagate, "downgrade", propagate),
+                    "",
                 ),
-                ("same-failure", same.to_string(), i64::from(same), ""),
-                ("on-exhausted", exhausted.to_owned(), exhausted_rank, ""),
-                ("propagate", propagate.to_owned(), propagate_rank, ""),
             ]
         };
-        for ((name, a, before, why), (_, b, after, _)) in
+        for ((name, (a, before), why), (_, (b, after), _)) in
             settings(old).into_iter().zip(settings(new))
         {
             if a != b {
-                let said = finding(ceiling(&before, &after), format!("{name} {a} -> {b}"), why);
+                let said = finding(ceiling(&before, &after), arrow(name, a, b), why);
                 self.say("gate", said, WHOLE);
             }
         }
@@ -525,21 +449,15 @@ impl Comparison<'_> {
     fn rest(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
         if old.base != new.base {
-            let word = |base: &Option<String>| base.as_deref().map_or("none".to_owned(), cut);
-            let what = format!("{} -> {}", word(&old.base), word(&new.base));
+            let what = differing([old, new].map(|c| c.base.as_deref().map(cut)));
             // Which commits a change holds is no matter of the contract: the number that is
             // examined is not compared here.
             let said = finding(Undecided, what, "changes are compared with another branch");
             self.say("base", said, WHOLE);
         }
         if old.judge_with != new.judge_with {
-            let word = |c: &Contract| {
-                c.judge_with
-                    .as_ref()
-                    .map_or("none".to_owned(), |c| shown(c.to_text()))
-            };
-            let what = format!("{} -> {}", word(old), word(new));
-            let said = finding(Undecided, what, "another judge");
+            let judge = |c: &Contract| c.judge_with.as_ref().map(|c| shown(c.to_text()));
+            let said = finding(Undecided, differing([old, new].map(judge)), "another judge");
             self.say("judge-with", said, WHOLE);
         }
         if old.toolchains != new.toolchains {
@@ -548,62 +466,49 @@ impl Comparison<'_> {
                 let each = commands.map(|(name, command)| {
                     format!("{name}: {}", to_text(&command.env, &command.argv))
                 });
-                let all = each.collect::<Vec<_>>().join(", ");
-                shown(if all.is_empty() {
+                let all: Vec<String> = each.collect();
+                Some(shown(if all.is_empty() {
                     "none".to_owned()
                 } else {
-                    all
-                })
+                    all.join(", ")
+                }))
             };
-            let what = format!("{} -> {}", words(old), words(new));
             let why = "a shared pass of other toolchains may stand for a check";
-            let said = finding(Undecided, what, why);
+            let said = finding(Undecided, differing([old, new].map(words)), why);
             self.say("toolchain", said, WHOLE);
         }
-        let more: Vec<String> = (new.linked.iter())
-            .filter(|path| !old.linked.contains(path))
-            .map(shown)
-            .collect();
-        if !more.is_empty() {
+        if let Some(more) = listed_without(&new.linked, &old.linked, " ") {
             let why = "with `--staged`, checks may find there what is not staged";
-            let said = finding(Undecided, more.join(" "), why);
-            self.say("linked", said, WHOLE);
+            self.say("linked", finding(Undecided, more, why), WHOLE);
         }
-        let names = |contract: &Contract| {
+        let names = |contract: &Contract| -> BTreeMap<String, usize> {
             let id = |i: &CheckIndex| contract.checks[*i].id.as_str();
-            let sequence = |s: &vplan_contract::Sequence| -> (String, usize) {
-                let groups = s
-                    .groups
-                    .iter()
-                    .map(|g| g.iter().map(id).collect::<Vec<_>>().join(", "));
-                (groups.collect::<Vec<_>>().join(" -> "), s.line)
-            };
-            contract
-                .sequences
-                .iter()
-                .map(sequence)
-                .collect::<BTreeMap<String, usize>>()
+            let group = |g: &Vec<CheckIndex>| g.iter().map(id).collect::<Vec<_>>().join(", ");
+            let sequences = contract.sequences.iter().map(|s| {
+                let groups: Vec<String> = s.groups.iter().map(group).collect();
+                (groups.join(" -> "), s.line)
+            });
+            sequences.collect()
         };
         let (before, after) = (names(old), names(new));
         let kept = self.keeps_order();
-        for (text, line) in before.iter().filter(|(text, _)| !after.contains_key(*text)) {
-            let what = format!("no longer {}", cut(text));
-            let said = if kept {
-                finding(Changes, what, "other sequences order the same")
+        for (text, line) in missing(&before, &after) {
+            let (class, why) = if kept {
+                (Changes, "other sequences order the same")
             } else {
                 let why = "what one check makes may be there, or not, when another one runs";
-                finding(Undecided, what, why)
+                (Undecided, why)
             };
+            let said = finding(class, format!("no longer {}", cut(text)), why);
             self.say("sequence", said, (Some(*line), None));
         }
-        for (text, line) in after.iter().filter(|(text, _)| !before.contains_key(*text)) {
+        for (text, line) in missing(&after, &before) {
             let said = finding(Changes, cut(text), "it only orders steps");
             self.say("sequence", said, (None, Some(*line)));
         }
         if old.name != new.name {
-            let word = |c: &Contract| c.name.as_ref().map_or("none".to_owned(), shown);
-            let said = finding(Cosmetic, format!("{} -> {}", word(old), word(new)), "");
-            self.say("contract", said, WHOLE);
+            let what = differing([old, new].map(|c| c.name.as_ref().map(shown)));
+            self.say("contract", finding(Cosmetic, what, ""), WHOLE);
         }
     }
 }
@@ -632,11 +537,8 @@ fn ordered(
 ) -> Option<BTreeSet<(UnitIndex, UnitIndex)>> {
     let mut found = BTreeSet::new();
     for sequence in &contract.sequences {
-        let groups: Vec<Vec<UnitIndex>> = sequence
-            .groups
-            .iter()
-            .map(|g| g.iter().filter_map(unit).collect())
-            .collect();
+        let units = |group: &Vec<CheckIndex>| group.iter().filter_map(unit).collect();
+        let groups: Vec<Vec<UnitIndex>> = sequence.groups.iter().map(units).collect();
         for (index, earlier) in groups.iter().enumerate() {
             for later in groups.iter().skip(index + 1).flatten() {
                 found.extend(earlier.iter().map(|first| (*first, *later)));
@@ -647,6 +549,38 @@ fn ordered(
         }
     }
     Some(found)
+}
+
+fn differing(values: [Option<String>; 2]) -> String {
+    let [old, new] = values.map(|value| value.unwrap_or_else(|| "none".to_owned()));
+    format!("{old} -> {new}")
+}
+
+fn about(what: &str, name: impl Display) -> String {
+    format!("{what} {}", shown(name))
+}
+
+fn now_reached(path: &RepoPath) -> String {
+    format!("a change of {} now reaches tier 1", shown(path))
+}
+
+/// Returns the entries whose keys the other map does not have.
+fn missing<'m, K: Ord, V>(
+    map: &'m BTreeMap<K, V>,
+    other: &'m BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'m K, &'m V)> {
+    map.iter().filter(|(key, _)| !other.contains_key(*key))
+}
+
+/// Lists what the other list does not have.
+pub(super) fn listed_without<T: Display + PartialEq>(
+    list: &[T],
+    other: &[T],
+    by: &str,
+) -> Option<String> {
+    let more = list.iter().filter(|one| !other.contains(one));
+    let more: Vec<String> = more.map(shown).collect();
+    (!more.is_empty()).then(|| more.join(by))
 }
 
 fn cut(text: &str) -> String {
@@ -666,31 +600,16 @@ fn sorted(words: &[String]) -> Vec<&String> {
 
 /// Compares two budgets; `None` if they are equal.
 pub(super) fn budget(old: Option<u64>, new: Option<u64>) -> Option<Finding> {
-    let word = |ms: Option<u64>| ms.map_or("none".to_owned(), show_duration);
-    let most = |ms: Option<u64>| ms.unwrap_or(u64::MAX);
-    let what = format!("budget {} -> {}", word(old), word(new));
-    let class = ceiling(&most(old), &most(new));
-    (old != new).then(|| finding(class, what, "time for the whole run"))
+    let [before, after] = [old, new].map(|ms| ms.unwrap_or(u64::MAX));
+    let what = differing([old.map(show_duration), new.map(show_duration)]);
+    let class = ceiling(&before, &after);
+    (old != new).then(|| finding(class, format!("budget {what}"), "time for the whole run"))
 }
 
 /// Compares `max-checks`, which cuts explicit, inferred and proposed steps, so that less is weaker.
 fn most_checks(old: Option<u64>, new: Option<u64>) -> Finding {
-    let word = |n: Option<u64>| n.map_or("none".to_owned(), |n| n.to_string());
-    let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
-    let class = ceiling(&most(new), &most(old));
-    finding(
-        class,
-        format!("max-checks {} -> {}", word(old), word(new)),
-        "how many of a request's own commands run",
-    )
-}
-
-fn every_path() -> Option<Selection> {
-    let glob = vplan_base::glob::Glob::parse("**").ok()?;
-    Some(Selection {
-        items: vec![vplan_base::glob::Item {
-            not: false,
-            what: vplan_base::glob::ItemContent::Glob(glob),
-        }],
-    })
+    let [before, after] = [old, new].map(|n| n.unwrap_or(u64::MAX));
+    let what = differing([old, new].map(|n| n.map(|n| n.to_string())));
+    let why = "how many of a request's own commands run";
+    finding(ceiling(&after, &before), format!("max-checks {what}"), why)
 }

@@ -144,7 +144,7 @@ fn one(same: &[&Difference], style: &dyn Style, text: &mut String) {
     if others.len() >= NAMED {
         subject.push_str(&format!(" and {} more", others.len() + 1 - NAMED));
     }
-    let place = |at: &At| format!("{}:{}", visible(at.file.as_bytes()), at.line);
+    let place = |at: &At| format!("{}:{}", visible(&at.file), at.line);
     let places = match (&difference.old, &difference.new) {
         (Some(old), Some(new)) => format!("{} -> {}", place(old), place(new)),
         (Some(old), None) => format!("{} -> nothing", place(old)),
@@ -237,7 +237,7 @@ pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
 }
 
 fn members(what: &str, members: &Members, style: &dyn Style, text: &mut String) {
-    let named = |name: &String| format!("{what} {}", visible(name.as_bytes()));
+    let named = |name: &String| format!("{what} {}", visible(name));
     members
         .removed
         .iter()
@@ -264,11 +264,7 @@ fn members(what: &str, members: &Members, style: &dyn Style, text: &mut String) 
 }
 
 fn heading_of(what: &str, name: &str, style: &dyn Style, text: &mut String) {
-    let _ = writeln!(
-        text,
-        "  {what} {}",
-        style.paint(Mark::Id, &visible(name.as_bytes()))
-    );
+    let _ = writeln!(text, "  {what} {}", style.paint(Mark::Id, &visible(name)));
 }
 
 fn line(text: &mut String, style: &dyn Style, mark: Mark, sign: char, what: &str) {
@@ -288,7 +284,7 @@ fn one_field(field: &Field, indent: &str, text: &mut String) {
 
 /// Formats a value on one line, cut when it is long.
 fn shown(value: &Value) -> String {
-    let text = visible(value.to_string().as_bytes());
+    let text = visible(value.to_string());
     if text.chars().count() <= LONGEST {
         return text;
     }

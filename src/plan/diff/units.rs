@@ -6,7 +6,7 @@ use crate::step::identity_of_check;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
-use vplan_contract::{Body, Check, CheckIndex, ConditionIndex, Contract};
+use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract};
 /// One piece of work of a contract: a check, or all anonymous checks that are the same work.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit<'a> {
@@ -34,14 +34,11 @@ impl<'a> Unit<'a> {
     }
 
     pub(super) fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [ConditionIndex])> {
-        self.checks(contract)
-            .into_iter()
-            .flat_map(|c| {
-                c.placements
-                    .iter()
-                    .map(|p| (c.tier, p.conditions.as_slice()))
-            })
-            .collect()
+        let places = self.checks(contract).into_iter().flat_map(|c| {
+            let places = c.placements.iter();
+            places.map(|p| (c.tier, p.conditions.as_slice()))
+        });
+        places.collect()
     }
 
     pub(super) fn obligation(&self, contract: &'a Contract) -> Obligation<'a> {
@@ -205,7 +202,7 @@ pub(super) struct Key {
 
 /// Returns where `{changed}` of a check looks, if its command has it.
 pub(super) fn changed_in(check: &Check) -> Option<&RepoPath> {
-    matches!(&check.body, Body::Command(command) if command.has_changed()).then_some(&check.dir)
+    check.has_changed().then_some(&check.dir)
 }
 
 /// The most checks that need one, directly or not, which a question considers.
@@ -213,8 +210,12 @@ pub(super) const MOST_NEEDERS: usize = 48;
 
 /// Returns the identity of a check's work, as a text that is compared within the same process only.
 pub(crate) fn work(check: &Check) -> String {
-    format!(
-        "{:?} {:?} {} {:?}",
-        check.body, check.env, check.dir, check.kind
-    )
+    let Check {
+        body,
+        env,
+        dir,
+        kind,
+        ..
+    } = check;
+    format!("{body:?} {env:?} {dir} {kind:?}")
 }

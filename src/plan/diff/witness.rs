@@ -4,9 +4,9 @@
 use super::difference::DifferingRequest;
 use super::reach::{Sample, Witness};
 use super::units::{Pairs, UnitIndex};
-use crate::compile::{Assembled, assemble};
+use crate::compile::assemble_with;
 use crate::expectation::writing::write_expect;
-use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::prepared::Prepared;
 use crate::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,41 +291,25 @@ fn planned(
     witness: &Witness,
     units: &BTreeMap<&str, UnitIndex>,
 ) -> Option<Planned> {
-    let mut facts = Facts::default();
-    for _ in 0..MAX_FACT_ROUNDS {
-        match assemble(Some(contract), request, &facts, Some(prepared)).ok()? {
-            Assembled::Plan(plan, _) => {
-                let mut planned = Planned::default();
-                for step in &plan.steps {
-                    let name = step.check();
-                    planned.names.insert(name.to_owned());
-                    if let Some(unit) = units.get(name) {
-                        let (_, words) = planned
-                            .units
-                            .entry(*unit)
-                            .or_insert_with(|| (name.to_owned(), BTreeSet::new()));
-                        words.extend(step.argv.iter().flatten().cloned());
-                    }
-                }
-                return Some(planned);
-            }
-            Assembled::Needs(questions) => {
-                for question in questions {
-                    let there =
-                        |is| FactAnswer::Word(if is { Certainty::Yes } else { Certainty::No });
-                    let answer = match &question {
-                        Question::Exists(path) => there(witness.has(|there| there == path)),
-                        Question::ExistsMatch(glob) => {
-                            there(witness.has(|path| glob.matches(path)))
-                        }
-                        _ => FactAnswer::List(Vec::new()),
-                    };
-                    facts.add(question, answer);
-                }
-            }
+    let there = |is| FactAnswer::Word(if is { Certainty::Yes } else { Certainty::No });
+    let answer = |question: &Question| match question {
+        Question::Exists(path) => there(witness.has(|there| there == path)),
+        Question::ExistsMatch(glob) => there(witness.has(|path| glob.matches(path))),
+        _ => FactAnswer::List(Vec::new()),
+    };
+    let facts = &mut Facts::default();
+    let plan = assemble_with(contract, request, facts, Some(prepared), answer)?;
+    let mut planned = Planned::default();
+    for step in &plan.steps {
+        let name = step.check();
+        planned.names.insert(name.to_owned());
+        if let Some(unit) = units.get(name) {
+            let unit = planned.units.entry(*unit);
+            let (_, words) = unit.or_insert_with(|| (name.to_owned(), BTreeSet::new()));
+            words.extend(step.argv.iter().flatten().cloned());
         }
     }
-    None
+    Some(planned)
 }
 
 #[cfg(test)]

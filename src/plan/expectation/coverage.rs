@@ -432,10 +432,7 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
 /// Returns the head of a conditional block, as it is written.
 fn head(test: &Test) -> String {
     let list = match test {
-        Test::Role(roles) => roles
-            .iter()
-            .map(|r| visible(r.as_bytes()))
-            .collect::<Vec<_>>(),
+        Test::Role(roles) => roles.iter().map(visible).collect::<Vec<_>>(),
         Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
             all.iter().map(|sought| format!("\"{sought}\"")).collect()
         }
@@ -450,8 +447,8 @@ fn items(selection: &Selection) -> Vec<String> {
     let item = |item: &SelItem| {
         let not = if item.not { "!" } else { "" };
         match &item.what {
-            ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
-            ItemContent::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+            ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text())),
+            ItemContent::Paths { name, .. } => format!("{not}{}", visible(name)),
         }
     };
     selection.items.iter().map(item).collect()

@@ -165,7 +165,7 @@ pub(super) fn asks(contract: &Contract, check: &Check, placement: &Placement) ->
     for condition in contract.around(placement) {
         let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
         let what = match &condition.test {
-            Test::Role(roles) => visible(roles.join(" ").as_bytes()),
+            Test::Role(roles) => visible(roles.join(" ")),
             Test::ChangedAny(s)
             | Test::ChangedAll(s)
             | Test::ChangedOnly(s)
@@ -185,7 +185,7 @@ pub(super) fn asks(contract: &Contract, check: &Check, placement: &Placement) ->
     if placement.is_use {
         asks.push(format!(
             "use {} ({})",
-            visible(check.id.as_bytes()),
+            visible(&check.id),
             place(contract.imported(placement.source), placement.line)
         ));
     }
@@ -225,9 +225,9 @@ pub(crate) fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
 fn changes_text(changes: &[Change]) -> Option<String> {
     let same_file = |a: &Change, b: &Change| a.file == b.file;
     let text = |changes: &[Change]| {
-        let parts: Vec<String> = changes.iter().map(|c| visible(c.part.as_bytes())).collect();
+        let parts: Vec<String> = changes.iter().map(|c| visible(&c.part)).collect();
         let lines: Vec<String> = changes.iter().map(|c| c.line.to_string()).collect();
-        let file = changes.first().map(|c| visible(c.file.as_bytes()));
+        let file = changes.first().map(|c| visible(&c.file));
         let (parts, lines) = (parts.join(", "), lines.join(","));
         format!("{parts} changed in {}:{lines}", file.unwrap_or_default())
     };
@@ -240,7 +240,7 @@ fn changes_text(changes: &[Change]) -> Option<String> {
 pub(crate) fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
     let text = |taken: &TakenOut| {
         let at = place(Some(&taken.file), taken.line);
-        format!("{} ({at})", visible(taken.name.as_bytes()))
+        format!("{} ({at})", visible(&taken.name))
     };
     taken_out.iter().map(text).collect()
 }
@@ -259,7 +259,7 @@ pub fn definitions_text(of: &Definitions, options: &Options) -> String {
         }
     };
     for definition in &of.definitions {
-        let name = paint(Mark::Id, &visible(definition.name.as_bytes()));
+        let name = paint(Mark::Id, &visible(&definition.name));
         let at = place(Some(&definition.file), definition.line);
         let about = paint(Mark::Dim, &format!("{}  {at}", definition.verb));
         out.push_str(&format!("{name}  {about}\n"));
@@ -267,7 +267,7 @@ pub fn definitions_text(of: &Definitions, options: &Options) -> String {
             below(&mut out, if at == 0 { "when" } else { "or" }, applies);
         }
         if definition.rows.iter().any(|row| !row.each.is_empty()) {
-            let ids = definition.rows.iter().map(|row| visible(row.id.as_bytes()));
+            let ids = definition.rows.iter().map(|row| visible(&row.id));
             let ids: Vec<String> = ids.collect();
             let text = format!("{}: {}", count(ids.len(), "row"), ids.join(" "));
             below(&mut out, "rows", &text);

@@ -23,7 +23,7 @@ pub fn dot(plan: &Plan) -> String {
             "  subgraph cluster_{tier} {{\n    label=\"tier {tier}\";\n"
         ));
         for step in plan.steps.iter().filter(|s| s.tier == tier) {
-            let id = visible(step.id.as_bytes());
+            let id = visible(&step.id);
             let label = format!("{}\\n{}", escape_dot(&id), escape_dot(&short_command(step)));
             out.push_str(&format!("    {} [label=\"{label}\"];\n", quote(&id)));
         }
@@ -37,7 +37,7 @@ pub fn dot(plan: &Plan) -> String {
             Why::Artifacts | Why::Writer => "dotted",
             Why::Preparing => "dashed, color=grey",
         };
-        let (from, to) = (visible(earlier.id.as_bytes()), visible(later.id.as_bytes()));
+        let (from, to) = (visible(&earlier.id), visible(&later.id));
         out.push_str(&format!(
             "  {} -> {} [style={style}];\n",
             quote(&from),
@@ -57,7 +57,7 @@ pub fn mermaid(plan: &Plan) -> String {
     for tier in tiers(plan) {
         out.push_str(&format!("  subgraph tier{tier}[\"tier {tier}\"]\n"));
         for (index, step) in plan.numbered_steps().filter(|(_, s)| s.tier == tier) {
-            let id = escape_mermaid(&visible(step.id.as_bytes()));
+            let id = escape_mermaid(&visible(&step.id));
             let command = escape_mermaid(&short_command(step));
             out.push_str(&format!("    {}[\"{id}<br/>{command}\"]\n", name(index)));
         }

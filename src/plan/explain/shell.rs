@@ -37,7 +37,7 @@ pub fn shell(plan: &Plan) -> String {
                 out.push_str(&format!("# not for a shell: {}\n", comment(&step.command)));
                 let told = sh_quote(&format!(
                     "vplan: step {} cannot run in this script",
-                    visible(step.id.as_bytes())
+                    visible(&step.id)
                 ));
                 out.push_str(&format!("echo {told} >&2\n"));
                 out.push_str(if step.severity == Severity::Blocking {
@@ -129,10 +129,7 @@ fn guarded(step: &Step, body: &str) -> String {
         Severity::Warning => {
             format!(
                 "echo {} >&2",
-                sh_quote(&format!(
-                    "vplan: warning: {} failed",
-                    visible(step.id.as_bytes())
-                ))
+                sh_quote(&format!("vplan: warning: {} failed", visible(&step.id)))
             )
         }
     };
@@ -227,7 +224,7 @@ impl Words {
 
 /// Returns a text as it is in a comment: on one line, and no workflow command.
 fn comment(text: &str) -> String {
-    without_commands(&visible(text.as_bytes()))
+    without_commands(&visible(text))
 }
 
 fn sh_quote(text: &str) -> String {

@@ -4,14 +4,14 @@
 use super::checks::{asks, changed_text};
 use super::text::{command_line, confinement, omission, service_line, settings};
 use super::{Mark, Options, sentence, wrap};
-use crate::compile::{Compiled, compile};
+use crate::compile::assemble_with;
 use crate::error::{PlanError, UNKNOWN_CHECK};
-use crate::facts::{Certainty, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
+use crate::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::order::{Why, Witness, witness};
 use crate::request::Request;
 use crate::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::{ChangeSet, ChangedFile};
 use vplan_base::command::{quote, to_text};
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_base::index::Index as _;
@@ -129,7 +129,7 @@ pub fn story<'a>(
     plan: &'a Plan,
     name: &str,
 ) -> Result<Story<'a>, PlanError> {
-    let check = contract.and_then(|c| c.checks.iter().find(|c| c.id == name));
+    let check = contract.and_then(|c| c.check(name));
     let steps: Vec<(StepIndex, &Step)> = plan
         .numbered_steps()
         .filter(|(_, s)| s.id == name || s.check() == name)
@@ -174,15 +174,10 @@ pub fn story<'a>(
         }
         _ => None,
     };
-    let file = |contract: &Contract, check: &Check| {
-        contract
-            .imported(check.place.source)
-            .unwrap_or(&contract.path)
-            .to_owned()
-    };
-    let place = contract
-        .zip(check)
-        .map(|(contract, check)| (file(contract, check), check.line));
+    let place = contract.zip(check).map(|(contract, check)| {
+        let file = contract.file(check.place.source);
+        (file.to_owned(), check.line)
+    });
     Ok(Story {
         id: name.to_owned(),
         check,
@@ -249,10 +244,7 @@ fn selects(
     } else {
         request.changed.files()
     };
-    let added = change.files.iter().map(|p| ChangedFile {
-        path: p.clone(),
-        status: Status::Modified,
-    });
+    let added = change.files.iter().map(ChangedFile::modified);
     request.changed = ChangeSet::new(kept.iter().cloned().chain(added).collect());
     if change.without_only {
         request.only.clear();
@@ -270,18 +262,9 @@ fn selects(
     }
     // Invented files are taken to exist; conditions elsewhere may ask for more facts.
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
-    for _ in 0..MAX_FACT_ROUNDS {
-        match compile(Some(contract), &request, &facts) {
-            Ok(Compiled::Plan(plan)) => return plan.steps.iter().any(|s| s.check() == check.id),
-            Ok(Compiled::Needs(questions)) => {
-                questions
-                    .into_iter()
-                    .for_each(|q| facts.add(q, FactAnswer::Word(Certainty::No)));
-            }
-            Err(_) => return false,
-        }
-    }
-    false
+    let no = |_: &Question| FactAnswer::Word(Certainty::No);
+    let plan = assemble_with(contract, &request, &mut facts, None, no);
+    plan.is_some_and(|plan| plan.steps.iter().any(|s| s.check() == check.id))
 }
 
 /// Returns changes that may select the check through a placement.
@@ -311,11 +294,9 @@ fn candidates(
                 one_of.push(s);
             }
             Test::ChangedAll(s) => {
-                let positive = s.items.iter().filter(|i| !i.not);
-                each.extend(positive.filter_map(|i| {
-                    examples_of(i)
-                        .into_iter()
-                        .find(|p| i.selects(p) && s.selects(p))
+                each.extend(s.positive().filter_map(|item| {
+                    let mut examples = examples_of(item).into_iter();
+                    examples.find(|p| item.selects(p) && s.selects(p))
                 }));
                 wanted.push(s);
             }
@@ -354,12 +335,7 @@ fn candidates(
         ..Change::default()
     });
     let asked = asked.filter(|asked| *asked != Change::default());
-    let tagged = |role: &str| {
-        contract
-            .roles
-            .get(role)
-            .is_none_or(|r| r.only.is_empty() || r.only.iter().any(|t| check.tags.contains(t)))
-    };
+    let tagged = |role: &str| contract.lets_through(role, &check.tags);
     let mut roles: Vec<Option<String>> = Vec::new();
     if allowed
         .as_ref()
@@ -434,7 +410,7 @@ const FILLERS: [&str; 2] = ["x", "y"];
 /// of another in place of its `**`.
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
-    let globs: Vec<&Glob> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
+    let globs: Vec<&Glob> = wanted.iter().flat_map(|s| s.positive_globs()).collect();
     let plain: Vec<String> = globs
         .iter()
         .flat_map(|p| p.examples(&FILLERS))
@@ -457,22 +433,14 @@ fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
 }
 
 fn examples_of(item: &Item) -> Vec<RepoPath> {
-    globs(std::slice::from_ref(item))
-        .iter()
-        .flat_map(|p| p.examples(&FILLERS))
+    let globs = match &item.what {
+        ItemContent::Glob(glob) => vec![glob],
+        ItemContent::Paths { items, .. } => items.positive_globs(),
+    };
+    let examples = globs.iter().flat_map(|glob| glob.examples(&FILLERS));
+    examples
         .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
         .collect()
-}
-
-/// Returns the positive globs of a list, named ones included.
-fn globs(items: &[Item]) -> Vec<&Glob> {
-    fn of(item: &Item) -> Vec<&Glob> {
-        match &item.what {
-            ItemContent::Glob(glob) => vec![glob],
-            ItemContent::Paths { items, .. } => globs(&items.items),
-        }
-    }
-    items.iter().filter(|i| !i.not).flat_map(of).collect()
 }
 
 /// Renders the story as text.
@@ -480,7 +448,7 @@ fn globs(items: &[Item]) -> Vec<&Glob> {
 pub fn story_text(story: &Story, options: &Options) -> String {
     let mut out = String::new();
     let paint = |mark, text: &str| options.style.paint(mark, text);
-    let id = visible(story.id.as_bytes());
+    let id = visible(&story.id);
     let mut line = |indent: usize, mark: Option<Mark>, text: &str| {
         for (i, part) in wrap(text, options.width.saturating_sub(indent).max(20))
             .iter()
@@ -499,7 +467,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         }
         Outcome::LeftOut(_) => "is left out".to_owned(),
         Outcome::Dropped(rule) => {
-            format!("was dropped by the repair {}", visible(rule.as_bytes()))
+            format!("was dropped by the repair {}", visible(rule))
         }
         Outcome::Merged => "is the same work as another check of the plan".to_owned(),
     };
@@ -509,7 +477,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     }
     let said = story.check.and_then(|c| c.settings.get(&Row::Describe));
     if let Some(Value::Text(text)) = said {
-        line(2, Some(Mark::Dim), &visible(text.as_bytes()));
+        line(2, Some(Mark::Dim), &visible(text));
     }
     if let Outcome::Planned { steps, waits } = &story.outcome
         && let Some((_, step)) = steps.first()
@@ -525,14 +493,14 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             line(2, None, &format!("with {}", service_line(service)));
         }
         if let Some(fix) = &step.fix {
-            let fix = visible(fix.as_bytes());
+            let fix = visible(fix);
             line(2, None, &format!("fix {fix}; only `vplan fix` starts it"));
         }
         if let Some(text) = confinement(step) {
             line(2, None, &text);
         }
         for (name, value) in &step.env {
-            let name = visible(name.as_bytes());
+            let name = visible(name);
             line(2, None, &format!("env {name}={}", quote(value)));
         }
         line(0, None, "");
@@ -551,7 +519,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                     Why::Writer => "writes",
                     Why::Preparing => "prepares it",
                 };
-                line(2, None, &format!("{} ({why})", visible(id.as_bytes())));
+                line(2, None, &format!("{} ({why})", visible(id)));
             }
         }
     }
@@ -563,7 +531,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
     }
     if let Some((file, at)) = &story.place {
         line(0, None, "");
-        let title = format!("when it applies ({}:{at})", visible(file.as_bytes()));
+        let title = format!("when it applies ({}:{at})", visible(file));
         line(0, Some(Mark::Title), &title);
         for (i, placement) in story.placements.iter().enumerate() {
             let head = if i == 0 { "" } else { "or " };
@@ -612,7 +580,7 @@ fn change_text(change: &Change) -> Vec<String> {
         texts.join(", ")
     }
     let some = |what: &str, all: &str| (!all.is_empty()).then(|| what.replace("{}", all));
-    let role = change.role.as_deref().map(|role| visible(role.as_bytes()));
+    let role = change.role.as_deref().map(visible);
     let files = if change.instead {
         "only a change of {}"
     } else {
@@ -643,20 +611,15 @@ fn shorten(numbers: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::arbitrary::{plain_check, plain_contract};
+    use crate::compile::{Compiled, compile};
     use vplan_base::glob::Glob;
     use vplan_contract::ConditionIndex;
     use vplan_contract::{Condition, Role};
 
     fn list(texts: &[&str]) -> Selection {
-        let item = |t: &&str| match t.strip_prefix('!') {
-            Some(t) => Item {
-                not: true,
-                what: ItemContent::Glob(Glob::parse(t).unwrap()),
-            },
-            None => Item {
-                not: false,
-                what: ItemContent::Glob(Glob::parse(t).unwrap()),
-            },
+        let item = |t: &&str| Item {
+            not: t.starts_with('!'),
+            what: ItemContent::Glob(Glob::parse(t.trim_start_matches('!')).unwrap()),
         };
         Selection {
             items: texts.iter().map(item).collect(),
@@ -729,12 +692,9 @@ mod tests {
                 })
                 .collect();
             contract.roles.insert("docser".to_owned(), Role::default());
-            let main = ChangedFile {
-                path: RepoPath::parse(b"main.rs").unwrap(),
-                status: Status::Modified,
-            };
+            let main = RepoPath::parse(b"main.rs").unwrap();
             let request = Request {
-                changed: ChangeSet::new(vec![main]),
+                changed: ChangeSet::modified([&main]),
                 ..Request::default()
             };
             let mut facts = Facts::default();

@@ -72,7 +72,7 @@ pub fn settings(step: &Step) -> Vec<String> {
             Row::Exit => (step.exit != [0]).then(|| codes(word, &step.exit)),
             Row::SkipExit => (!step.skip_exit.is_empty()).then(|| codes(word, &step.skip_exit)),
             Row::Report => step.report.as_ref().map(|r| {
-                let [format, glob] = [&*r.format, r.glob.text()].map(|t| visible(t.as_bytes()));
+                let [format, glob] = [&*r.format, r.glob.text()].map(visible);
                 format!("{word} {format} {glob}")
             }),
             row => {
@@ -100,7 +100,7 @@ pub fn confinement(step: &Step) -> Option<String> {
     let by = step
         .sandbox_from
         .map(|SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or ")));
-    let reads = step.reads.iter().map(|path| visible(path.as_bytes()));
+    let reads = step.reads.iter().map(visible);
     let reads: Vec<String> = reads.collect();
     let reads = (!reads.is_empty()).then(|| format!(", reads {}", reads.join(" ")));
     let more = by.unwrap_or_default() + &reads.unwrap_or_default();
@@ -134,7 +134,7 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
         (FieldValue::Flag, _) => String::new(),
         (FieldValue::Number(n), _) if setting.takes == Takes::Duration => show_duration(n),
         (FieldValue::Number(n), _) => n.to_string(),
-        (FieldValue::Text(text), _) => visible(text.as_bytes()),
+        (FieldValue::Text(text), _) => visible(text),
         (
             FieldValue::Nothing
             | FieldValue::Globs(_)
@@ -159,7 +159,7 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
 pub fn command_line(step: &Step) -> String {
     match &step.argv {
         Some(argv) => to_text(&Default::default(), argv),
-        None => visible(step.command.as_bytes()),
+        None => visible(&step.command),
     }
 }
 
@@ -168,18 +168,18 @@ pub fn command_line(step: &Step) -> String {
 pub(crate) fn service_line(service: &Service) -> String {
     let ready = match &service.ready {
         None => "as soon as it is started".to_owned(),
-        Some(Ready::Tcp(port)) => format!("when something listens on {}", visible(port.as_bytes())),
-        Some(Ready::File(path)) => format!("when \"{}\" is there", visible(path.as_bytes())),
+        Some(Ready::Tcp(port)) => format!("when something listens on {}", visible(port)),
+        Some(Ready::File(path)) => format!("when \"{}\" is there", visible(path)),
         Some(Ready::Line(text)) => {
-            format!("when it has printed \"{}\"", visible(text.as_bytes()))
+            format!("when it has printed \"{}\"", visible(text))
         }
         Some(Ready::Run(run)) => {
             let command = to_text(&run.env, &run.argv);
-            format!("when `{}` exits with 0", visible(command.as_bytes()))
+            format!("when `{}` exits with 0", visible(&command))
         }
     };
     let place = match (&service.file, service.line) {
-        (Some(file), Some(line)) => format!(" ({}, line {line})", visible(file.as_bytes())),
+        (Some(file), Some(line)) => format!(" ({}, line {line})", visible(file)),
         (None, Some(line)) => format!(" (line {line})"),
         (_, None) => String::new(),
     };
@@ -199,7 +199,7 @@ pub(crate) fn service_line(service: &Service) -> String {
 /// Names steps, the first of them.
 fn names(steps: &[String]) -> String {
     let shown = steps.iter().take(STEPS_SHOWN);
-    let shown: Vec<String> = shown.map(|id| visible(id.as_bytes())).collect();
+    let shown: Vec<String> = shown.map(visible).collect();
     cut_list(&shown, steps.len().saturating_sub(STEPS_SHOWN) as u64)
 }
 
@@ -252,7 +252,7 @@ impl Page<'_> {
         let head = self.paint(Mark::Title, &head);
         let request = &plan.request;
         let mut about = vec![
-            format!("role {}", visible(request.role.as_bytes())),
+            format!("role {}", visible(&request.role)),
             count(request.changed.len(), "changed file"),
             format!("risk {}", word(&request.risk)),
         ];
@@ -264,16 +264,13 @@ impl Page<'_> {
             about.push(format!("mode {}", word(&request.mode)));
         }
         if !request.only.is_empty() {
-            about.push(format!(
-                "only {}",
-                visible(request.only.join(" ").as_bytes())
-            ));
+            about.push(format!("only {}", visible(request.only.join(" "))));
         }
         self.line(&format!("{head} for {}", about.join(", ")));
         let policy = &plan.policy;
         let mut how = Vec::new();
         if let Some(contract) = &plan.contract {
-            how.push(visible(contract.path.as_bytes()));
+            how.push(visible(&contract.path));
         }
         if let Some(budget) = policy.budget_ms {
             how.push(format!("budget {}", show_duration(budget)));
@@ -305,7 +302,7 @@ impl Page<'_> {
 
     fn notes(&mut self, plan: &Plan) {
         for note in &plan.notes {
-            self.labelled(0, "note: ", Mark::Warn, &visible(note.message.as_bytes()));
+            self.labelled(0, "note: ", Mark::Warn, &visible(&note.message));
         }
     }
 
@@ -340,7 +337,7 @@ impl Page<'_> {
                 );
             }
             (None, Some(why)) => {
-                let text = format!("none: {}", visible(why.as_bytes()));
+                let text = format!("none: {}", visible(why));
                 self.labelled(indent, "reuse  ", Mark::Warn, &text);
             }
             (None, None) => {}
@@ -375,20 +372,17 @@ impl Page<'_> {
 
     fn step(&mut self, number: usize, digits: usize, step: &Step) {
         let indent = digits + 2;
-        let id = self.paint(Mark::Id, &visible(step.id.as_bytes()));
+        let id = self.paint(Mark::Id, &visible(&step.id));
         let settings = self.paint(Mark::Dim, &settings(step).join(", "));
         self.line(&format!("{number:>digits$}  {id}  {settings}"));
         if let Some(text) = &step.describe {
-            self.labelled(indent, "", Mark::Dim, &visible(text.as_bytes()));
+            self.labelled(indent, "", Mark::Dim, &visible(text));
         }
         let command = self.paint(Mark::Command, &command_line(step));
         let sign = self.paint(Mark::Dim, if step.argv.is_some() { "$" } else { "·" });
         self.line(&format!("{:indent$}{sign} {command}", ""));
         if let Some(unsupported) = &step.unsupported {
-            let text = format!(
-                "no command: `{}` needs a shell",
-                visible(unsupported.text.as_bytes())
-            );
+            let text = format!("no command: `{}` needs a shell", visible(&unsupported.text));
             self.labelled(indent, "  ", Mark::Warn, &text);
         }
         if !step.dir.is_root() {
@@ -398,7 +392,7 @@ impl Page<'_> {
             let env: Vec<String> = step
                 .env
                 .iter()
-                .map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v)))
+                .map(|(k, v)| format!("{}={}", visible(k), quote(v)))
                 .collect();
             self.labelled(indent, "env    ", Mark::Command, &env.join(" "));
         }
@@ -407,7 +401,7 @@ impl Page<'_> {
                 indent,
                 "pass   ",
                 Mark::Command,
-                &visible(step.pass_env.join(" ").as_bytes()),
+                &visible(step.pass_env.join(" ")),
             );
         }
         if !step.tool_path.is_empty() {
@@ -422,7 +416,7 @@ impl Page<'_> {
             self.labelled(indent, "with   ", Mark::Command, &text);
         }
         if let Some(fix) = &step.fix {
-            let text = format!("{}; only `vplan fix` starts it", visible(fix.as_bytes()));
+            let text = format!("{}; only `vplan fix` starts it", visible(fix));
             self.labelled(indent, "fix    ", Mark::Command, &text);
         }
         for row in Row::explained().iter().copied() {
@@ -456,7 +450,7 @@ impl Page<'_> {
         }
         self.title("left out");
         let omitted = if self.options.rows {
-            let each = |out: &'_ Omitted| (visible(out.id.as_bytes()), omission(out), out.narrows);
+            let each = |out: &'_ Omitted| (visible(&out.id), omission(out), out.narrows);
             plan.omitted.iter().map(each).collect()
         } else {
             by_definition(plan)
@@ -507,7 +501,7 @@ impl Page<'_> {
         }
         self.title("tiers");
         for tier in &plan.tiers {
-            let reasons = visible(tier.reasons.join(", ").as_bytes());
+            let reasons = visible(tier.reasons.join(", "));
             self.line(&format!("  {}  {reasons}", tier.tier));
             for trigger in &tier.triggers {
                 self.labelled(5, "", Mark::Dim, &sentence(trigger, self.options.files));
@@ -526,27 +520,24 @@ impl Page<'_> {
             } else {
                 ""
             };
-            let rule = self.paint(Mark::Id, &visible(rewrite.recovery_rule.as_bytes()));
-            self.line(&format!(
-                "  {rule}  {}{narrowed}",
-                visible(rewrite.reason.as_bytes())
-            ));
+            let rule = self.paint(Mark::Id, &visible(&*rewrite.recovery_rule));
+            self.line(&format!("  {rule}  {}{narrowed}", visible(&rewrite.reason)));
             if let Some(evidence) = &rewrite.evidence {
-                self.labelled(4, "because  ", Mark::Dim, &visible(evidence.as_bytes()));
+                self.labelled(4, "because  ", Mark::Dim, &visible(evidence));
             }
             for command in rewrite
                 .previous_commands
                 .iter()
                 .filter(|c| !rewrite.next_commands.contains(c))
             {
-                self.labelled(4, "- ", Mark::Bad, &visible(command.as_bytes()));
+                self.labelled(4, "- ", Mark::Bad, &visible(command));
             }
             for command in rewrite
                 .next_commands
                 .iter()
                 .filter(|c| !rewrite.previous_commands.contains(c))
             {
-                self.labelled(4, "+ ", Mark::Good, &visible(command.as_bytes()));
+                self.labelled(4, "+ ", Mark::Good, &visible(command));
             }
         }
     }
@@ -588,7 +579,7 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
     // Lines in order: of a single check, or of a group.
     let mut lines: Vec<Result<(String, String, bool), usize>> = Vec::new();
     for out in &plan.omitted {
-        let (id, reason) = (visible(out.id.as_bytes()), omission(out));
+        let (id, reason) = (visible(&out.id), omission(out));
         let Some(definition) = definition(out) else {
             lines.push(Ok((id, reason, out.narrows)));
             continue;
@@ -651,11 +642,7 @@ pub fn omission(omitted: &Omitted) -> String {
             .iter()
             .map(|(file, line)| super::place(*file, *line))
             .collect();
-        return format!(
-            "{} ({})",
-            visible(omitted.reason.as_bytes()),
-            shown.join(", ")
-        );
+        return format!("{} ({})", visible(&omitted.reason), shown.join(", "));
     }
     let shown: Vec<String> = lines.iter().map(|(_, line)| line.to_string()).collect();
     let at = match shown.as_slice() {
@@ -663,7 +650,7 @@ pub fn omission(omitted: &Omitted) -> String {
         [one] => format!(" (line {one})"),
         many => format!(" (lines {})", many.join(", ")),
     };
-    format!("{}{at}", visible(omitted.reason.as_bytes()))
+    format!("{}{at}", visible(&omitted.reason))
 }
 
 /// Returns the name that a plain enumeration has in JSON.

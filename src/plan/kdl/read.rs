@@ -126,7 +126,7 @@ impl std::error::Error for NodeError {}
 
 impl de::Error for NodeError {
     fn custom<T: Display>(message: T) -> Self {
-        Self::new(visible(message.to_string().as_bytes()))
+        Self::new(visible(message.to_string()))
     }
 
     fn invalid_type(found: de::Unexpected<'_>, _: &dyn de::Expected) -> Self {
@@ -140,14 +140,14 @@ impl de::Error for NodeError {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         Self {
             help: nearest(field, known),
-            ..Self::new(format!("`{}` has no place here", visible(field.as_bytes())))
+            ..Self::new(format!("`{}` has no place here", visible(field)))
         }
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
         let message = format!(
             "`{}` is none of the words that can stand here",
-            visible(variant.as_bytes())
+            visible(variant)
         );
         Self {
             help: nearest(variant, known),
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
                 Some(ty) if ty.text == LIST => Ok(true),
                 Some(ty) => Err(NodeError::new(format!(
                     "`({})` is no mark of a plan",
-                    visible(ty.text.as_bytes())
+                    visible(&ty.text)
                 ))
                 .at(ty.span)),
                 None => Ok(false),
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         let mut seen = BTreeSet::new();
         match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
             Some((name, at, _)) => {
-                Err(NodeError::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at))
+                Err(NodeError::new(format!("`{}` is here twice", visible(name))).at(*at))
             }
             None => Ok(fields),
         }
@@ -558,7 +558,7 @@ impl<'de> de::EnumAccess<'de> for Variant<'de> {
 
 impl<'de> Variant<'de> {
     fn value(self) -> Result<Reader<'de>, NodeError> {
-        let missing = format!("`{}` needs a value", visible(self.name.as_bytes()));
+        let missing = format!("`{}` needs a value", visible(self.name));
         self.value
             .ok_or_else(|| NodeError::new(missing).at(self.at))
     }
@@ -569,11 +569,9 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
 
     fn unit_variant(self) -> Result<(), NodeError> {
         match self.value {
-            Some(_) => Err(NodeError::new(format!(
-                "`{}` has no value",
-                visible(self.name.as_bytes())
-            ))
-            .at(self.at)),
+            Some(_) => {
+                Err(NodeError::new(format!("`{}` has no value", visible(self.name))).at(self.at))
+            }
             None => Ok(()),
         }
     }

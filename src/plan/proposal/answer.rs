@@ -84,7 +84,7 @@ impl ProposalAnswer {
         let written: Written = serde_json::from_slice(bytes).map_err(|e| {
             BadAnswer(format!(
                 "the answer is not the JSON that was asked for: {}",
-                visible(e.to_string().as_bytes())
+                visible(e.to_string())
             ))
         })?;
         if let Some(version) = written.version.filter(|v| *v != 1) {

@@ -214,7 +214,7 @@ impl Division {
             } else {
                 "is no division"
             };
-            let why = visible(error.to_string().as_bytes());
+            let why = visible(error.to_string());
             DivisionError::new(NOT_ONE, format!("{what}: {why}"))
         };
         let Versioned { version } = serde_json::from_str(text).map_err(|e| fault(&e))?;
@@ -237,7 +237,7 @@ impl Division {
         }
         let is_wrong = |weight: u64| weight == 0 || weight > HEAVIEST;
         if let Some((id, weight)) = self.weights.iter().find(|(_, w)| is_wrong(**w)) {
-            let id = visible(id.as_bytes());
+            let id = visible(id);
             return wrong(format!(
                 "says that `{id}` takes {weight} ms, which is not 1 to {HEAVIEST}"
             ));
@@ -271,13 +271,13 @@ impl Division {
         }
         let positions = plan.positions();
         if let Some(id) = (self.weights.keys()).find(|id| !positions.contains_key(id.as_str())) {
-            let id = visible(id.as_bytes());
+            let id = visible(id);
             return other(format!("weighs `{id}`, which is no step of the plan"));
         }
         let unweighed = |step: &&Step| !self.weights.contains_key(&step.id);
         match plan.steps.iter().find(unweighed) {
             Some(step) => {
-                let id = visible(step.id.as_bytes());
+                let id = visible(&step.id);
                 other(format!("does not say how long the step `{id}` takes"))
             }
             None => Ok(()),
