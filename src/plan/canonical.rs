@@ -12,14 +12,13 @@
 //! form exactly when a struct below has it.
 
 use super::facts::Fact;
-use super::proposal::ProposalRef;
-use super::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk, Skip};
+use super::request::RequestRecord;
 use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
 pub use super::{FIRST, VERSION};
-use serde::ser::SerializeSeq;
+
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use vplan_base::change::ChangeSet;
+
 use vplan_base::vocabulary::{Open, RewriteRule};
 
 /// The canonical form of a plan, borrowed: sealing does not double a plan of 100,000 files. The
@@ -45,17 +44,17 @@ pub(super) struct Head<'a> {
     facts: &'a [Fact],
     #[serde(skip_serializing_if = "<[Note]>::is_empty")]
     notes: &'a [Note],
-    omitted: Stripped<'a, Omitted>,
+    omitted: StrippedList<'a, Omitted>,
     policy: By<'a, Policy, PolicyForm<'a>>,
-    request: By<'a, RequestRecord, RequestForm<'a>>,
+    request: Stripped<'a, RequestRecord>,
 }
 
 /// The fields after them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tail<'a> {
-    steps: Stripped<'a, Step>,
-    tiers: Stripped<'a, Tier>,
+    steps: StrippedList<'a, Step>,
+    tiers: StrippedList<'a, Tier>,
     version: u32,
 }
 
@@ -74,28 +73,6 @@ struct PolicyForm<'a> {
     budget_ms: Option<u64>,
     recover: &'a [Open<RewriteRule>],
     recover_contract: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RequestForm<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base: &'a Option<String>,
-    boundaries: &'a [Boundary],
-    changed: &'a ChangeSet,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changed_in: Option<ChangedIn>,
-    explicit: &'a [String],
-    min_tier: u8,
-    mode: Mode,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    names: &'a [String],
-    only: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    proposal: &'a Option<ProposalRef>,
-    risk: Risk,
-    role: &'a str,
-    skip: &'a [Skip],
 }
 
 impl<'a> Form<'a> {
@@ -117,13 +94,10 @@ impl<'a> Form<'a> {
             tiers,
             version,
         } = plan;
-        let omitted = Stripped(omitted, strip_omitted);
-        let (policy, request) = match *version {
-            FIRST => (By::First(policy), By::First(request)),
-            _ => (
-                By::Second(PolicyForm::of(policy)),
-                By::Second(RequestForm::of(request)),
-            ),
+        let omitted = StrippedList(omitted, strip_omitted);
+        let (policy, strip_request): (_, fn(&mut _)) = match *version {
+            FIRST => (By::First(policy), |_| {}),
+            _ => (By::Second(PolicyForm::of(policy)), strip_request),
         };
         Form {
             head: Head {
@@ -132,12 +106,12 @@ impl<'a> Form<'a> {
                 notes,
                 omitted,
                 policy,
-                request,
+                request: Stripped(request, strip_request),
             },
             rewrites,
             tail: Tail {
-                steps: Stripped(steps, strip_step),
-                tiers: Stripped(tiers, strip_tier),
+                steps: StrippedList(steps, strip_step),
+                tiers: StrippedList(tiers, strip_tier),
                 version: *version,
             },
         }
@@ -161,42 +135,6 @@ impl<'a> PolicyForm<'a> {
     }
 }
 
-impl<'a> RequestForm<'a> {
-    fn of(request: &'a RequestRecord) -> Self {
-        let RequestRecord {
-            base,
-            boundaries,
-            changed,
-            changed_from: _,
-            changed_in,
-            explicit,
-            min_tier,
-            mode,
-            names,
-            only,
-            proposal,
-            risk,
-            role,
-            skip,
-        } = request;
-        Self {
-            base,
-            boundaries,
-            changed,
-            changed_in: *changed_in,
-            explicit,
-            min_tier: *min_tier,
-            mode: *mode,
-            names,
-            only,
-            proposal,
-            risk: *risk,
-            role,
-            skip,
-        }
-    }
-}
-
 /// Returns the canonical form as a value, for comparing plans field by field.
 #[must_use]
 pub fn value(plan: &Plan) -> Value {
@@ -214,7 +152,7 @@ pub fn without_annotations(plan: &Plan) -> Plan {
     plan.omitted.iter_mut().for_each(strip_omitted);
     plan.tiers.iter_mut().for_each(strip_tier);
     if plan.version != FIRST {
-        plan.request.changed_from = None;
+        strip_request(&mut plan.request);
         (plan.policy.jobs, plan.policy.fail_fast) = (Policy::JOBS, Policy::FAIL_FAST);
     }
     plan
@@ -246,6 +184,10 @@ pub(crate) fn without_annotations_of(step: &Step) -> Step {
     step
 }
 
+fn strip_request(request: &mut RequestRecord) {
+    request.changed_from = None;
+}
+
 fn strip_step(step: &mut Step) {
     step.forget(|setting| setting.annotation);
     step.source = None;
@@ -273,16 +215,21 @@ fn strip_reason(reason: &mut Reason) {
 }
 
 /// A list whose items are stripped one at a time.
-struct Stripped<'a, T>(&'a [T], fn(&mut T));
+struct StrippedList<'a, T>(&'a [T], fn(&mut T));
+
+impl<T: Serialize + Clone> Serialize for StrippedList<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|item| Stripped(item, self.1)))
+    }
+}
+
+/// A value without some of its fields.
+struct Stripped<'a, T>(&'a T, fn(&mut T));
 
 impl<T: Serialize + Clone> Serialize for Stripped<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for item in self.0 {
-            let mut item = item.clone();
-            (self.1)(&mut item);
-            list.serialize_element(&item)?;
-        }
-        list.end()
+        let mut value = self.0.clone();
+        (self.1)(&mut value);
+        value.serialize(serializer)
     }
 }

@@ -158,18 +158,13 @@ pub struct Caveat {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<RepoPath>,
     /// The number of those files.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub files_count: usize,
     /// One line, safe to show to people and agents.
     pub message: String,
     /// The way out, on one line, for people only: feedback and hooks leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way_out: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 impl Caveat {
@@ -214,7 +209,7 @@ impl Caveat {
                 .files
                 .iter()
                 .take(FEW)
-                .map(ToString::to_string)
+                .map(RepoPath::to_string)
                 .collect();
             let more = and_more(self.files_count.saturating_sub(shown.len()));
             text.push_str(&format!(": {}{more}", shown.join(", ")));

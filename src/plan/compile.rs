@@ -85,10 +85,8 @@ pub(super) fn assemble(
     input.check_names(&commands)?;
     let mut plan = input.frame(role);
     if request.mode == Mode::Off {
-        plan.notes.push(note(
-            "mode-off",
-            "mode is off: nothing is verified".to_owned(),
-        ));
+        let message = "mode is off: nothing is verified".to_owned();
+        plan.notes.push(note("mode-off", message));
         let off = |check: &Check| {
             input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"))
         };
@@ -106,17 +104,13 @@ pub(super) fn assemble(
         let named = checks.filter(|c| input.is_named(&c.id, &c.tags));
         tier::named(&mut tiers, named.map(|c| c.tier));
     }
-    tiers
-        .iter_mut()
-        .filter(|t| t.tier == 1)
-        .for_each(|t| t.triggers = judged.triggers(&request.changed));
+    for tier in tiers.iter_mut().filter(|t| t.tier == 1) {
+        tier.triggers = judged.triggers(&request.changed);
+    }
     plan.notes.extend(notes);
     let mut asked = BTreeSet::new();
-    let restriction = input
-        .contract
-        .roles
-        .get(role)
-        .filter(|r| !r.only.is_empty());
+    let restriction = input.contract.roles.get(role);
+    let restriction = restriction.filter(|r| !r.only.is_empty());
     let mut fates = Fates::new();
     let checks = &input.contract.checks;
     let mut decide = |index: CheckIndex| {
@@ -129,13 +123,10 @@ pub(super) fn assemble(
         Some(some) => some.iter().copied().for_each(&mut decide),
         None => checks.indices().for_each(&mut decide),
     }
-    if asked.iter().any(|q| facts.get(q).is_none()) {
-        return Ok(Assembled::Needs(
-            asked
-                .into_iter()
-                .filter(|q| facts.get(q).is_none())
-                .collect(),
-        ));
+    let mut open = asked.clone();
+    open.retain(|question| facts.get(question).is_none());
+    if !open.is_empty() {
+        return Ok(Assembled::Needs(open));
     }
     let existing = Existing::new(&request.changed, facts);
     if existing.is_open() && input.wants_changed(&fates, &commands) {
@@ -144,27 +135,16 @@ pub(super) fn assemble(
             return Ok(Assembled::Needs(BTreeSet::from([Question::MissingChanged])));
         }
     }
-    plan.facts = asked
-        .into_iter()
-        .filter_map(|question| {
-            Some(Fact {
-                answer: facts.get(&question)?.clone(),
-                question,
-            })
-        })
-        .collect();
-    for (asked, found) in &input.contract.folders {
-        plan.facts.push(Fact {
+    let folders = input.contract.folders.iter();
+    let folders = folders.map(|(asked, found)| (Question::Folders(asked.clone()), found));
+    let at_base = request.gone.base.iter();
+    let at_base = at_base.map(|(asked, found)| (Question::BaseFolders(asked.clone()), found));
+    plan.facts = asked.into_iter().filter_map(|q| facts.fact(q)).collect();
+    plan.facts
+        .extend(folders.chain(at_base).map(|(question, found)| Fact {
             answer: FactAnswer::List(found.to_words()),
-            question: Question::Folders(asked.clone()),
-        });
-    }
-    for (asked, found) in &request.gone.base {
-        plan.facts.push(Fact {
-            answer: FactAnswer::List(found.to_words()),
-            question: Question::BaseFolders(asked.clone()),
-        });
-    }
+            question,
+        }));
     plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
 
     for (index, fate) in &mut fates {
@@ -288,10 +268,7 @@ impl<'a> Input<'a> {
                 Some(omitted) => out(omitted),
                 None => Some(Inclusion::Included(Chosen {
                     placements: check.placements.iter().collect(),
-                    reasons: vec![Reason {
-                        condition: NAMED.to_owned(),
-                        ..Reason::default()
-                    }],
+                    reasons: vec![Reason::of(NAMED)],
                     tier: check.tier,
                     files: Vec::new(),
                 })),
@@ -301,9 +278,8 @@ impl<'a> Input<'a> {
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
         let unreached = || Reason {
-            condition: "tier".to_owned(),
             names: vec![check.tier.to_string()],
-            ..Reason::default()
+            ..Reason::of("tier")
         };
         let (placements, reasons) = match choice {
             Choice::No(..) if judged.candidates().is_some() => return None,
@@ -349,13 +325,10 @@ impl<'a> Input<'a> {
 
     /// Adds the place of the definition to a check that was left out.
     fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
-        let file = self
-            .contract
-            .imported(check.place.source)
-            .map(str::to_owned);
+        let file = self.contract.imported(check.place.source);
         Omitted {
             each: self.contract.row_of(check.place),
-            file,
+            file: file.map(str::to_owned),
             line: Some(check.line),
             ..omitted
         }
@@ -455,17 +428,11 @@ impl<'a> Input<'a> {
         }
         for (need, mut by) in needers.into_iter().filter(|(n, _)| brought.contains(n)) {
             by.sort_unstable();
-            let names = by
-                .iter()
-                .take(SHOWN)
-                .map(|i| checks[*i].id.clone())
-                .collect();
-            let count = (by.len() > SHOWN).then_some(by.len() as u64);
+            let names = by.iter().take(SHOWN).map(|i| checks[*i].id.clone());
             let reason = Reason {
-                condition: "needed-by".to_owned(),
-                matched_count: count,
-                names,
-                ..Reason::default()
+                matched_count: (by.len() > SHOWN).then_some(by.len() as u64),
+                names: names.collect(),
+                ..Reason::of("needed-by")
             };
             if let Some(Inclusion::Included(chosen)) = fates.get_mut(&need) {
                 chosen.reasons.push(reason);
@@ -507,17 +474,10 @@ impl<'a> Input<'a> {
             }
         }
         if steps.len() > 1 && (check.report.is_some() || check.has(Row::MinTests)) {
-            let message = format!(
-                "`{}` has {} changed files, too many for one run",
-                check.id,
-                chosen.files.len()
-            );
-            let help = "a check with `report` or `min-tests` cannot be run in batches; give it a directory instead of {changed}";
-            return Err(PlanError::new(
-                error::BATCHED_REPORT,
-                message,
-                Some(help.to_owned()),
-            ));
+            let (id, count) = (&check.id, chosen.files.len());
+            let message = format!("`{id}` has {count} changed files, too many for one run");
+            let help = "a check with `report` or `min-tests` cannot be run in batches; give it a directory instead of {changed}".to_owned();
+            return Err(PlanError::new(error::BATCHED_REPORT, message, Some(help)));
         }
         if let Some((last, others)) = steps.split_last_mut() {
             others
@@ -556,7 +516,7 @@ impl<'a> Input<'a> {
     fn arrange(
         &self,
         plan: &mut Plan,
-        mut members: Dense<NodeIndex, PlanNode>,
+        mut members: Dense<NodeIndex, PlanNode<'a>>,
         node_of_check: &NodeOfCheck,
         list: (Vec<NodeIndex>, usize),
     ) {
@@ -570,16 +530,15 @@ impl<'a> Input<'a> {
             let each_once: BTreeSet<NodeIndex> = nodes(group).into_iter().collect();
             each_once.into_iter().collect()
         };
-        let effects: Dense<NodeIndex, Effects> = members
+        let effects_of = |check: &'a Check| Effects {
+            cleans: check.globs(Row::Cleans),
+            produces: check.globs(Row::Produces),
+            requires: check.globs(Row::Requires),
+        };
+        let effects = members
             .iter()
-            .map(|m| {
-                m.check.map_or(Effects::default(), |c| Effects {
-                    cleans: c.globs(Row::Cleans),
-                    produces: c.globs(Row::Produces),
-                    requires: c.globs(Row::Requires),
-                })
-            })
-            .collect();
+            .map(|m| m.check.map(effects_of).unwrap_or_default());
+        let effects: Dense<NodeIndex, Effects> = effects.collect();
         let with = |of: &dyn Fn(&Step) -> bool| {
             let holds = |m: &PlanNode| m.steps.first().is_some_and(of);
             let nodes = members.numbered().filter(|(_, m)| holds(m));
@@ -651,10 +610,8 @@ impl<'a> Input<'a> {
         needs: &Dense<NodeIndex, Vec<NodeIndex>>,
         ordered: &Ordered,
     ) {
-        let ids: Dense<NodeIndex, Vec<String>> = members
-            .iter()
-            .map(|m| m.steps.iter().map(|s| s.id.clone()).collect())
-            .collect();
+        let ids = |m: &PlanNode| m.steps.iter().map(|s| s.id.clone()).collect();
+        let ids: Dense<NodeIndex, Vec<String>> = members.iter().map(ids).collect();
         let names = |nodes: &[NodeIndex]| {
             let ids = nodes.iter().flat_map(|n| &ids[*n]);
             ids.cloned().collect::<Vec<String>>()

@@ -3,28 +3,25 @@
 
 mod files;
 
-use super::facts::{Certainty, Fact, FactAnswer, Facts, Question};
+use super::facts::{Certainty, FactAnswer, Facts, Question};
 use super::{Plan, Reason, Step};
 use files::{File, Files, Place};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
-use vplan_base::word::{and_more, count, visible};
+use vplan_base::word::{and_more, count, first_of, visible};
 
 /// The reason's name.
 pub const DEFINITION_CHANGED: &str = "definition-changed";
 
 /// Returns the steps of a plan whose defining files are among the changed ones, with those files.
 pub(crate) fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)> {
-    let reason = |step: &'_ Step| {
-        step.reasons
-            .iter()
-            .position(|r| r.condition == DEFINITION_CHANGED)
-    };
-    plan.steps
-        .iter()
-        .filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
+    let steps = plan.steps.iter();
+    steps.filter_map(|step| {
+        let mut reasons = step.reasons.iter();
+        Some((step, reasons.find(|r| r.condition == DEFINITION_CHANGED)?))
+    })
 }
 
 /// The most lines about changed definitions.
@@ -56,23 +53,16 @@ pub fn lines(plan: &Plan) -> Vec<String> {
 fn line((reason, steps): &(&Reason, Vec<&Step>)) -> String {
     let parts = reason.names.iter().map(|part| format!(" ({part})"));
     let parts = parts.chain(std::iter::repeat(String::new()));
-    let files: Vec<String> = reason
-        .matched
-        .iter()
-        .zip(parts)
+    let files = reason.matched.iter().zip(parts);
+    let files: Vec<String> = files
         .map(|(path, part)| format!("`{path}`{part}"))
         .collect();
     let matched = reason.matched_count.unwrap_or_default();
-    let more = matched.saturating_sub(files.len() as u64);
-    let name = |step: &&Step| format!("`{}`", visible(&step.id));
-    let names: Vec<String> = steps.iter().take(STEPS).map(name).collect();
-    format!(
-        "the change touches {}{}, which defines what {}{} does",
-        files.join(", "),
-        and_more(more),
-        names.join(", "),
-        and_more(steps.len() - names.len())
-    )
+    let more = and_more(matched.saturating_sub(files.len() as u64));
+    let files = files.join(", ");
+    let names = steps.iter().map(|step| format!("`{}`", visible(&step.id)));
+    let names = first_of(names, STEPS);
+    format!("the change touches {files}{more}, which defines what {names} does")
 }
 
 /// A command of a check or a step, with what says where its files are.
@@ -148,11 +138,8 @@ pub(super) fn name_definitions(plan: &mut Plan, changes: &ChangeSet, facts: &Fac
         let reason = definitions.reason(step, &mut rests_on);
         step.reasons.extend(reason);
     }
-    let fact = |question: Question| {
-        let answer = facts.get(&question)?.clone();
-        Some(Fact { answer, question })
-    };
-    plan.facts.extend(rests_on.into_iter().filter_map(fact));
+    let rests_on = rests_on.into_iter();
+    plan.facts.extend(rests_on.filter_map(|q| facts.fact(q)));
     plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
 }
 
@@ -178,11 +165,8 @@ fn same_table(path: &RepoPath, file: &File) -> Option<Question> {
 impl<'a> Definitions<'a> {
     pub fn new(changes: &'a ChangeSet, facts: &'a Facts) -> Self {
         let mut by_name: BTreeMap<&[u8], Vec<&RepoPath>> = BTreeMap::new();
-        for file in changes.files() {
-            by_name
-                .entry(file.path.name())
-                .or_default()
-                .push(&file.path);
+        for path in changes.files().iter().map(|file| &file.path) {
+            by_name.entry(path.name()).or_default().push(path);
         }
         Self { facts, by_name }
     }
@@ -208,11 +192,8 @@ impl<'a> Definitions<'a> {
             }
         }
         let count = matched.len() as u64;
-        let (matched, names) = matched
-            .into_iter()
-            .take(vplan_base::matching::SHOWN)
-            .map(|(path, part)| (path.clone(), part))
-            .unzip();
+        let shown = matched.into_iter().take(vplan_base::matching::SHOWN);
+        let (matched, names) = shown.map(|(path, part)| (path.clone(), part)).unzip();
         (count > 0).then(|| Reason {
             condition: DEFINITION_CHANGED.to_owned(),
             matched,

@@ -16,9 +16,9 @@ use super::{Omitted, Plan, Step};
 use coverage::{Blocks, Touched};
 use std::collections::BTreeMap;
 use vplan_base::span::Place;
-use vplan_base::word::visible;
+use vplan_base::word::{first_of, visible};
 use vplan_check::Kind;
-use vplan_contract::draft::{End, RiskLevel};
+use vplan_contract::draft::{At, End, RiskLevel};
 use vplan_contract::expect::{Assertion, AssertionKind, Expect};
 use vplan_contract::{CheckIndex, Contract, Sought};
 
@@ -123,11 +123,7 @@ impl<'c> Examiner<'c> {
         Self {
             contract,
             asked: contract.sought().into_iter().collect(),
-            index: contract
-                .checks
-                .numbered()
-                .map(|(i, c)| (c.id.as_str(), i))
-                .collect(),
+            index: contract.check_indices(),
             blocks: Blocks::new(contract),
             prepared: Prepared::new(contract),
         }
@@ -147,46 +143,31 @@ impl<'c> Examiner<'c> {
                 ..Touched::default()
             },
         };
-        // Reasons cost more than the plan, and only a failure needs them.
-        let mut last = None;
-        for prepared in [Some(&self.prepared), None] {
-            let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {
-                Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
-                Ok(Assembled::Needs(questions)) => {
-                    let list = questions
-                        .iter()
-                        .map(|q| visible(q.to_word()))
-                        .collect::<Vec<_>>();
-                    let message = format!(
-                        "the plan depends on `{}`, which a test cannot say",
-                        list.join("`, `")
-                    );
-                    nothing(PlanError::new("vplan::test::facts", message, None))
-                }
-                Err(error) => nothing(error),
-            };
-            if verdict.passed() {
-                return verdict;
+
+        let verdict = |prepared| match assemble(Some(self.contract), &request, &facts, prepared) {
+            Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
+            Ok(Assembled::Needs(questions)) => {
+                let list: Vec<String> = questions.iter().map(|q| visible(q.to_word())).collect();
+                let list = list.join("`, `");
+                let message = format!("the plan depends on `{list}`, which a test cannot say");
+                nothing(PlanError::new("vplan::test::facts", message, None))
             }
-            last = Some(verdict);
+            Err(error) => nothing(error),
+        };
+        let quick = verdict(Some(&self.prepared));
+        if quick.passed() {
+            return quick;
         }
-        last.unwrap_or_else(|| {
-            nothing(PlanError::new(
-                "vplan::test::facts",
-                "there is no plan".to_owned(),
-                None,
-            ))
-        })
+        verdict(None)
     }
 
     /// Answers everything that compiling may ask.
     fn facts(&self, expect: &Expect) -> Facts {
         let mut facts = Facts::default();
         for sought in &self.asked {
-            let there = if sought.is_among(expect.exists.iter()) {
-                Certainty::Yes
-            } else {
-                Certainty::No
+            let there = match sought.is_among(expect.exists.iter()) {
+                true => Certainty::Yes,
+                false => Certainty::No,
             };
             facts.add(Question::exists(sought), FactAnswer::Word(there));
         }
@@ -208,17 +189,11 @@ impl<'c> Examiner<'c> {
                 names.push(step.check().to_owned());
             }
         }
-        let checks = names
-            .iter()
-            .filter_map(|n| self.index.get(n.as_str()).copied())
-            .collect();
-        let touched = Touched::new(role, checks, seen, &self.blocks);
+        let checks = names.iter().filter_map(|n| self.index.get(n.as_str()));
+        let touched = Touched::new(role, checks.copied().collect(), seen, &self.blocks);
         let view = View::new(self, plan, &names);
-        let differences = expect
-            .assertions
-            .iter()
-            .flat_map(|a| view.differences(a))
-            .collect();
+        let assertions = expect.assertions.iter();
+        let differences = assertions.flat_map(|a| view.differences(a)).collect();
         Verdict {
             plan: names,
             differences,
@@ -274,56 +249,46 @@ impl<'v> View<'v> {
                 let missing = assertion.names.iter().filter(|n| !runs(&n.value));
                 missing.map(|n| absent(&n.value, n.place)).collect()
             }
-            AssertionKind::Skips => assertion
-                .names
-                .iter()
-                .filter_map(|n| match runs(&n.value) {
-                    true => Some(of(
-                        DifferenceKind::Surplus,
-                        &n.value,
-                        n.place,
-                        self.why(&n.value),
-                    )),
-                    false if self.why_not(&n.value).is_none() => Some(absent(&n.value, n.place)),
-                    false => None,
-                })
-                .collect(),
+            AssertionKind::Skips => {
+                let wrong = |name: &At<String>| {
+                    let (name, place) = (&name.value, name.place);
+                    if runs(name) {
+                        return Some(of(DifferenceKind::Surplus, name, place, self.why(name)));
+                    }
+                    let is_unknown = self.why_not(name).is_none();
+                    is_unknown.then(|| absent(name, place))
+                };
+                assertion.names.iter().filter_map(wrong).collect()
+            }
             AssertionKind::Plan => {
-                if self
-                    .names
-                    .iter()
-                    .eq(assertion.names.iter().map(|n| &n.value))
-                {
+                let expected = assertion.names.iter().map(|n| n.value.as_str());
+                let expected: Vec<&str> = expected.collect();
+                let actual: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                if actual == expected {
                     return Vec::new();
                 }
-                let expected: Vec<&str> =
-                    assertion.names.iter().map(|n| n.value.as_str()).collect();
-                let actual: Vec<&str> = self.names.iter().map(String::as_str).collect();
                 let named = assertion.names.iter().rev();
                 let places: BTreeMap<&str, Place> =
                     named.map(|n| (n.value.as_str(), n.place)).collect();
                 let place = |name: &str| places.get(name).copied();
                 let rows = alignment::align(&expected, &actual);
-                rows.iter()
+                let wrong = rows
+                    .iter()
                     .filter_map(|row| match (row.expected, row.actual) {
                         (Some(name), None) if runs(name) => None,
                         (Some(name), None) => {
                             Some(absent(name, place(name).unwrap_or(assertion.place)))
                         }
-                        (None, Some(name)) => Some(match place(name) {
-                            Some(place) => {
-                                of(DifferenceKind::Moved, name, place, self.why_here(name))
-                            }
-                            None => of(
-                                DifferenceKind::Surplus,
-                                name,
-                                assertion.place,
-                                self.why(name),
-                            ),
-                        }),
+                        (None, Some(name)) => {
+                            let (kind, place, why) = match place(name) {
+                                Some(place) => (DifferenceKind::Moved, place, self.why_here(name)),
+                                None => (DifferenceKind::Surplus, assertion.place, self.why(name)),
+                            };
+                            Some(of(kind, name, place, why))
+                        }
                         _ => None,
-                    })
-                    .collect()
+                    });
+                wrong.collect()
             }
         }
     }
@@ -332,11 +297,8 @@ impl<'v> View<'v> {
     fn why(&self, name: &str) -> String {
         let step = self.steps.get(name);
         let reasons = step.map(|s| s.reasons.as_slice()).unwrap_or_default();
-        let mut told: Vec<String> = reasons
-            .iter()
-            .take(NAMED)
-            .map(|r| sentence(r, NAMED))
-            .collect();
+        let shown = reasons.iter().take(NAMED);
+        let mut told: Vec<String> = shown.map(|r| sentence(r, NAMED)).collect();
         if reasons.len() > NAMED {
             told.push(format!("and {} more reasons", reasons.len() - NAMED));
         }
@@ -348,10 +310,8 @@ impl<'v> View<'v> {
         if let Some(omitted) = self.omitted.get(name) {
             return Some(visible(&omitted.reason));
         }
-        self.examiner
-            .index
-            .get(name)
-            .map(|_| "it is the same work as another check of the plan".to_owned())
+        let is_known = self.examiner.index.contains_key(name);
+        is_known.then(|| "it is the same work as another check of the plan".to_owned())
     }
 
     /// Explains why a check has its place in the order.
@@ -369,17 +329,8 @@ impl<'v> View<'v> {
             }
             [] => format!("{place}, by the order of the file"),
             list => {
-                let shown: Vec<String> = list
-                    .iter()
-                    .take(NAMED)
-                    .map(|a| format!("`{}`", visible(a)))
-                    .collect();
-                let more = if list.len() > NAMED {
-                    format!(" and {} more", list.len() - NAMED)
-                } else {
-                    String::new()
-                };
-                format!("{place}; it waits for {}{more}", shown.join(", "))
+                let names = list.iter().map(|name| format!("`{}`", visible(name)));
+                format!("{place}; it waits for {}", first_of(names, NAMED))
             }
         }
     }

@@ -68,6 +68,29 @@ pub struct Options<'a> {
     pub contract: Option<&'a Contract>,
 }
 
+impl Options<'_> {
+    /// Writes a text behind a head of so many columns, its further lines with an indent.
+    fn hang(
+        &self,
+        out: &mut String,
+        (head, columns): (&str, usize),
+        indent: usize,
+        mark: Option<Mark>,
+        text: &str,
+    ) {
+        let width = self.width.saturating_sub(columns).max(20);
+        for (i, part) in wrap(text, width).into_iter().enumerate() {
+            let part = mark.map_or(part.clone(), |mark| self.style.paint(mark, &part));
+            let line = match i {
+                0 => format!("{head}{part}"),
+                _ => format!("{:indent$}{part}", ""),
+            };
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+}
+
 impl Default for Options<'_> {
     fn default() -> Self {
         Self {
@@ -91,10 +114,15 @@ fn stated_verb(reason: &Reason) -> String {
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
     let names = || reason.names.iter().map(visible).collect::<Vec<_>>();
-    let line = reason.line.map_or(String::new(), |n| {
-        format!(" ({})", place(reason.file.as_deref(), n))
-    });
+    let line = |line| format!(" ({})", place(reason.file.as_deref(), line));
+    let line = reason.line.map(line).unwrap_or_default();
     let keyword = visible(&reason.condition);
+    // A glob, behind the name of the selection that it is of.
+    let globbed = |glob: &str| {
+        let name = reason.paths.as_ref();
+        let name = name.map_or(String::new(), |name| format!("{} with ", visible(name)));
+        format!("{name}\"{}\"", visible(glob))
+    };
     let selects = |what: String| match (reason.matched_count, matched(reason, files)) {
         (Some(_), Some(found)) => format!("{what}{line} selects {found}"),
         _ => format!("{what}{line} selects no changed file"),
@@ -103,26 +131,18 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         "always" => "always".to_owned(),
         "use" => format!("through a use{line}"),
         "needed-by" => {
-            let more = reason
-                .matched_count
-                .unwrap_or(0)
-                .saturating_sub(reason.names.len() as u64);
+            let count = reason.matched_count.unwrap_or(0);
+            let more = count.saturating_sub(reason.names.len() as u64);
             format!("needed by {}", cut_list(&names(), more))
         }
         "explicit" => format!("asked for as a command{}", stated_verb(reason)),
         "inferred" => "declared by the repository".to_owned(),
         "proposed" => format!("proposed{}", stated_verb(reason)),
-        "risk" => selects(format!(
-            "risk {} {}\"{}\"",
-            names().join(" "),
-            reason
-                .paths
-                .as_ref()
-                .map_or(String::new(), |p| format!("{} with ", visible(p))),
-            visible(reason.glob.as_deref().unwrap_or_default())
-        )),
-        "byRole" => format!("{keyword} {}{line}", names().join(" ")),
-        "whenExists" | "whenExistsAny" | "whenAbsent" => {
+        "risk" => {
+            let glob = reason.glob.as_deref().unwrap_or_default();
+            selects(format!("risk {} {}", names().join(" "), globbed(glob)))
+        }
+        "byRole" | "whenExists" | "whenExistsAny" | "whenAbsent" => {
             format!("{keyword} {}{line}", names().join(" "))
         }
         super::definition::DEFINITION_CHANGED => {
@@ -133,15 +153,10 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
                 parts.into_iter().collect::<Vec<_>>().join("; ")
             )
         }
-        _ if reason.condition.starts_with("whenChanged") => match (&reason.glob, &reason.paths) {
-            (Some(glob), Some(name)) => selects(format!(
-                "{keyword} {} with \"{}\"",
-                visible(name),
-                visible(glob)
-            )),
-            (Some(glob), None) => selects(format!("{keyword} \"{}\"", visible(glob))),
-            _ => selects(format!("{keyword} {}", names().join(" "))),
-        },
+        condition if condition.starts_with("whenChanged") => selects(match &reason.glob {
+            Some(glob) => format!("{keyword} {}", globbed(glob)),
+            None => format!("{keyword} {}", names().join(" ")),
+        }),
         _ => format!("{keyword} {}{line}", names().join(" "))
             .trim_end()
             .to_owned(),
@@ -163,12 +178,8 @@ fn matched(reason: &Reason, files: usize) -> Option<String> {
         return None;
     }
     let count = reason.matched_count.unwrap_or(reason.matched.len() as u64);
-    let shown: Vec<String> = reason
-        .matched
-        .iter()
-        .take(files.max(1))
-        .map(ToString::to_string)
-        .collect();
+    let shown = reason.matched.iter().take(files.max(1));
+    let shown: Vec<String> = shown.map(ToString::to_string).collect();
     let more = count.saturating_sub(shown.len() as u64);
     Some(cut_list(&shown, more))
 }

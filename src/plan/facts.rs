@@ -108,6 +108,12 @@ impl Facts {
         self.0.insert(question, answer);
     }
 
+    /// Returns a question with its answer.
+    pub(crate) fn fact(&self, question: Question) -> Option<Fact> {
+        let answer = self.get(&question)?.clone();
+        Some(Fact { answer, question })
+    }
+
     /// Whether a makefile's list has a pattern that matches a name.
     #[must_use]
     pub fn has_pattern(&self, question: &Question, name: &[u8]) -> bool {
@@ -168,6 +174,10 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
 
 /// The prefix of a question as it is written, and its constructor from a path.
 type Kind = (&'static str, fn(RepoPath) -> Question);
+
+fn prefixed(prefix: &str, rest: &[u8]) -> Word {
+    Word::new([prefix.as_bytes(), rest].concat())
+}
 
 /// The prefix of the questions of conditions.
 const EXISTS: &str = "exists:";
@@ -237,19 +247,19 @@ impl Question {
         if bytes == b"missing-changed" {
             return Some(Question::MissingChanged);
         }
-        let folders = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
-        let workspace = |query| WorkspaceQuery::from_word(query).map(EachQuestion::Workspace);
-        if let Some(query) = bytes.strip_prefix(FOLDERS.as_bytes()) {
-            return folders(query).map(Question::Folders);
-        }
-        if let Some(query) = bytes.strip_prefix(BASE_FOLDERS.as_bytes()) {
-            return folders(query).map(Question::BaseFolders);
-        }
-        if let Some(query) = bytes.strip_prefix(WORKSPACE.as_bytes()) {
-            return workspace(query).map(Question::Folders);
-        }
-        if let Some(query) = bytes.strip_prefix(BASE_WORKSPACE.as_bytes()) {
-            return workspace(query).map(Question::BaseFolders);
+        type Asking = fn(&[u8]) -> Option<EachQuestion>;
+        let folders: Asking = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
+        let workspace: Asking =
+            |query| WorkspaceQuery::from_word(query).map(EachQuestion::Workspace);
+        for (prefix, read, make) in [
+            (FOLDERS, folders, Question::Folders as fn(_) -> _),
+            (BASE_FOLDERS, folders, Question::BaseFolders),
+            (WORKSPACE, workspace, Question::Folders),
+            (BASE_WORKSPACE, workspace, Question::BaseFolders),
+        ] {
+            if let Some(query) = bytes.strip_prefix(prefix.as_bytes()) {
+                return read(query).map(make);
+            }
         }
         if let Some(rest) = bytes.strip_prefix(SAME_TABLE.as_bytes()) {
             let mark = rest.iter().rposition(|byte| *byte == b'#')?;
@@ -279,11 +289,10 @@ impl Question {
 
 /// Writes the query of an `each` after the prefix of its kind.
 fn asked_word(folders: &str, workspace: &str, asked: &EachQuestion) -> Word {
-    let (prefix, query) = match asked {
-        EachQuestion::Folders(query) => (folders, query.to_word()),
-        EachQuestion::Workspace(query) => (workspace, query.to_word()),
-    };
-    Word::new([prefix.as_bytes(), query.as_bytes()].concat())
+    match asked {
+        EachQuestion::Folders(query) => prefixed(folders, query.to_word().as_bytes()),
+        EachQuestion::Workspace(query) => prefixed(workspace, query.to_word().as_bytes()),
+    }
 }
 
 /// Returns the glob that a condition would read there.

@@ -13,7 +13,7 @@ use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::Open;
 use vplan_base::word::visible;
-use vplan_check::verb::CommandRequest;
+
 use vplan_contract::draft::{Imported, Rows};
 use vplan_contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 
@@ -27,12 +27,8 @@ pub fn known_role<'a>(contract: &Contract, request: &'a Request) -> Result<&'a s
     if contract.roles.contains_key(role) {
         return Ok(role);
     }
-    Err(PlanError::unknown(
-        error::UNKNOWN_ROLE,
-        "role",
-        role,
-        contract.roles.keys().map(String::as_str),
-    ))
+    let known = contract.roles.keys().map(String::as_str);
+    Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, known))
 }
 
 impl<'a> Input<'a> {
@@ -72,30 +68,26 @@ impl<'a> Input<'a> {
                 describe: None,
             });
         }
-        let carried = Carried::default;
         let mode = self.request.mode;
         if matches!(mode, Mode::Llm | Mode::Hybrid) {
             for (asked, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
-                let id = step::id_of_command(&asked.command, &mut taken);
-                let (origin, describe) = (Origin::Proposed, why.as_deref());
                 commands.push(RequestedCommand {
                     command: &asked.command,
                     verb: asked.verb,
-                    carried: carried(),
-                    id,
-                    origin,
-                    describe,
+                    carried: Carried::default(),
+                    id: step::id_of_command(&asked.command, &mut taken),
+                    origin: Origin::Proposed,
+                    describe: why.as_deref(),
                 });
             }
         }
         if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
-                let id = step::unique(id.clone(), &mut taken);
                 commands.push(RequestedCommand {
                     command,
                     verb: None,
-                    carried: carried(),
-                    id,
+                    carried: Carried::default(),
+                    id: step::unique(id.clone(), &mut taken),
                     origin: Origin::Inferred,
                     describe: None,
                 });
@@ -105,28 +97,19 @@ impl<'a> Input<'a> {
     }
 
     pub(crate) fn check_names(&self, commands: &[RequestedCommand]) -> Result<(), PlanError> {
-        if let Some(skip) = self
-            .request
-            .skip
-            .iter()
-            .find(|s| s.reason.trim().is_empty())
-        {
+        let mut skipped = self.request.skip.iter();
+        if let Some(skip) = skipped.find(|s| s.reason.trim().is_empty()) {
             let message = format!("skipping `{}` needs a reason", visible(&skip.name));
             let help = Some("say why with `--reason`; it is recorded in the plan".to_owned());
             return Err(PlanError::new(error::BLANK_REASON, message, help));
         }
         let ids = || {
-            self.contract
-                .checks
-                .iter()
-                .map(|c| c.id.as_str())
-                .chain(commands.iter().map(|c| c.id.as_str()))
+            let checks = self.contract.checks.iter().map(|c| c.id.as_str());
+            checks.chain(commands.iter().map(|c| c.id.as_str()))
         };
-        let tags = || {
-            self.contract
-                .checks
-                .iter()
-                .flat_map(|c| c.tags.iter().map(String::as_str))
+        let unknown_check = |name: &str| {
+            let code = error::UNKNOWN_CHECK;
+            Err(PlanError::unknown(code, "check", name, ids()))
         };
         let Request {
             names, only, skip, ..
@@ -137,35 +120,22 @@ impl<'a> Input<'a> {
             return Ok(());
         }
         let known: BTreeSet<&str> = ids().collect();
-        let known_tags: BTreeSet<&str> = tags().collect();
+        let tags = self.contract.checks.iter().flat_map(|c| &c.tags);
+        let known_tags: BTreeSet<&str> = tags.map(String::as_str).collect();
         for selector in names.iter().chain(only) {
             match selector {
                 Selector::Name(_) if !known.iter().any(|id| selector.selects(id, &[])) => {
-                    return Err(PlanError::unknown(
-                        error::UNKNOWN_CHECK,
-                        "check",
-                        &selector_text(selector),
-                        ids(),
-                    ));
+                    return unknown_check(&selector_text(selector));
                 }
                 Selector::Tag(tag) if !known_tags.contains(tag.as_str()) => {
-                    return Err(PlanError::unknown(
-                        error::UNKNOWN_TAG,
-                        "tag",
-                        tag,
-                        known_tags.iter().copied(),
-                    ));
+                    let known = known_tags.iter().copied();
+                    return Err(PlanError::unknown(error::UNKNOWN_TAG, "tag", tag, known));
                 }
                 Selector::Name(_) | Selector::Tag(_) => {}
             }
         }
         match skip.iter().find(|s| !known.contains(s.name.as_str())) {
-            Some(skip) => Err(PlanError::unknown(
-                error::UNKNOWN_CHECK,
-                "check",
-                &skip.name,
-                ids(),
-            )),
+            Some(skip) => unknown_check(&skip.name),
             None => Ok(()),
         }
     }
@@ -175,18 +145,13 @@ impl<'a> Input<'a> {
         let request = self.request;
         let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         let sorted = |list: &[Selector]| {
-            list.iter()
-                .map(selector_text)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect()
+            let each_once: BTreeSet<String> = list.iter().map(selector_text).collect();
+            each_once.into_iter().collect()
         };
         let mut skip = request.skip.clone();
         skip.sort();
         skip.dedup_by(|b, a| a.name == b.name);
-        let mut boundaries = request.boundaries.clone();
-        boundaries.sort();
-        boundaries.dedup();
+
         let recover = &self.contract.recover;
         let import = |i: &Imported| ContractRef {
             digest: i.digest.clone(),
@@ -202,22 +167,14 @@ impl<'a> Input<'a> {
                 path: c.path.clone(),
             }
         };
+        let jobs = request.jobs.or(self.contract.limits.jobs);
         Plan {
-            caveats: Vec::new(),
-            compared: None,
             contract: self.declared.map(reference),
-            digest: None,
-            facts: Vec::new(),
             notes: self.notes(),
-            omitted: Vec::new(),
             policy: Policy {
                 budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
                 fail_fast: !request.keep_going,
-                jobs: request
-                    .jobs
-                    .or(self.contract.limits.jobs)
-                    .unwrap_or(Policy::JOBS)
-                    .at_least_one(),
+                jobs: jobs.unwrap_or(Policy::JOBS).at_least_one(),
                 recover: if request.no_recover {
                     Vec::new()
                 } else {
@@ -227,15 +184,11 @@ impl<'a> Input<'a> {
             },
             request: RequestRecord {
                 base: request.base.clone().filter(|_| !request.in_version_1),
-                boundaries,
+                boundaries: request.sorted_boundaries(),
                 changed: request.changed.clone(),
                 changed_from: request.changed_from.clone(),
                 changed_in: request.changed_in.filter(|_| !request.in_version_1),
-                explicit: request
-                    .explicit
-                    .iter()
-                    .map(CommandRequest::to_text)
-                    .collect(),
+                explicit: request.explicit_texts(),
                 min_tier: request.min_tier,
                 mode: request.mode,
                 names: sorted(&request.names),
@@ -245,14 +198,11 @@ impl<'a> Input<'a> {
                 role: role.to_owned(),
                 skip,
             },
-            rewrites: Vec::new(),
-            steps: Vec::new(),
-            tiers: Vec::new(),
-            version: if request.in_version_1 {
-                canonical::FIRST
-            } else {
-                canonical::VERSION
+            version: match request.in_version_1 {
+                true => canonical::FIRST,
+                false => canonical::VERSION,
             },
+            ..Plan::of_steps(Vec::new())
         }
     }
 
@@ -265,10 +215,8 @@ impl<'a> Input<'a> {
         };
         let carried = gone.into_iter().map(|command| {
             let text = visible(command.to_text());
-            note(
-                "carried",
-                format!("`{text}` is carried into the commands after it"),
-            )
+            let message = format!("`{text}` is carried into the commands after it");
+            note("carried", message)
         });
         let Some(contract) = self.declared else {
             let without = (!off).then(|| note("no-contract", "there is no contract".to_owned()));
@@ -276,8 +224,10 @@ impl<'a> Input<'a> {
         };
         let path = RepoPath::parse(contract.path.as_bytes()).ok();
         let lock = path.as_ref().map(|p| p.with_ending(b".lock.kdl"));
-        let files = [(path, "the contract"), (lock, "the contract's lock")];
-        let changed = files.into_iter().filter_map(|(path, what)| {
+        let files = [(path, "the contract"), (lock, "the contract's lock")].into_iter();
+        let imports = contract.imports.iter();
+        let files = files.chain(imports.map(|i| (i.path.clone(), "the imported contract")));
+        let changed = files.filter_map(|(path, what)| {
             let path = path.filter(|p| self.request.changed.contains(p))?;
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note {
@@ -285,25 +235,8 @@ impl<'a> Input<'a> {
                 ..note("contract-changed", message)
             })
         });
-        let imported = contract
-            .imports
-            .iter()
-            .filter_map(|i| i.path.as_ref())
-            .filter(|p| self.request.changed.contains(p));
-        let imported = imported.map(|path| {
-            let message =
-                format!("the imported contract `{path}` is itself among the changed files");
-            Note {
-                path: Some(path.clone()),
-                ..note("contract-changed", message)
-            }
-        });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed
-            .chain(imported)
-            .chain(outside)
-            .chain(carried)
-            .collect()
+        changed.chain(outside).chain(carried).collect()
     }
 }
 

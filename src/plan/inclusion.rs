@@ -79,28 +79,17 @@ pub(crate) fn included(fates: &Fates<'_>) -> Vec<CheckIndex> {
 }
 
 pub(crate) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
-    let structured = Reason {
-        condition: condition.to_owned(),
-        ..Reason::default()
-    };
     Omitted {
-        each: BTreeMap::new(),
-        file: None,
         id: id.to_owned(),
-        line: None,
-        narrows: false,
         reason,
-        reasons: vec![structured],
+        reasons: vec![Reason::of(condition)],
+        ..Omitted::default()
     }
 }
 
 pub(crate) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
-    let tags: Vec<String> = restriction.only.iter().map(visible).collect();
-    let text = format!(
-        "role {} runs only checks tagged {}",
-        visible(role),
-        tags.join(" or ")
-    );
+    let tags = visible(restriction.only.join(" or "));
+    let text = format!("role {} runs only checks tagged {tags}", visible(role));
     let reason = Reason {
         condition: "role".to_owned(),
         line: restriction.line,
@@ -119,9 +108,6 @@ pub(crate) fn unnamed(id: &str) -> Omitted {
 }
 
 pub(crate) fn no_file_left(id: &str) -> Omitted {
-    omitted(
-        id,
-        "no changed file is left for {changed}".to_owned(),
-        "changed",
-    )
+    let reason = "no changed file is left for {changed}".to_owned();
+    omitted(id, reason, "changed")
 }

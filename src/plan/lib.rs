@@ -607,8 +607,18 @@ pub struct Reason {
     pub paths: Option<String>,
 }
 
+impl Reason {
+    /// Returns a reason that says no more than its condition.
+    pub(crate) fn of(condition: &str) -> Self {
+        Self {
+            condition: condition.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 /// A check that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
     /// Annotation: the row of the `each` blocks that it is in, by name.

@@ -31,23 +31,14 @@ pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
         return vec![Caveat::new(Code::EmptyContract, Effect::Incomplete, EMPTY).way_out(way_out)];
     }
     if !request.names.is_empty() {
-        let message = format!(
-            "only {} was asked for: no other check was looked at",
-            ticks(&request.names)
-        );
-        return vec![
-            Caveat::new(Code::Named, Effect::Narrows, message).of_checks(request.names.clone()),
-        ];
+        let names = ticks(&request.names);
+        let message = format!("only {names} was asked for: no other check was looked at");
+        let caveat = Caveat::new(Code::Named, Effect::Narrows, message);
+        return vec![caveat.of_checks(request.names.clone())];
     }
     if !request.only.is_empty() && plan.steps.is_empty() {
-        let message = format!(
-            "of `--only` {} nothing applies to this change",
-            ticks(&request.only)
-        );
-        return vec![
-            Caveat::new(Code::OnlyNothing, Effect::Narrows, message)
-                .of_checks(request.only.clone()),
-        ];
+        let caveat = Caveat::new(Code::OnlyNothing, Effect::Narrows, only_nothing(plan));
+        return vec![caveat.of_checks(request.only.clone())];
     }
     Vec::new()
 }
@@ -76,25 +67,18 @@ pub fn why(plan: &Plan) -> String {
         return "mode is off: nothing was verified".to_owned();
     }
     let about = |o: &Omitted, wanted: &[&str]| {
-        o.reasons
-            .iter()
-            .any(|r| wanted.contains(&r.condition.as_str()))
+        let mut reasons = o.reasons.iter();
+        reasons.any(|r| wanted.contains(&r.condition.as_str()))
     };
     if request.changed.is_empty() && plan.omitted.iter().any(|o| about(o, ABOUT_CHANGES)) {
         return nothing_changed(plan);
     }
-    let named = plan
-        .omitted
-        .iter()
-        .find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
-    if let Some(named) = named {
+    let mut omitted = plan.omitted.iter().filter(|_| !request.names.is_empty());
+    if let Some(named) = omitted.find(|o| !about(o, &[NAMED])) {
         return format!("`{}` was left out: {}", visible(&named.id), named.reason);
     }
     if !request.only.is_empty() {
-        return format!(
-            "of `--only` {} nothing applies to this change",
-            ticks(&request.only)
-        );
+        return only_nothing(plan);
     }
     "each check of the contract was left out".to_owned()
 }
@@ -102,35 +86,27 @@ pub fn why(plan: &Plan) -> String {
 /// Explains that nothing changed: against which base, and what else could be requested.
 fn nothing_changed(plan: &Plan) -> String {
     let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
-    let ticked = |name: &str| format!("`{}`", visible(name));
-    let against = |base: String| format!("no file changed against {base}");
+    let against = |base: &str| format!("no file changed against `{}`", visible(base));
     let (what, ways) = match (&plan.request.changed_from, branch) {
         (Some(ChangedFrom::All), _) => return "git tracks no file".to_owned(),
-        (Some(ChangedFrom::WorkTree), Some(branch)) => {
-            (against(ticked(branch)), "`--all`, `--base REV`")
+        (Some(ChangedFrom::WorkTree), Some(branch)) => (against(branch), "`--base REV`"),
+        (Some(ChangedFrom::WorkTree), None) => (against("HEAD"), "`--base BRANCH`"),
+        (Some(ChangedFrom::Staged), _) => {
+            let staged = "nothing is staged".to_owned();
+            (staged, "the work tree without `--staged`")
         }
-        (Some(ChangedFrom::WorkTree), None) => {
-            (against(ticked("HEAD")), "`--all`, `--base BRANCH`")
-        }
-        (Some(ChangedFrom::Staged), _) => (
-            "nothing is staged".to_owned(),
-            "`--all`, the work tree without `--staged`",
-        ),
-        (Some(ChangedFrom::Base(base)), _) => {
-            (against(ticked(base)), "`--all`, another `--base REV`")
-        }
-        (None, _) => (
-            "no changed file was named".to_owned(),
-            "`--all`, `--base BRANCH`",
-        ),
+        (Some(ChangedFrom::Base(base)), _) => (against(base), "another `--base REV`"),
+        (None, _) => ("no changed file was named".to_owned(), "`--base BRANCH`"),
     };
-    format!("{what}; try {ways}, or `vplan run NAME` for one check")
+    format!("{what}; try `--all`, {ways}, or `vplan run NAME` for one check")
+}
+
+fn only_nothing(plan: &Plan) -> String {
+    let only = ticks(&plan.request.only);
+    format!("of `--only` {only} nothing applies to this change")
 }
 
 fn ticks(names: &[String]) -> String {
-    names
-        .iter()
-        .map(|n| format!("`{}`", visible(n)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let ticked: Vec<String> = names.iter().map(|n| format!("`{}`", visible(n))).collect();
+    ticked.join(", ")
 }

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vplan_base::canon::{Digest, to_canonical};
 use vplan_base::change::ChangeSet;
-use vplan_check::verb::CommandRequest;
+
 use vplan_contract::{Body, Contract};
 
 /// The protocol for authors of a proposer: the text of `vplan help proposer`.
@@ -75,24 +75,16 @@ impl Question {
                 Body::Shell(text) => Some(text.clone()),
                 Body::File { .. } | Body::Judge(_) => None,
             };
-            KnownCheck {
-                command,
-                id: check.id.clone(),
-            }
+            let id = check.id.clone();
+            KnownCheck { command, id }
         });
-        let mut boundaries = request.boundaries.clone();
-        boundaries.sort();
-        boundaries.dedup();
+
         Self {
-            boundaries,
+            boundaries: request.sorted_boundaries(),
             changed: request.changed.clone(),
             checks: checks.collect(),
             contract: contract.map(|c| c.digest.clone()),
-            explicit: request
-                .explicit
-                .iter()
-                .map(CommandRequest::to_text)
-                .collect(),
+            explicit: request.explicit_texts(),
             min_tier: request.min_tier,
             mode: request.mode,
             risk: request.risk,

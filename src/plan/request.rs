@@ -3,6 +3,7 @@
 use super::proposal::answer::{Proposal, ProposalRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use vplan_base::change::ChangeSet;
 use vplan_base::command::Command;
 use vplan_base::folders::FolderAnswers;
@@ -222,17 +223,25 @@ pub struct GoneFolder {
 }
 
 impl Request {
+    /// Returns the boundaries in their order, each once.
+    pub(crate) fn sorted_boundaries(&self) -> Vec<Boundary> {
+        let each_once: BTreeSet<Boundary> = self.boundaries.iter().copied().collect();
+        each_once.into_iter().collect()
+    }
+
+    /// Returns the explicit commands as texts.
+    pub(crate) fn explicit_texts(&self) -> Vec<String> {
+        self.explicit.iter().map(CommandRequest::to_text).collect()
+    }
     /// Returns the request with nothing left out: without names, `--only` and `--skip`, and not
     /// switched off.
     #[must_use]
     pub fn whole(&self) -> Self {
-        let mode = if self.mode == Mode::Off {
-            Mode::Contract
-        } else {
-            self.mode
-        };
         Self {
-            mode,
+            mode: match self.mode {
+                Mode::Off => Mode::Contract,
+                mode => mode,
+            },
             names: Vec::new(),
             only: Vec::new(),
             skip: Vec::new(),

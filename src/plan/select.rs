@@ -250,16 +250,12 @@ impl Judged<'_> {
                 yes.push(placement);
                 if placement.is_use {
                     reasons.push(Reason {
-                        condition: "use".to_owned(),
                         file: self.contract.imported(placement.source).map(str::to_owned),
                         line: Some(placement.line),
-                        ..Reason::default()
+                        ..Reason::of("use")
                     });
                 } else if placement.conditions.is_empty() {
-                    reasons.push(Reason {
-                        condition: "always".to_owned(),
-                        ..Reason::default()
-                    });
+                    reasons.push(Reason::of("always"));
                 }
                 if let SelectionDetail::Reasons(told, _) = &self.detail {
                     let told = placement.conditions.iter().map(|c| &told[*c]);

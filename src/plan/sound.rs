@@ -14,7 +14,7 @@ use vplan_base::machine::{MOST_PROPERTIES, On};
 use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_base::unit::MAX_INTEGER;
-use vplan_base::word::visible;
+use vplan_base::word::{Word, visible};
 use vplan_check::Kind;
 
 /// A plan that no contract could have given, and that is not run.
@@ -43,38 +43,29 @@ pub struct Unfit {
 /// # Errors
 /// The first violation, in plan order.
 pub fn sound(plan: &Plan) -> Result<(), Unfit> {
-    for (index, step) in plan.steps.iter().enumerate() {
-        if let Err((field, why)) = step_is_sound(step) {
-            let message = format!(
-                "the step `{}` is none that can be planned: {why}",
-                visible(&step.id)
-            );
-            return Err(Unfit {
-                code: UNFIT,
-                message,
-                help: None,
-                step: Some(index),
-                field: Some(field),
-            });
-        }
-    }
-    let whole = |field, message: String| {
+    let unfit = |step, field, message: String| {
         Err(Unfit {
             code: UNFIT,
             message,
             help: None,
-            step: None,
+            step,
             field: Some(field),
         })
     };
+    for (index, step) in plan.steps.iter().enumerate() {
+        if let Err((field, why)) = step_is_sound(step) {
+            let id = visible(&step.id);
+            let message = format!("the step `{id}` is none that can be planned: {why}");
+            return unfit(Some(index), field, message);
+        }
+    }
+    let whole = |field, message: String| unfit(None, field, message);
     if let Err(message) = check_order(plan) {
         return whole("steps", visible(&message));
     }
     if plan.version == FIRST && plan.steps.iter().any(|s| !s.prepared_by.is_empty()) {
-        return whole(
-            "steps",
-            "a plan of version 1 has no `preparedBy`".to_owned(),
-        );
+        let message = "a plan of version 1 has no `preparedBy`";
+        return whole("steps", message.to_owned());
     }
     let policy = &plan.policy;
     if let Jobs::Number(jobs) = policy.jobs
@@ -83,25 +74,18 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
         let most = Jobs::MOST;
         return whole("policy", format!("`jobs` is {jobs}, not 1 to {most}"));
     }
-    if policy
-        .budget_ms
-        .is_some_and(|ms| !(1..=MAX_INTEGER).contains(&ms))
-    {
+    if policy.budget_ms.is_some_and(|ms| !is_time(ms)) {
         return whole("policy", "`budgetMs` is no time that can pass".to_owned());
     }
     if let Some(rule) = policy.recover.iter().find(|r| r.known().is_none()) {
-        return whole(
-            "policy",
-            format!("no recovery rule is called `{}`", visible(&**rule)),
-        );
+        let message = format!("no recovery rule is called `{}`", visible(&**rule));
+        return whole("policy", message);
     }
     if let Some(contract) = &plan.contract
         && RepoPath::from_exact(contract.path.as_bytes()).is_none()
     {
-        return whole(
-            "contract",
-            "the contract's path is none of the repository's".to_owned(),
-        );
+        let message = "the contract's path is none of the repository's";
+        return whole("contract", message.to_owned());
     }
     if let Err(message) = base_is_sound(plan) {
         return whole("request", message.to_owned());
@@ -122,12 +106,10 @@ fn base_is_sound(plan: &Plan) -> Result<(), &'static str> {
         (Some(_), None | Some(ChangedIn::Tracked)) => Err("nothing is compared with the `base`"),
         (Some(id), _) => {
             let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-            let whole = matches!(id.len(), 40 | 64) && id.bytes().all(hex);
-            if whole {
-                Ok(())
-            } else {
-                Err("`base` is no id of a commit, in full")
-            }
+            let is_whole = matches!(id.len(), 40 | 64) && id.bytes().all(hex);
+            is_whole
+                .then_some(())
+                .ok_or("`base` is no id of a commit, in full")
         }
     }
 }
@@ -147,33 +129,23 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     if step.tier > 2 {
         return wrong("tier", "tiers are 0, 1 and 2");
     }
-    if !(1..=MAX_INTEGER).contains(&step.timeout_ms) {
+    if !is_time(step.timeout_ms) {
         return wrong("timeoutMs", "its time limit is no time that can pass");
     }
     let large = |row: &Row| matches!(step.held(*row), FieldValue::Number(n) if n > MAX_INTEGER);
     if Row::ALL.iter().any(large) {
         return wrong("id", "one of its numbers is too large");
     }
-    if step
-        .exit
-        .iter()
-        .chain(&step.skip_exit)
-        .any(|code| !(0..=255).contains(code))
-    {
+    let mut codes = step.exit.iter().chain(&step.skip_exit);
+    if codes.any(|code| !(0..=255).contains(code)) {
         return wrong("exit", "exit codes are 0 to 255");
     }
     if let Some(name) = step.env.keys().find(|name| !is_env_name(name)) {
-        return Err((
-            "env",
-            format!("`{}` is no name of a variable", visible(name)),
-        ));
+        let why = format!("`{}` is no name of a variable", visible(name));
+        return Err(("env", why));
     }
-    let words = step.argv.iter().flatten();
-    if words
-        .clone()
-        .chain(step.env.values())
-        .any(|w| w.as_bytes().contains(&0))
-    {
+    let mut words = step.argv.iter().flatten().chain(step.env.values());
+    if words.any(|word| word.as_bytes().contains(&0)) {
         return wrong("argv", "a word holds a NUL byte");
     }
     match (step.kind, &step.argv, &step.unsupported) {
@@ -191,34 +163,25 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
         }
         (Kind::File | Kind::Judge, None, None) => {}
         (_, Some(_), Some(_)) => {
-            return wrong(
-                "unsupported",
-                "it has both a command and a reason why it has none",
-            );
+            let why = "it has both a command and a reason why it has none";
+            return wrong("unsupported", why);
         }
         (_, None, None) => return wrong("argv", "it has no command"),
         (_, None, Some(_)) => {}
         (kind, Some(argv), None) => {
-            if argv
-                .first()
-                .is_none_or(|program| program.as_bytes().is_empty())
-            {
+            if !has_program(argv) {
                 return wrong("argv", "its command has no program");
             }
             // The text that people read must be the command that runs.
             if step.command != to_text(&step.env, argv) {
-                return wrong(
-                    "command",
-                    "`command` says something else than `argv` and `env`",
-                );
+                let why = "`command` says something else than `argv` and `env`";
+                return wrong("command", why);
             }
-            let shell = argv
-                .iter()
-                .map(|w| w.as_bytes())
-                .take(2)
-                .eq([&b"sh"[..], b"-c"])
-                && argv.len() == 3;
-            if kind == Kind::Shell && !shell {
+            let is_shell = match argv.as_slice() {
+                [sh, c, _] => [sh.as_bytes(), c.as_bytes()] == [&b"sh"[..], b"-c"],
+                _ => false,
+            };
+            if kind == Kind::Shell && !is_shell {
                 return wrong("argv", "a `shell` check is `sh -c TEXT`");
             }
         }
@@ -254,13 +217,10 @@ fn services_are_sound(step: &Step) -> Result<(), String> {
         let words = || service.argv.iter().chain(service.env.values());
         let name = visible(&service.name);
         if !is_id(&service.name)
-            || service
-                .argv
-                .first()
-                .is_none_or(|program| program.as_bytes().is_empty())
+            || !has_program(&service.argv)
             || words().any(|word| word.as_bytes().contains(&0))
             || !service.env.keys().all(|name| is_env_name(name))
-            || !(1..=MAX_INTEGER).contains(&service.timeout_ms)
+            || !is_time(service.timeout_ms)
         {
             return Err(format!("the service `{name}` is none that can be started"));
         }
@@ -281,6 +241,15 @@ fn services_are_sound(step: &Step) -> Result<(), String> {
 }
 
 /// Whether a text is `ns/name`, `name#2` for a batch, or `name-2` and the like for repetitions.
+fn is_time(ms: u64) -> bool {
+    (1..=MAX_INTEGER).contains(&ms)
+}
+
+fn has_program(argv: &[Word]) -> bool {
+    argv.first()
+        .is_some_and(|program| !program.as_bytes().is_empty())
+}
+
 fn is_id(id: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

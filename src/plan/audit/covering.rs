@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::automaton::{Limits, Region, atoms};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::glob::{Glob, Selection, escape};
 use vplan_base::path::RepoPath;
 
 /// The files that git tracks, by what globs ask of them.
@@ -63,11 +63,8 @@ pub fn cover(
     tracked: &TrackedFiles<'_>,
     listed: &BTreeSet<&RepoPath>,
 ) -> Vec<String> {
-    let wanted: Vec<&RepoPath> = wanted
-        .iter()
-        .copied()
-        .filter(|path| text(path).is_some())
-        .collect();
+    let wanted = wanted.iter().copied();
+    let wanted: Vec<&RepoPath> = wanted.filter(|path| text(path).is_some()).collect();
     let covering = Covering {
         tracked,
         listed,
@@ -97,14 +94,10 @@ fn selects_all_of(one: &str, other: &str) -> bool {
     if plain.is_none_or(|plain| plain.len() == one.len() || !other.starts_with(plain)) {
         return false;
     }
-    let selection = |text: &str| {
-        let what = ItemContent::Glob(Glob::parse(text).ok()?);
-        let items = vec![Item { not: false, what }];
-        Some(Selection { items })
-    };
-    let (Some(one), Some(other)) = (selection(one), selection(other)) else {
+    let (Ok(one), Ok(other)) = (Glob::parse(one), Glob::parse(other)) else {
         return false;
     };
+    let [one, other] = [one, other].map(|glob| [glob].into_iter().collect::<Selection>());
     let regions = [Region::Selected(&one), Region::Selected(&other)];
     let atoms = atoms(&regions, &Limits::default());
     atoms.is_some_and(|atoms| {
@@ -254,11 +247,12 @@ impl Covering<'_> {
     /// Whether a glob in a folder that selects this number of tracked files, and these that were read,
     /// is narrow.
     fn is_narrow(&self, dir: &RepoPath, tracked: usize, read: &Paths<'_>) -> bool {
+        let is_selected = |by| self.selected.contains::<str>(by);
         let counted = read
             .iter()
-            .filter(|path| ending(path).is_some_and(|by| self.selected.contains(by)))
-            .count();
-        is_narrow(tracked, read.len(), counted, self.listed.contains(dir))
+            .filter(|path| ending(path).is_some_and(is_selected));
+        let is_listed = self.listed.contains(dir);
+        is_narrow(tracked, read.len(), counted.count(), is_listed)
     }
 }
 

@@ -27,7 +27,7 @@ pub struct StepBeside {
     /// The steps beside which it may run, in plan order.
     pub beside: Vec<String>,
     /// The number of further steps beside which it does not run.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub more: usize,
     /// The steps beside which it does not run, by the reason.
     pub not_beside: Vec<NotBeside>,
@@ -40,11 +40,6 @@ pub struct NotBeside {
     pub reason: String,
     /// The steps, in plan order.
     pub steps: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl StepBeside {

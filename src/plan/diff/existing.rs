@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use vplan_base::glob::automaton::{Limits, Region, atoms};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::path::RepoPath;
 use vplan_contract::Sought;
 
@@ -29,10 +29,8 @@ pub(super) fn existing(asked: &BTreeMap<Sought, bool>) -> Option<Existing> {
         }
     }
     let there = |found: &Existing, glob: &Glob| {
-        found
-            .paths
-            .iter()
-            .any(|(path, is)| *is && glob.matches(path))
+        let mut paths = found.paths.iter();
+        paths.any(|(path, is)| *is && glob.matches(path))
     };
     if found.unmatched.iter().any(|glob| there(&found, glob)) {
         return None;
@@ -49,32 +47,22 @@ pub(super) fn existing(asked: &BTreeMap<Sought, bool>) -> Option<Existing> {
 /// Returns a file that a glob matches, that no unmatched glob does, and that is no path which does
 /// not exist, nor below one.
 fn file_of(glob: &Glob, found: &Existing) -> Option<RepoPath> {
-    let gone = found
-        .paths
-        .iter()
-        .filter(|(_, is)| !**is)
-        .filter_map(|(path, _)| {
-            let text = std::str::from_utf8(path.as_bytes()).ok()?;
-            Glob::parse(&format!("{}/**", escape(text))).ok()
-        });
+    let gone = found.paths.iter().filter(|(_, is)| !**is);
+    let gone = gone.filter_map(|(path, _)| {
+        let text = std::str::from_utf8(path.as_bytes()).ok()?;
+        Glob::parse(&format!("{}/**", escape(text))).ok()
+    });
     let without = found.unmatched.iter().cloned().chain(gone);
-    let item = |not| {
-        move |glob| Item {
-            not,
-            what: ItemContent::Glob(glob),
-        }
-    };
+    let without = without.map(|glob| Item {
+        not: true,
+        ..glob.into()
+    });
     let files = Selection {
-        items: std::iter::once(glob.clone())
-            .map(item(false))
-            .chain(without.map(item(true)))
-            .collect(),
+        items: [glob.clone().into()].into_iter().chain(without).collect(),
     };
     let atoms = atoms(&[Region::Selected(&files)], &Limits::default())?;
-    atoms
-        .into_iter()
-        .find(|atom| atom.inside == [true])
-        .map(|atom| atom.example)
+    let mut atoms = atoms.into_iter();
+    Some(atoms.find(|atom| atom.inside == [true])?.example)
 }
 
 #[cfg(test)]

@@ -17,19 +17,12 @@ pub struct Row<'t> {
 /// millions of pairs: then only their equal beginnings and ends).
 #[must_use]
 pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
-    let same = expected
-        .iter()
-        .zip(actual)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let is_same = |(a, b): &(&&str, &&str)| a == b;
+    let same = expected.iter().zip(actual).take_while(is_same).count();
     let (head, expected) = expected.split_at(same.min(expected.len()));
     let actual = actual.get(same..).unwrap_or_default();
-    let tail = expected
-        .iter()
-        .rev()
-        .zip(actual.iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let ends = expected.iter().rev().zip(actual.iter().rev());
+    let tail = ends.take_while(is_same).count();
     let (left, end) = expected.split_at(expected.len() - tail);
     let right = actual.get(..actual.len() - tail).unwrap_or_default();
     let both = |name: &&'t str| Row {
@@ -43,14 +36,9 @@ pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
 }
 
 fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
-    let only_left = |name: &&'t str| Row {
-        expected: Some(name),
-        actual: None,
-    };
-    let only_right = |name: &&'t str| Row {
-        expected: None,
-        actual: Some(name),
-    };
+    let row = |expected, actual| Row { expected, actual };
+    let only_left = |name: &&'t str| row(Some(*name), None);
+    let only_right = |name: &&'t str| row(None, Some(*name));
     if left.len().saturating_mul(right.len()) > CELLS {
         rows.extend(left.iter().map(only_left));
         rows.extend(right.iter().map(only_right));
@@ -77,10 +65,7 @@ fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
     loop {
         match (left.get(i), right.get(j)) {
             (Some(a), Some(b)) if a == b => {
-                rows.push(Row {
-                    expected: Some(a),
-                    actual: Some(b),
-                });
+                rows.push(row(Some(*a), Some(*b)));
                 (i, j) = (i + 1, j + 1);
             }
             (Some(a), Some(_)) if at(&common, i + 1, j) >= at(&common, i, j + 1) => {

@@ -8,15 +8,15 @@
 //! Covered means touched, not asserted: a test that only says `skips a` covers whatever else its
 //! plan holds.
 
-use crate::select::ConditionResults;
+use crate::select::{ConditionResults, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::bits::Bits;
-use vplan_base::glob::{Item as SelItem, ItemContent, Selection};
+
 use vplan_base::index::{Dense, at, numbered};
 use vplan_base::span::{Place, SourceId, Span};
-use vplan_base::word::visible;
+
 use vplan_contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
 
 /// The parts of a contract that one test touched.
@@ -39,25 +39,22 @@ impl Touched {
     /// others: of a definition the first.
     #[must_use]
     pub fn onto(&self, from: &Contract, to: &Contract) -> Self {
-        type Definition<'c> = (&'c str, Span);
-        fn definition(contract: &Contract, place: Place) -> Definition<'_> {
-            let file = contract.imported(place.source);
-            (file.unwrap_or(&contract.path), place.span)
+        fn definition(contract: &Contract, place: Place) -> (&str, Span) {
+            (contract.file(place.source), place.span)
         }
-        let mut checks: BTreeMap<Definition<'_>, CheckIndex> = BTreeMap::new();
-        for (index, check) in to.checks.numbered() {
-            checks.entry(definition(to, check.place)).or_insert(index);
+        /// The first position of each definition.
+        fn first<I: Copy>(
+            contract: &Contract,
+            all: impl DoubleEndedIterator<Item = (I, Place)>,
+        ) -> BTreeMap<(&str, Span), I> {
+            let all = all
+                .rev()
+                .map(|(index, place)| (definition(contract, place), index));
+            all.collect()
         }
-        let mut conditions: BTreeMap<Definition<'_>, ConditionIndex> = BTreeMap::new();
-        for (index, condition) in to.conditions.numbered() {
-            conditions
-                .entry(definition(to, condition.place))
-                .or_insert(index);
-        }
-        let mut risks: BTreeMap<Definition<'_>, RiskIndex> = BTreeMap::new();
-        for (index, risk) in numbered(&to.risks) {
-            risks.entry(definition(to, risk.place)).or_insert(index);
-        }
+        let checks = first(to, to.checks.numbered().map(|(i, c)| (i, c.place)));
+        let conditions = first(to, to.conditions.numbered().map(|(i, c)| (i, c.place)));
+        let risks = first(to, numbered(&to.risks).map(|(i, r)| (i, r.place)));
         let moved = |bits: &Bits<ConditionIndex>| {
             let mut moved = Bits::none(to.conditions.len());
             for (index, condition) in from.conditions.numbered() {
@@ -252,55 +249,39 @@ impl Coverage {
             kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(),
             uncovered: Vec::new(),
         };
-        let file = |source| contract.imported(source).unwrap_or(&contract.path);
         let mut definitions = Definitions::new(contract);
         for (i, check) in contract.checks.numbered() {
-            let never = "in no plan";
-            definitions.see(
-                check.place,
-                ItemKind::Check,
-                never,
-                checks.contains(&i),
-                || (check.id.clone(), check.line),
-            );
+            let is_covered = checks.contains(&i);
+            let what = (ItemKind::Check, "in no plan");
+            definitions.see(check.place, what, is_covered, check.line, || {
+                check.id.clone()
+            });
         }
         for (i, condition) in contract.conditions.numbered() {
+            let name = || head(&condition.test);
             for (never, is_covered) in [("never true", held.has(i)), ("never false", failed.has(i))]
             {
-                definitions.see(
-                    condition.place,
-                    ItemKind::Condition,
-                    never,
-                    is_covered,
-                    || (head(&condition.test), condition.line),
-                );
+                let what = (ItemKind::Condition, never);
+                definitions.see(condition.place, what, is_covered, condition.line, name);
             }
         }
         for (i, risk) in numbered(&contract.risks) {
-            let (never, is_pulled) = ("never pulled", pulled.contains(&i));
-            definitions.see(risk.place, ItemKind::Trigger, never, is_pulled, || {
-                (risk.name.clone(), risk.line)
-            });
+            let is_pulled = pulled.contains(&i);
+            let what = (ItemKind::Trigger, "never pulled");
+            definitions.see(risk.place, what, is_pulled, risk.line, || risk.name.clone());
         }
-        for definition in definitions.all {
-            let Definition {
-                kind,
-                never,
-                is_covered,
-                name,
-                ..
-            } = definition;
-            let place = (file(definition.place.source), definition.line);
-            coverage.add(is_covered, kind, &name, place, never);
+        for (item, is_covered) in definitions.all {
+            coverage.add(is_covered, item);
         }
-        for (role, place) in roles_of(contract) {
-            coverage.add(
-                roles.contains(role),
-                ItemKind::Role,
-                role,
-                place,
-                "in no test",
-            );
+        for (role, (file, line)) in roles_of(contract) {
+            let item = Item {
+                file: file.to_owned(),
+                kind: ItemKind::Role,
+                line,
+                name: role.to_owned(),
+                never: "in no test",
+            };
+            coverage.add(roles.contains(role), item);
         }
         coverage
     }
@@ -315,48 +296,25 @@ impl Coverage {
         }
     }
 
-    fn add(
-        &mut self,
-        covered: bool,
-        kind: ItemKind,
-        name: &str,
-        (file, line): (&str, usize),
-        never: &'static str,
-    ) {
-        if file.starts_with("std:") || file.starts_with("git+") {
+    fn add(&mut self, covered: bool, item: Item) {
+        if item.file.starts_with("std:") || item.file.starts_with("git+") {
             self.elsewhere += 1;
             return;
         }
-        let count = self.kinds.entry(kind).or_default();
+        let count = self.kinds.entry(item.kind).or_default();
         count.total += 1;
         count.covered += usize::from(covered);
-        if !covered {
-            self.uncovered.push(Item {
-                file: file.to_owned(),
-                kind,
-                line,
-                name: name.to_owned(),
-                never,
-            });
-        }
+        self.uncovered.extend((!covered).then_some(item));
     }
 }
 
 /// What the text of a contract defines, which is one thing whatever the number of its rows.
 struct Definitions<'c> {
     contract: &'c Contract,
-    all: Vec<Definition>,
+    /// Each definition, and whether it is covered.
+    all: Vec<(Item, bool)>,
     /// Of those in an `each`, where they are in `all`.
     known: BTreeMap<(SourceId, Span, &'static str), usize>,
-}
-
-struct Definition {
-    kind: ItemKind,
-    name: String,
-    place: Place,
-    line: usize,
-    never: &'static str,
-    is_covered: bool,
 }
 
 impl<'c> Definitions<'c> {
@@ -372,20 +330,20 @@ impl<'c> Definitions<'c> {
     fn see(
         &mut self,
         place: Place,
-        kind: ItemKind,
-        never: &'static str,
+        (kind, never): (ItemKind, &'static str),
         is_covered: bool,
-        named: impl Fn() -> (String, usize),
+        line: usize,
+        named: impl Fn() -> String,
     ) {
         let row = self.contract.rows.of(place);
         let key = (place.source, place.span, never);
         if let Some(known) = row.and_then(|_| self.known.get(&key)) {
-            if let Some(definition) = self.all.get_mut(*known) {
-                definition.is_covered |= is_covered;
+            if let Some((_, known)) = self.all.get_mut(*known) {
+                *known |= is_covered;
             }
             return;
         }
-        let (name, line) = named();
+        let name = named();
         let name = match row {
             Some(values) => {
                 self.known.insert(key, self.all.len());
@@ -397,14 +355,14 @@ impl<'c> Definitions<'c> {
             }
             None => name,
         };
-        self.all.push(Definition {
+        let item = Item {
+            file: self.contract.file(place.source).to_owned(),
             kind,
-            name,
-            place,
             line,
+            name,
             never,
-            is_covered,
-        });
+        };
+        self.all.push((item, is_covered));
     }
 }
 
@@ -421,7 +379,7 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
         let Test::Role(roles) = &condition.test else {
             continue;
         };
-        let file = contract.imported(condition.place.source).unwrap_or(own);
+        let file = contract.file(condition.place.source);
         for role in roles {
             places.entry(role).or_insert((file, condition.line));
         }
@@ -431,25 +389,5 @@ fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
 
 /// Returns the head of a conditional block, as it is written.
 fn head(test: &Test) -> String {
-    let list = match test {
-        Test::Role(roles) => roles.iter().map(visible).collect::<Vec<_>>(),
-        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => {
-            all.iter().map(|sought| format!("\"{sought}\"")).collect()
-        }
-        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
-            items(s)
-        }
-    };
-    format!("{} {}", test.keyword(), list.join(" "))
-}
-
-fn items(selection: &Selection) -> Vec<String> {
-    let item = |item: &SelItem| {
-        let not = if item.not { "!" } else { "" };
-        match &item.what {
-            ItemContent::Glob(glob) => format!("\"{not}{}\"", visible(glob.text())),
-            ItemContent::Paths { name, .. } => format!("{not}{}", visible(name)),
-        }
-    };
-    selection.items.iter().map(item).collect()
+    format!("{} {}", test.keyword(), words(test).join(" "))
 }

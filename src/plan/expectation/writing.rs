@@ -27,9 +27,8 @@ pub fn write_expect(
     let mut out = format!("expect {} {{\n", quote_string(title));
     let mut line = |keyword: &str, value: &str| out.push_str(&format!("  {keyword} {value}\n"));
     let string = |bytes: &[u8]| {
-        std::str::from_utf8(bytes)
-            .ok()
-            .map(|text| quote_string(text).into_owned())
+        let text = std::str::from_utf8(bytes).ok()?;
+        Some(quote_string(text).into_owned())
     };
     if let Some(role) = &request.role {
         line("role", role);
@@ -45,7 +44,7 @@ pub fn write_expect(
         Risk::Medium => {}
         Risk::High => line("risk-level", "high"),
     }
-    let ends: BTreeSet<Boundary> = request.boundaries.iter().copied().collect();
+    let ends = request.sorted_boundaries();
     if !ends.is_empty() {
         let word = |end: &Boundary| match end {
             Boundary::MilestoneEnd => "milestone-end",

@@ -2,14 +2,14 @@
 //! rows of the `each` blocks around it, and what the blocks of imports change.
 
 use super::{Mark, Options, place, wrap};
-use crate::select::item_text;
+use crate::select::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use vplan_base::glob::Selection;
+
 use vplan_base::hole::Alike;
 use vplan_base::word::{count, visible};
-use vplan_contract::{ChangedPart, Check, Contract, Placement, Test};
+use vplan_contract::{ChangedPart, Check, Contract, Placement};
 
 /// The definitions of a contract.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,14 +88,10 @@ pub fn definitions(contract: &Contract) -> Definitions {
     let mut known: BTreeMap<(&str, usize, usize), Vec<usize>> = BTreeMap::new();
     for check in contract.checks.iter() {
         let values = contract.rows.of(check.place).cloned().unwrap_or_default();
-        let file = (contract.imported(check.place.source)).unwrap_or(&contract.path);
+        let file = contract.file(check.place.source);
         let applies = check.placements.iter().map(|placement| {
-            let asks = asks(contract, check, placement).join(", and ");
-            if asks.is_empty() {
-                "always".to_owned()
-            } else {
-                asks
-            }
+            let asks = asks(contract, check, placement);
+            all_of(&asks)
         });
         let applies: Vec<String> = applies.collect();
         let row = Row {
@@ -149,10 +145,7 @@ pub fn definitions(contract: &Contract) -> Definitions {
 #[must_use]
 pub fn taken_out(contract: &Contract) -> Vec<TakenOut> {
     let taken = contract.taken_out.iter().map(|taken| TakenOut {
-        file: contract
-            .imported(taken.source)
-            .unwrap_or(&contract.path)
-            .to_owned(),
+        file: contract.file(taken.source).to_owned(),
         line: taken.line,
         name: taken.name.clone(),
     });
@@ -160,44 +153,32 @@ pub fn taken_out(contract: &Contract) -> Vec<TakenOut> {
 }
 
 /// Returns the conditions of a placement, outermost first.
+/// Joins the conditions of a placement.
+pub(super) fn all_of(asks: &[String]) -> String {
+    match asks {
+        [] => "always".to_owned(),
+        asks => asks.join(", and "),
+    }
+}
+
+/// Returns the conditions of a placement, outermost first.
 pub(super) fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
     let mut asks = Vec::new();
     for condition in contract.around(placement) {
-        let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
-        let what = match &condition.test {
-            Test::Role(roles) => visible(roles.join(" ")),
-            Test::ChangedAny(s)
-            | Test::ChangedAll(s)
-            | Test::ChangedOnly(s)
-            | Test::ChangedNone(s) => list(s),
-            Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => all
-                .iter()
-                .map(|sought| format!("\"{sought}\""))
-                .collect::<Vec<_>>()
-                .join(" "),
-        };
-        asks.push(format!(
-            "{} {what} ({})",
-            condition.test.keyword(),
-            place(contract.imported(condition.place.source), condition.line)
-        ));
+        let what = words(&condition.test).join(" ");
+        let at = place(contract.imported(condition.place.source), condition.line);
+        asks.push(format!("{} {what} ({at})", condition.test.keyword()));
     }
     if placement.is_use {
-        asks.push(format!(
-            "use {} ({})",
-            visible(&check.id),
-            place(contract.imported(placement.source), placement.line)
-        ));
+        let at = place(contract.imported(placement.source), placement.line);
+        asks.push(format!("use {} ({at})", visible(&check.id)));
     }
     asks
 }
 
 fn changes(contract: &Contract, check: &Check) -> Vec<Change> {
     let change = |changed: &ChangedPart| Change {
-        file: contract
-            .imported(changed.source)
-            .unwrap_or(&contract.path)
-            .to_owned(),
+        file: contract.file(changed.source).to_owned(),
         line: changed.line,
         part: changed.part.clone(),
     };
@@ -213,13 +194,10 @@ pub(crate) fn changed_text(contract: &Contract, check: &Check) -> Option<String>
 /// Returns that text for each check of which something is changed, by name.
 #[must_use]
 pub(crate) fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
-    let changed = contract
-        .checks
-        .iter()
-        .filter(|check| !check.changed.is_empty());
-    let text =
-        changed.filter_map(|check| Some((check.id.as_str(), changed_text(contract, check)?)));
-    text.collect()
+    let checks = contract.checks.iter();
+    checks
+        .filter_map(|check| Some((check.id.as_str(), changed_text(contract, check)?)))
+        .collect()
 }
 
 fn changes_text(changes: &[Change]) -> Option<String> {

@@ -1,9 +1,9 @@
 //! Explains one check: what it does, when it applies, what the plan decided about it, and what
 //! would select it.
 
-use super::checks::{asks, changed_text};
+use super::checks::{all_of, asks, changed_text};
 use super::text::{command_line, confinement, omission, service_line, settings};
-use super::{Mark, Options, sentence, wrap};
+use super::{Mark, Options, sentence};
 use crate::compile::assemble_with;
 use crate::error::{PlanError, UNKNOWN_CHECK};
 use crate::facts::{Certainty, FactAnswer, Facts, Question};
@@ -130,15 +130,13 @@ pub fn story<'a>(
     name: &str,
 ) -> Result<Story<'a>, PlanError> {
     let check = contract.and_then(|c| c.check(name));
-    let steps: Vec<(StepIndex, &Step)> = plan
-        .numbered_steps()
+    let steps = plan.numbered_steps();
+    let steps: Vec<(StepIndex, &Step)> = steps
         .filter(|(_, s)| s.id == name || s.check() == name)
         .collect();
     let left_out = plan.omitted.iter().find(|o| o.id == name);
-    let dropped = plan
-        .rewrites
-        .iter()
-        .find(|r| r.dropped.iter().any(|d| d == name));
+    let mut rewrites = plan.rewrites.iter();
+    let dropped = rewrites.find(|r| r.dropped.iter().any(|d| d == name));
     let outcome = match (left_out, dropped) {
         _ if !steps.is_empty() => {
             let waits = waits(plan, &steps);
@@ -148,33 +146,21 @@ pub fn story<'a>(
         (None, Some(rewrite)) => Outcome::Dropped(&rewrite.recovery_rule),
         (None, None) if check.is_some() => Outcome::Merged,
         (None, None) => {
-            let contract_ids = contract
-                .into_iter()
-                .flat_map(|c| c.checks.iter().map(|c| c.id.as_str()));
-            let plan_ids = plan.steps.iter().map(Step::check);
-            return Err(PlanError::unknown(
-                UNKNOWN_CHECK,
-                "check",
-                name,
-                contract_ids.chain(plan_ids),
-            ));
+            let checks = contract.into_iter().flat_map(|c| c.checks.iter());
+            let ids = checks.map(|c| c.id.as_str());
+            let ids = ids.chain(plan.steps.iter().map(Step::check));
+            return Err(PlanError::unknown(UNKNOWN_CHECK, "check", name, ids));
         }
     };
-    let placements = match (contract, check) {
-        (Some(contract), Some(check)) => check
-            .placements
-            .iter()
-            .map(|p| asks(contract, check, p))
-            .collect(),
-        _ => Vec::new(),
-    };
-    let would = match (contract, check, &outcome) {
-        (Some(contract), Some(check), Outcome::LeftOut(_)) => {
-            smallest_change(contract, check, request, facts)
-        }
-        _ => None,
-    };
-    let place = contract.zip(check).map(|(contract, check)| {
+    let known = contract.zip(check);
+    let placements = known.map(|(contract, check)| {
+        let placements = check.placements.iter();
+        placements.map(|p| asks(contract, check, p)).collect()
+    });
+    let left_out = known.filter(|_| matches!(outcome, Outcome::LeftOut(_)));
+    let would =
+        left_out.and_then(|(contract, check)| smallest_change(contract, check, request, facts));
+    let place = known.map(|(contract, check)| {
         let file = contract.file(check.place.source);
         (file.to_owned(), check.line)
     });
@@ -183,7 +169,7 @@ pub fn story<'a>(
         check,
         place,
         outcome,
-        placements,
+        placements: placements.unwrap_or_default(),
         would,
     })
 }
@@ -212,15 +198,12 @@ fn smallest_change(
     request: &Request,
     facts: &Facts,
 ) -> Option<Change> {
-    let mut changes: Vec<Change> = check
-        .placements
-        .iter()
-        .flat_map(|p| candidates(contract, check, p, request))
-        .collect();
+    let placements = check.placements.iter();
+    let changes = placements.flat_map(|p| candidates(contract, check, p, request));
+    let mut changes: Vec<Change> = changes.collect();
     changes.sort_by_key(Change::cost);
-    changes
-        .into_iter()
-        .find(|change| selects(contract, check, request, facts, change))
+    let mut changes = changes.into_iter();
+    changes.find(|change| selects(contract, check, request, facts, change))
 }
 
 /// Whether the check is in the plan of the changed request.
@@ -236,13 +219,10 @@ fn selects(
     if let Some(role) = &change.role {
         request.role = Some(role.clone());
     }
-    request.min_tier = change
-        .min_tier
-        .map_or(request.min_tier, |t| t.max(request.min_tier));
-    let kept = if change.instead {
-        &[]
-    } else {
-        request.changed.files()
+    request.min_tier = request.min_tier.max(change.min_tier.unwrap_or(0));
+    let kept = match change.instead {
+        true => &[],
+        false => request.changed.files(),
     };
     let added = change.files.iter().map(ChangedFile::modified);
     request.changed = ChangeSet::new(kept.iter().cloned().chain(added).collect());
@@ -252,13 +232,10 @@ fn selects(
     if change.without_skip {
         request.skip.retain(|s| s.name != check.id);
     }
-    for (all, answer) in [
-        (&change.absent, Certainty::No),
-        (&change.exist, Certainty::Yes),
-    ] {
-        for sought in all {
-            facts.add(Question::exists(sought), FactAnswer::Word(answer));
-        }
+    let absent = change.absent.iter().map(|sought| (sought, Certainty::No));
+    let exist = change.exist.iter().map(|sought| (sought, Certainty::Yes));
+    for (sought, answer) in absent.chain(exist) {
+        facts.add(Question::exists(sought), FactAnswer::Word(answer));
     }
     // Invented files are taken to exist; conditions elsewhere may ask for more facts.
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
@@ -321,12 +298,8 @@ fn candidates(
     };
     for all in one_exists {
         if !all.iter().any(|sought| exist.contains(sought)) {
-            exist.extend(
-                all.iter()
-                    .find(|sought| can_exist(sought))
-                    .or(all.first())
-                    .cloned(),
-            );
+            let possible = all.iter().find(|sought| can_exist(sought));
+            exist.extend(possible.or(all.first()).cloned());
         }
     }
     let asked = exist.iter().all(can_exist).then(|| Change {
@@ -337,38 +310,27 @@ fn candidates(
     let asked = asked.filter(|asked| *asked != Change::default());
     let tagged = |role: &str| contract.lets_through(role, &check.tags);
     let mut roles: Vec<Option<String>> = Vec::new();
-    if allowed
-        .as_ref()
-        .is_none_or(|a| a.iter().any(|r| *r == role))
-        && tagged(role)
-    {
+    let is_allowed = |names: &Vec<&String>| names.iter().any(|name| *name == role);
+    if allowed.as_ref().is_none_or(is_allowed) && tagged(role) {
         roles.push(None);
     } else {
-        let names: Vec<&String> = allowed.unwrap_or_else(|| contract.roles.keys().collect());
-        roles.extend(
-            names
-                .into_iter()
-                .find(|r| tagged(r))
-                .map(|r| Some(r.clone())),
-        );
+        let names = allowed.unwrap_or_else(|| contract.roles.keys().collect());
+        let other = names.into_iter().find(|name| tagged(name));
+        roles.extend(other.map(|name| Some(name.clone())));
     }
     base.without_only = !request.only.is_empty();
     base.without_skip = request.skip.iter().any(|s| s.name == check.id);
 
     let mut files: Vec<Vec<RepoPath>> = vec![Vec::new()];
     let single = combined_examples(&wanted);
-    files.extend(
-        single
-            .iter()
-            .filter(|p| wanted.iter().all(|s| s.selects(p)))
-            .take(4)
-            .map(|p| vec![p.clone()]),
-    );
-    let mut one_each: Vec<RepoPath> = one_of
+    let of_all = single
         .iter()
-        .filter_map(|s| single.iter().find(|p| s.selects(p)).cloned())
-        .collect();
-    one_each.extend(each);
+        .filter(|p| wanted.iter().all(|s| s.selects(p)));
+    files.extend(of_all.take(4).map(|p| vec![p.clone()]));
+    let of_one = one_of
+        .iter()
+        .filter_map(|s| single.iter().find(|p| s.selects(p)));
+    let mut one_each: Vec<RepoPath> = of_one.cloned().chain(each).collect();
     one_each.sort();
     one_each.dedup();
     files.push(one_each);
@@ -377,15 +339,12 @@ fn candidates(
     for role in roles {
         for min_tier in [None, Some(check.tier).filter(|t| *t > request.min_tier)] {
             for files in &files {
-                for instead in [false, true] {
-                    if instead && !forbids {
-                        continue;
-                    }
+                for instead in [false, true]
+                    .into_iter()
+                    .filter(|instead| !instead || forbids)
+                {
                     // As the repository is, then as the conditions require it.
-                    for like in [Some(&Change::default()), asked.as_ref()]
-                        .into_iter()
-                        .flatten()
-                    {
+                    for like in [&Change::default()].into_iter().chain(&asked) {
                         all.push(Change {
                             role: role.clone(),
                             min_tier,
@@ -411,20 +370,15 @@ const FILLERS: [&str; 2] = ["x", "y"];
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
     let globs: Vec<&Glob> = wanted.iter().flat_map(|s| s.positive_globs()).collect();
-    let plain: Vec<String> = globs
-        .iter()
-        .flat_map(|p| p.examples(&FILLERS))
-        .take(MOST)
-        .collect();
+    let examples = |fillers: &[&str]| -> Vec<String> {
+        let examples = globs.iter().flat_map(|glob| glob.examples(fillers));
+        examples.take(MOST).collect()
+    };
+    let plain = examples(&FILLERS);
     let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
-    let mixed: Vec<String> = globs
-        .iter()
-        .flat_map(|p| p.examples(&fillers))
-        .take(MOST)
-        .collect();
-    let mut paths: Vec<RepoPath> = plain
-        .iter()
-        .chain(&mixed)
+    let mixed = examples(&fillers);
+    let texts = plain.iter().chain(&mixed);
+    let mut paths: Vec<RepoPath> = texts
         .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
         .collect();
     paths.sort_by_key(|p| (p.as_bytes().len(), p.clone()));
@@ -447,18 +401,10 @@ fn examples_of(item: &Item) -> Vec<RepoPath> {
 #[must_use]
 pub fn story_text(story: &Story, options: &Options) -> String {
     let mut out = String::new();
-    let paint = |mark, text: &str| options.style.paint(mark, text);
     let id = visible(&story.id);
     let mut line = |indent: usize, mark: Option<Mark>, text: &str| {
-        for (i, part) in wrap(text, options.width.saturating_sub(indent).max(20))
-            .iter()
-            .enumerate()
-        {
-            let part = mark.map_or_else(|| part.clone(), |m| paint(m, part));
-            let pad = if i == 0 { indent } else { indent + 2 };
-            out.push_str(format!("{:pad$}{part}", "").trim_end());
-            out.push('\n');
-        }
+        let head = " ".repeat(indent);
+        options.hang(&mut out, (&head, indent), indent + 2, mark, text);
     };
     let title = match &story.outcome {
         Outcome::Planned { steps, .. } => {
@@ -535,12 +481,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         line(0, Some(Mark::Title), &title);
         for (i, placement) in story.placements.iter().enumerate() {
             let head = if i == 0 { "" } else { "or " };
-            let text = if placement.is_empty() {
-                "always".to_owned()
-            } else {
-                placement.join(", and ")
-            };
-            line(2, None, &format!("{head}{text}"));
+            line(2, None, &format!("{head}{}", all_of(placement)));
         }
         if let Some(tier) = story.check.map(|c| c.tier).filter(|t| *t > 0) {
             line(2, None, &format!("and tier {tier} is reached"));
@@ -559,11 +500,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                 }
                 let args = change.to_args();
                 if !args.is_empty() {
-                    let command: Vec<Word> = ["vplan", "explain"]
-                        .map(Word::from)
-                        .into_iter()
-                        .chain(args)
-                        .collect();
+                    let command = ["vplan", "explain"].map(Word::from);
+                    let command = [command.as_slice(), &args].concat();
                     let command = format!("$ {}", to_text(&Default::default(), &command));
                     line(2, Some(Mark::Command), &command);
                 }

@@ -2,7 +2,7 @@
 
 use super::checks::{changed_texts, taken_out, taken_out_text};
 use super::outlook::{Outlook, StepOutlook};
-use super::{Mark, Options, cut_list, sentence, wrap};
+use super::{Mark, Options, sentence};
 use crate::beside::StepBeside;
 use crate::caveat;
 use crate::definition::DEFINITION_CHANGED;
@@ -15,7 +15,7 @@ use vplan_base::hole::{Alike, Values};
 use vplan_base::service::{Ready, Service};
 use vplan_base::setting::{Explained, Row, Setting, Takes, Unset};
 use vplan_base::unit::{show_duration, show_time};
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, first_of, visible};
 use vplan_check::confine::{Confinement, NetworkUse};
 
 /// The most other steps that a step names on a line.
@@ -78,10 +78,8 @@ pub fn settings(step: &Step) -> Vec<String> {
             row => {
                 setting(row.setting(), step.held(row)).map(|said| match &step.format_definition {
                     Some(definition) if row == Row::Format => {
-                        format!(
-                            "{said} by {} of the contract",
-                            count(definition.lines.len() as u64, "pattern")
-                        )
+                        let patterns = count(definition.lines.len() as u64, "pattern");
+                        format!("{said} by {patterns} of the contract")
                     }
                     _ => said,
                 })
@@ -97,11 +95,9 @@ pub fn settings(step: &Step) -> Vec<String> {
 pub fn confinement(step: &Step) -> Option<String> {
     let asked = asked_settings(step.confinement());
     let flags: Vec<String> = asked.iter().map(|(row, _)| format!("--{row}")).collect();
-    let by = step
-        .sandbox_from
-        .map(|SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or ")));
-    let reads = step.reads.iter().map(visible);
-    let reads: Vec<String> = reads.collect();
+    let by = |SandboxFrom::Operator| format!(" (asked by {})", flags.join(" or "));
+    let by = step.sandbox_from.map(by);
+    let reads: Vec<String> = step.reads.iter().map(visible).collect();
     let reads = (!reads.is_empty()).then(|| format!(", reads {}", reads.join(" ")));
     let more = by.unwrap_or_default() + &reads.unwrap_or_default();
     (!asked.is_empty()).then(|| confined(step.confinement()) + &more)
@@ -183,10 +179,9 @@ pub(crate) fn service_line(service: &Service) -> String {
         (None, Some(line)) => format!(" (line {line})"),
         (_, None) => String::new(),
     };
-    let dir = if service.dir.is_root() {
-        String::new()
-    } else {
-        format!(" in {}", service.dir)
+    let dir = match service.dir.is_root() {
+        true => String::new(),
+        false => format!(" in {}", service.dir),
     };
     format!(
         "{}{place}: {}{dir}; ready {ready}, within {}",
@@ -198,9 +193,7 @@ pub(crate) fn service_line(service: &Service) -> String {
 
 /// Names steps, the first of them.
 fn names(steps: &[String]) -> String {
-    let shown = steps.iter().take(STEPS_SHOWN);
-    let shown: Vec<String> = shown.map(visible).collect();
-    cut_list(&shown, steps.len().saturating_sub(STEPS_SHOWN) as u64)
+    first_of(steps.iter().map(visible), STEPS_SHOWN)
 }
 
 struct Page<'a> {
@@ -229,26 +222,17 @@ impl Page<'_> {
     /// Prints a label of a fixed width, then text with a hanging indent.
     fn labelled(&mut self, indent: usize, label: &str, mark: Mark, text: &str) {
         let column = indent + label.chars().count();
-        let width = self.options.width.saturating_sub(column).max(20);
-        let label = self.paint(Mark::Dim, label);
-        for (i, part) in wrap(text, width).iter().enumerate() {
-            let part = self.options.style.paint(mark, part);
-            let head = if i == 0 {
-                format!("{:indent$}{label}", "")
-            } else {
-                format!("{:column$}", "")
-            };
-            self.line(&format!("{head}{part}"));
-        }
+        let head = format!("{:indent$}{}", "", self.paint(Mark::Dim, label));
+        let head = (head.as_str(), column);
+        self.options
+            .hang(&mut self.out, head, column, Some(mark), text);
     }
 
     fn summary(&mut self, plan: &Plan) {
-        let waiting = if plan.omitted.is_empty() {
-            String::new()
-        } else {
-            format!(", {} left out", plan.omitted.len())
-        };
-        let head = format!("{}{waiting}", count(plan.steps.len(), "step"));
+        let mut head = count(plan.steps.len(), "step");
+        if !plan.omitted.is_empty() {
+            head.push_str(&format!(", {} left out", plan.omitted.len()));
+        }
         let head = self.paint(Mark::Title, &head);
         let request = &plan.request;
         let mut about = vec![
@@ -268,20 +252,17 @@ impl Page<'_> {
         }
         self.line(&format!("{head} for {}", about.join(", ")));
         let policy = &plan.policy;
-        let mut how = Vec::new();
-        if let Some(contract) = &plan.contract {
-            how.push(visible(&contract.path));
-        }
-        if let Some(budget) = policy.budget_ms {
-            how.push(format!("budget {}", show_duration(budget)));
-        }
-        if policy.jobs != Policy::JOBS {
-            how.push(format!("{} jobs", policy.jobs));
-        }
-        if !policy.fail_fast {
-            how.push("keeps going".to_owned());
-        }
-        how.extend(plan.digest.as_ref().map(ToString::to_string));
+        let budget = |ms| format!("budget {}", show_duration(ms));
+        let how = [
+            plan.contract
+                .as_ref()
+                .map(|contract| visible(&contract.path)),
+            policy.budget_ms.map(budget),
+            (policy.jobs != Policy::JOBS).then(|| format!("{} jobs", policy.jobs)),
+            (!policy.fail_fast).then(|| "keeps going".to_owned()),
+            plan.digest.as_ref().map(ToString::to_string),
+        ];
+        let how: Vec<String> = how.into_iter().flatten().collect();
         let how = self.paint(Mark::Dim, &how.join("  "));
         self.line(&how);
     }
@@ -327,24 +308,18 @@ impl Page<'_> {
     /// Prints what earlier runs say of a step.
     fn outlook(&mut self, indent: usize, outlook: Option<&StepOutlook>) {
         let Some(outlook) = outlook else { return };
-        match (&outlook.replaced_by, &outlook.not_reused) {
-            (Some(_), _) => {
-                self.labelled(
-                    indent,
-                    "reuse  ",
-                    Mark::Good,
-                    "an earlier pass stands for it",
-                );
-            }
-            (None, Some(why)) => {
+        if outlook.replaced_by.is_some() {
+            let text = "an earlier pass stands for it";
+            self.labelled(indent, "reuse  ", Mark::Good, text);
+        } else {
+            if let Some(why) = &outlook.not_reused {
                 let text = format!("none: {}", visible(why));
                 self.labelled(indent, "reuse  ", Mark::Warn, &text);
             }
-            (None, None) => {}
-        }
-        if let (None, Some(ms)) = (&outlook.replaced_by, outlook.expected_ms) {
-            let text = format!("about {}", show_time(ms));
-            self.labelled(indent, "time   ", Mark::Dim, &text);
+            if let Some(ms) = outlook.expected_ms {
+                let text = format!("about {}", show_time(ms));
+                self.labelled(indent, "time   ", Mark::Dim, &text);
+            }
         }
         if let Some(beside) = &outlook.beside {
             self.beside(indent, beside);
@@ -378,6 +353,10 @@ impl Page<'_> {
         if let Some(text) = &step.describe {
             self.labelled(indent, "", Mark::Dim, &visible(text));
         }
+        let listed = |texts: &mut dyn Iterator<Item = String>| -> Option<String> {
+            let texts: Vec<String> = texts.collect();
+            (!texts.is_empty()).then(|| texts.join(" "))
+        };
         let command = self.paint(Mark::Command, &command_line(step));
         let sign = self.paint(Mark::Dim, if step.argv.is_some() { "$" } else { "·" });
         self.line(&format!("{:indent$}{sign} {command}", ""));
@@ -385,39 +364,32 @@ impl Page<'_> {
             let text = format!("no command: `{}` needs a shell", visible(&unsupported.text));
             self.labelled(indent, "  ", Mark::Warn, &text);
         }
-        if !step.dir.is_root() {
-            self.labelled(indent, "in     ", Mark::Command, &step.dir.to_string());
-        }
-        if !step.env.is_empty() {
-            let env: Vec<String> = step
-                .env
-                .iter()
-                .map(|(k, v)| format!("{}={}", visible(k), quote(v)))
-                .collect();
-            self.labelled(indent, "env    ", Mark::Command, &env.join(" "));
-        }
-        if !step.pass_env.is_empty() {
-            self.labelled(
-                indent,
-                "pass   ",
-                Mark::Command,
-                &visible(step.pass_env.join(" ")),
-            );
-        }
-        if !step.tool_path.is_empty() {
-            let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
-            self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
-        }
-        if let Some(text) = self.changed.get(step.check()).cloned() {
-            self.labelled(indent, "import ", Mark::Dim, &text);
-        }
-        for service in &step.with {
-            let text = service_line(service);
-            self.labelled(indent, "with   ", Mark::Command, &text);
-        }
-        if let Some(fix) = &step.fix {
-            let text = format!("{}; only `vplan fix` starts it", visible(fix));
-            self.labelled(indent, "fix    ", Mark::Command, &text);
+        let variable = |(name, value)| format!("{}={}", visible(name), quote(value));
+        let services = step.with.iter().map(service_line);
+        let fix = step.fix.as_ref();
+        let fix = fix.map(|fix| format!("{}; only `vplan fix` starts it", visible(fix)));
+        let lines = [
+            (
+                "in     ",
+                (!step.dir.is_root()).then(|| step.dir.to_string()),
+            ),
+            ("env    ", listed(&mut step.env.iter().map(variable))),
+            ("pass   ", listed(&mut step.pass_env.iter().map(visible))),
+            (
+                "tools  ",
+                listed(&mut step.tool_path.iter().map(ToString::to_string)),
+            ),
+            ("import ", self.changed.get(step.check()).cloned()),
+        ];
+        let lines = lines
+            .into_iter()
+            .chain(services.map(|text| ("with   ", Some(text))));
+        for (label, text) in lines.chain([("fix    ", fix)]) {
+            if let Some(text) = text {
+                let is_import = label == "import ";
+                let mark = if is_import { Mark::Dim } else { Mark::Command };
+                self.labelled(indent, label, mark, &text);
+            }
         }
         for row in Row::explained().iter().copied() {
             if let (Explained::Line(label, rest), FieldValue::Selection(selection)) =
@@ -431,10 +403,9 @@ impl Page<'_> {
             self.labelled(indent, "", Mark::Command, &text);
         }
         for (i, reason) in step.reasons.iter().enumerate() {
-            let mark = if reason.condition == DEFINITION_CHANGED {
-                Mark::Warn
-            } else {
-                Mark::Good
+            let mark = match reason.condition.as_str() {
+                DEFINITION_CHANGED => Mark::Warn,
+                _ => Mark::Good,
             };
             let label = if i == 0 { "why    " } else { "       " };
             self.labelled(indent, label, mark, &sentence(reason, self.options.files));
@@ -455,43 +426,27 @@ impl Page<'_> {
         } else {
             by_definition(plan)
         };
-        let ids: Vec<&String> = omitted.iter().map(|(id, ..)| id).collect();
-        let widest = ids
-            .iter()
-            .map(|id| id.chars().count())
-            .max()
-            .unwrap_or(0)
-            .min(WIDEST_ID);
+        let widths = omitted.iter().map(|(id, ..)| id.chars().count());
+        let widest = widths.max().unwrap_or(0).min(WIDEST_ID);
         for (id, text, narrows) in &omitted {
             let pad = widest.saturating_sub(id.chars().count());
-            let id_columns = id.chars().count() + pad + 4;
-            let id = self.paint(Mark::Id, id);
+            let columns = id.chars().count() + pad + 4;
+            let head = format!("  {}{:pad$}  ", self.paint(Mark::Id, id), "");
             let mark = if *narrows { Mark::Warn } else { Mark::Bad };
-            let width = self.options.width.saturating_sub(id_columns).max(20);
-            for (i, part) in wrap(text, width).iter().enumerate() {
-                let part = self.paint(mark, part);
-                let head = if i == 0 {
-                    format!("  {id}{:pad$}", "")
-                } else {
-                    format!("{:1$}", "", id_columns - 2)
-                };
-                self.line(&format!("{head}  {part}"));
-            }
+            let head = (head.as_str(), columns);
+            self.options
+                .hang(&mut self.out, head, columns, Some(mark), text);
         }
     }
 
     /// Prints the checks that the blocks of imports take out.
     fn taken_out(&mut self) {
-        let taken = self
-            .options
-            .contract
-            .map(|contract| taken_out_text(&taken_out(contract)));
-        let taken = taken.unwrap_or_default();
+        let taken = self.options.contract.map(taken_out).unwrap_or_default();
         if !taken.is_empty() {
             self.title("taken out of imports");
-            taken
-                .iter()
-                .for_each(|text| self.line(&format!("  {text}")));
+            for text in taken_out_text(&taken) {
+                self.line(&format!("  {text}"));
+            }
         }
     }
 
@@ -515,28 +470,21 @@ impl Page<'_> {
         }
         self.title("repaired");
         for rewrite in &plan.rewrites {
-            let narrowed = if rewrite.coverage == Coverage::Narrowed {
-                ", coverage narrowed"
-            } else {
-                ""
+            let narrowed = match rewrite.coverage {
+                Coverage::Narrowed => ", coverage narrowed",
+                Coverage::Full => "",
             };
             let rule = self.paint(Mark::Id, &visible(&*rewrite.recovery_rule));
-            self.line(&format!("  {rule}  {}{narrowed}", visible(&rewrite.reason)));
+            let reason = visible(&rewrite.reason);
+            self.line(&format!("  {rule}  {reason}{narrowed}"));
             if let Some(evidence) = &rewrite.evidence {
                 self.labelled(4, "because  ", Mark::Dim, &visible(evidence));
             }
-            for command in rewrite
-                .previous_commands
-                .iter()
-                .filter(|c| !rewrite.next_commands.contains(c))
-            {
+            let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
+            for command in before.iter().filter(|c| !after.contains(c)) {
                 self.labelled(4, "- ", Mark::Bad, &visible(command));
             }
-            for command in rewrite
-                .next_commands
-                .iter()
-                .filter(|c| !rewrite.previous_commands.contains(c))
-            {
+            for command in after.iter().filter(|c| !before.contains(c)) {
                 self.labelled(4, "+ ", Mark::Good, &visible(command));
             }
         }
@@ -547,11 +495,7 @@ impl Page<'_> {
 /// left out for the same reason: the name, the reason, whether it narrows the coverage.
 fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
     let own = plan.contract.as_ref().map_or("", |contract| &contract.path);
-    let values = |each: &BTreeMap<String, String>| -> Values {
-        let each = each.iter();
-        each.map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    };
+
     let definition = |out: &'_ Omitted| {
         let line = out.line.filter(|_| !out.each.is_empty())?;
         let file = out.file.clone().unwrap_or_else(|| own.to_owned());
@@ -585,7 +529,7 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
             continue;
         };
         rows.entry(definition.clone()).or_default().insert(&out.id);
-        let values = values(&out.each);
+        let values: Values = out.each.clone().into_iter().collect();
         let same = of_definition.entry(definition.clone()).or_default();
         let takes = |at: &&usize| {
             let group = groups
@@ -630,23 +574,21 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
 /// Explains why a check was left out, with the lines of the contract that decided.
 #[must_use]
 pub fn omission(omitted: &Omitted) -> String {
-    let mut lines: Vec<(Option<&str>, usize)> = omitted
-        .reasons
-        .iter()
+    let lines = omitted.reasons.iter();
+    let mut lines: Vec<(Option<&str>, usize)> = lines
         .filter_map(|r| Some((r.file.as_deref(), r.line?)))
         .collect();
     lines.sort_unstable();
     lines.dedup();
-    if lines.iter().any(|(file, _)| file.is_some()) {
-        let shown: Vec<String> = lines
-            .iter()
-            .map(|(file, line)| super::place(*file, *line))
-            .collect();
-        return format!("{} ({})", visible(&omitted.reason), shown.join(", "));
-    }
-    let shown: Vec<String> = lines.iter().map(|(_, line)| line.to_string()).collect();
+    let has_file = lines.iter().any(|(file, _)| file.is_some());
+    let shown = lines.iter().map(|(file, line)| match has_file {
+        true => super::place(*file, *line),
+        false => line.to_string(),
+    });
+    let shown: Vec<String> = shown.collect();
     let at = match shown.as_slice() {
         [] => String::new(),
+        all if has_file => format!(" ({})", all.join(", ")),
         [one] => format!(" (line {one})"),
         many => format!(" (lines {})", many.join(", ")),
     };
@@ -655,8 +597,8 @@ pub fn omission(omitted: &Omitted) -> String {
 
 /// Returns the name that a plain enumeration has in JSON.
 fn word<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
 }

@@ -16,15 +16,15 @@ use vplan_base::word::visible;
 /// Reads a plan and nothing else: `document` checks whether it is sound and has its digest.
 fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     let nodes = parse(text).map_err(|found| {
-        let help = found
-            .conflict
-            .then(|| "settle the conflict, or make the plan again".to_owned());
-        DocumentError::new(
-            if found.conflict { CONFLICT } else { SYNTAX },
-            found.message,
-            help,
-        )
-        .at(found.span)
+        let (code, help) = match found.conflict {
+            true => (
+                CONFLICT,
+                Some("settle the conflict, or make the plan again"),
+            ),
+            false => (SYNTAX, None),
+        };
+        let help = help.map(str::to_owned);
+        DocumentError::new(code, found.message, help).at(found.span)
     })?;
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
@@ -33,12 +33,9 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
             return Err(other_version(&version.to_string()).at(entry.span()));
         }
         _ => {
-            let message = "this is no plan: it does not say its version".to_owned();
-            return Err(DocumentError::new(
-                DOCUMENT,
-                message,
-                Some("`vplan plan -o FILE` writes one".to_owned()),
-            ));
+            let message = "this is no plan: it does not say its version";
+            let help = Some("`vplan plan -o FILE` writes one".to_owned());
+            return Err(DocumentError::new(DOCUMENT, message, help));
         }
     }
     match Plan::deserialize(Reader(TextPart::Document(&nodes))) {
@@ -54,6 +51,10 @@ fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
     nodes.iter().find(|n| n.name.text == name)
 }
 
+fn children(node: &Node) -> &[Node] {
+    node.children.as_deref().unwrap_or_default()
+}
+
 /// Reads a plan that `to_kdl` wrote, with any comments that were added, and checks it as `document`
 /// does.
 ///
@@ -65,21 +66,12 @@ pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
     let Err(unfit) = checked(&plan) else {
         return Ok(plan);
     };
-    let inner = |node: &'_ Node, name: &str| {
-        node.children
-            .as_deref()
-            .and_then(|c| find(c, name))
-            .cloned()
-    };
     let found = match (unfit.step, unfit.field) {
         (Some(index), field) => {
-            let steps = find(&nodes, "steps")
-                .and_then(|n| n.children.as_deref())
-                .unwrap_or_default();
+            let steps = find(&nodes, "steps").map(children).unwrap_or_default();
             steps.get(index).map(|step| {
-                field
-                    .and_then(|f| inner(step, f))
-                    .unwrap_or_else(|| step.clone())
+                let field = field.and_then(|field| find(children(step), field).cloned());
+                field.unwrap_or_else(|| step.clone())
             })
         }
         (None, Some(field)) => find(&nodes, field).cloned(),
@@ -145,10 +137,8 @@ impl de::Error for NodeError {
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
-        let message = format!(
-            "`{}` is none of the words that can stand here",
-            visible(variant)
-        );
+        let variant_shown = visible(variant);
+        let message = format!("`{variant_shown}` is none of the words that can stand here");
         Self {
             help: nearest(variant, known),
             ..Self::new(message)
@@ -167,19 +157,11 @@ impl de::Error for NodeError {
 fn nearest(given: &str, known: &[&str]) -> Option<String> {
     let near = known
         .iter()
-        .map(|k| (strsim::damerau_levenshtein(given, k), *k))
-        .min();
-    match near {
+        .map(|k| (strsim::damerau_levenshtein(given, k), *k));
+    match near.min() {
         Some((distance, name)) if distance <= 2 => Some(format!("did you mean `{name}`?")),
         _ if known.is_empty() => None,
-        _ => Some(format!(
-            "known are {}",
-            known
-                .iter()
-                .map(|k| format!("`{k}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
+        _ => Some(format!("known are `{}`", known.join("`, `"))),
     }
 }
 
@@ -212,6 +194,17 @@ impl<'a> Reader<'a> {
         NodeError::new(message).at(self.span())
     }
 
+    fn out_of_range(self, number: i128) -> NodeError {
+        self.fault(format!(
+            "the number {number} is too large or too small here"
+        ))
+    }
+
+    /// Gives an error without a place this one.
+    fn placed<T>(self, read: Result<T, NodeError>) -> Result<T, NodeError> {
+        read.map_err(|error| error.at(self.span()))
+    }
+
     /// Returns the only value of this place.
     fn scalar(self, wanted: &str) -> Result<&'a Value, NodeError> {
         let entry = match self.0 {
@@ -235,11 +228,7 @@ impl<'a> Reader<'a> {
     fn integer<T: TryFrom<i128>>(self) -> Result<T, NodeError> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
-            Value::Integer(number) => T::try_from(*number).map_err(|_| {
-                self.fault(format!(
-                    "the number {number} is too large or too small here"
-                ))
-            }),
+            Value::Integer(number) => T::try_from(*number).map_err(|_| self.out_of_range(*number)),
             _ => Err(self.fault(format!("{WANTED} is expected here"))),
         }
     }
@@ -256,11 +245,10 @@ impl<'a> Reader<'a> {
         match self.0 {
             TextPart::Node(node) => match &node.mark {
                 Some(ty) if ty.text == LIST => Ok(true),
-                Some(ty) => Err(NodeError::new(format!(
-                    "`({})` is no mark of a plan",
-                    visible(&ty.text)
-                ))
-                .at(ty.span)),
+                Some(ty) => {
+                    let message = format!("`({})` is no mark of a plan", visible(&ty.text));
+                    Err(NodeError::new(message).at(ty.span))
+                }
                 None => Ok(false),
             },
             TextPart::Document(_) | TextPart::Entry(_) => Ok(false),
@@ -298,14 +286,11 @@ impl<'a> Reader<'a> {
                 }
                 for entry in &node.entries {
                     let Some(name) = &entry.name else {
-                        return Err(NodeError::new("a field is expected here, with its name")
-                            .at(entry.span()));
+                        let message = "a field is expected here, with its name";
+                        return Err(NodeError::new(message).at(entry.span()));
                     };
-                    fields.push((
-                        name.text.as_str(),
-                        name.span,
-                        Reader(TextPart::Entry(entry)),
-                    ));
+                    let value = Reader(TextPart::Entry(entry));
+                    fields.push((name.text.as_str(), name.span, value));
                 }
                 if node.entries.is_empty() && node.children.is_none() {
                     return Err(self.fault("fields are expected here"));
@@ -315,11 +300,8 @@ impl<'a> Reader<'a> {
             TextPart::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
         };
         for node in children.unwrap_or_default() {
-            fields.push((
-                node.name.text.as_str(),
-                node.name.span,
-                Reader(TextPart::Node(node)),
-            ));
+            let value = Reader(TextPart::Node(node));
+            fields.push((node.name.text.as_str(), node.name.span, value));
         }
         let mut seen = BTreeSet::new();
         match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
@@ -336,11 +318,8 @@ impl<'a> Reader<'a> {
             return Ok(false);
         };
         let arguments = node.entries.iter().filter(|e| e.name.is_none()).count();
-        let dashes = || {
-            node.children
-                .as_ref()
-                .is_some_and(|c| c.first().is_some_and(|n| n.name.text == "-"))
-        };
+        let first = node.children.as_ref().and_then(|children| children.first());
+        let dashes = || first.is_some_and(|first| first.name.text == "-");
         Ok(self.is_marked()? || arguments > 1 || dashes())
     }
 }
@@ -349,7 +328,7 @@ macro_rules! integers {
     ($($method:ident $visit:ident $type:ty;)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
             let number: $type = self.integer()?;
-            visitor.$visit(number).map_err(|e: NodeError| e.at(self.span()))
+               self.placed(visitor.$visit(number))
         })*
     };
 }
@@ -361,32 +340,30 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         if self.is_list()? {
             return self.deserialize_seq(visitor);
         }
-        let alone = match self.0 {
+        let is_alone = match self.0 {
             TextPart::Entry(_) => true,
             TextPart::Node(node) => {
-                node.children.is_none()
-                    && matches!(node.entries.as_slice(), [e] if e.name.is_none())
+                let is_value = matches!(node.entries.as_slice(), [e] if e.name.is_none());
+                node.children.is_none() && is_value
             }
             TextPart::Document(_) => false,
         };
-        if !alone {
+        if !is_alone {
             return self.deserialize_map(visitor);
         }
-        let value = match self.scalar("a value")? {
+        let read = match self.scalar("a value")? {
             Value::Text(text) | Value::Bare(text) => visitor.visit_str(text),
             Value::Integer(number) => match i64::try_from(*number) {
                 Ok(number) if number < 0 => visitor.visit_i64(number),
                 Ok(number) => visitor.visit_u64(number.unsigned_abs()),
                 Err(_) => {
-                    return Err(self.fault(format!(
-                        "the number {number} is too large or too small here"
-                    )));
+                    return Err(self.out_of_range(*number));
                 }
             },
             Value::Bool(yes) => visitor.visit_bool(*yes),
             Value::Null => return Err(self.fault("a plan has no such value")),
         };
-        value.map_err(|e: NodeError| e.at(self.span()))
+        self.placed(read)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
@@ -402,9 +379,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
-        visitor
-            .visit_str(self.text()?)
-            .map_err(|e: NodeError| e.at(self.span()))
+        self.placed(visitor.visit_str(self.text()?))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
@@ -424,16 +399,12 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _: &'static str,
         visitor: V,
     ) -> Result<V::Value, NodeError> {
-        visitor
-            .visit_newtype_struct(self)
-            .map_err(|e: NodeError| e.at(self.span()))
+        self.placed(visitor.visit_newtype_struct(self))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
-        let items = self.items()?;
-        visitor
-            .visit_seq(Items(items.into_iter()))
-            .map_err(|e: NodeError| e.at(self.span()))
+        let items = Items(self.items()?.into_iter());
+        self.placed(visitor.visit_seq(items))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
@@ -441,9 +412,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             rest: self.fields()?.into_iter(),
             value: None,
         };
-        visitor
-            .visit_map(fields)
-            .map_err(|e: NodeError| e.at(self.span()))
+        self.placed(visitor.visit_map(fields))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -480,9 +449,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 value: None,
             },
         };
-        visitor
-            .visit_enum(variant)
-            .map_err(|e: NodeError| e.at(self.span()))
+        self.placed(visitor.visit_enum(variant))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
@@ -501,12 +468,8 @@ impl<'de> de::SeqAccess<'de> for Items<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, NodeError> {
-        let Some(reader) = self.0.next() else {
-            return Ok(None);
-        };
-        seed.deserialize(reader)
-            .map(Some)
-            .map_err(|e| e.at(reader.span()))
+        let read = |reader: Reader<'de>| reader.placed(seed.deserialize(reader));
+        self.0.next().map(read).transpose()
     }
 }
 
@@ -532,11 +495,9 @@ impl<'de> de::MapAccess<'de> for Fields<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NodeError> {
-        let reader = self
-            .value
-            .take()
-            .ok_or_else(|| NodeError::new("a value is missing"))?;
-        seed.deserialize(reader).map_err(|e| e.at(reader.span()))
+        let reader = self.value.take();
+        let reader = reader.ok_or_else(|| NodeError::new("a value is missing"))?;
+        reader.placed(seed.deserialize(reader))
     }
 }
 

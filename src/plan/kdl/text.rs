@@ -58,9 +58,8 @@ impl Node {
     /// Returns the place from the name to the last entry, without the block.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.entries
-            .last()
-            .map_or(self.name.span, |last| self.name.span.to(last.at))
+        let last = self.entries.last();
+        last.map_or(self.name.span, |last| self.name.span.to(last.at))
     }
 }
 
@@ -81,10 +80,8 @@ impl NodeEntry {
     /// Returns the place of all of it.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.name
-            .as_ref()
-            .or(self.mark.as_ref())
-            .map_or(self.at, |first| first.span.to(self.at))
+        let first = self.name.as_ref().or(self.mark.as_ref());
+        first.map_or(self.at, |first| first.span.to(self.at))
     }
 }
 
@@ -171,19 +168,13 @@ pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
             }
         }
     }
-    let Reader {
-        comments,
-        line_ends,
-        stopped,
-        ..
-    } = reader;
     Lines {
         nodes,
         junk,
         faults,
-        comments,
-        line_ends,
-        stopped,
+        comments: reader.comments,
+        line_ends: reader.line_ends,
+        stopped: reader.stopped,
     }
 }
 
@@ -213,12 +204,19 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn conflict(at: usize) -> Unreadable {
-    let message = "a merge left a conflict here".to_owned();
+    let message = "a merge left a conflict here";
     Unreadable {
         conflict: true,
-        message,
-        label: "not finished",
-        span: Span::new(at, at + 7),
+        ..unreadable(message, "not finished", Span::new(at, at + 7))
+    }
+}
+
+fn unreadable(message: impl Into<String>, label: &'static str, span: Span) -> Unreadable {
+    Unreadable {
+        conflict: false,
+        message: message.into(),
+        label,
+        span,
     }
 }
 
@@ -243,7 +241,13 @@ struct Reader<'a> {
 
 type Read<T> = Result<T, Unreadable>;
 
+const ONE_LINE: &str = "a text stands on one line here, in one pair of quotes";
+
 impl<'a> Reader<'a> {
+    fn before(&self) -> &'a str {
+        self.text.get(..self.at).unwrap_or_default()
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -253,41 +257,27 @@ impl<'a> Reader<'a> {
     }
 
     fn fail<T>(&self, len: usize, message: impl Into<String>) -> Read<T> {
+        self.fail_with(len, message, "here")
+    }
+
+    fn fail_with<T>(&self, len: usize, message: impl Into<String>, label: &'static str) -> Read<T> {
         let end = self.text.floor_char_boundary(self.at + len);
-        Err(Unreadable {
-            conflict: false,
-            message: message.into(),
-            label: "here",
-            span: Span::new(self.at, end),
-        })
+        Err(unreadable(message, label, Span::new(self.at, end)))
     }
 
     fn fail_at<T>(&self, start: usize, message: impl Into<String>) -> Read<T> {
-        let span = Span::new(start, self.at);
-        Err(Unreadable {
-            conflict: false,
-            message: message.into(),
-            label: "here",
-            span,
-        })
+        Err(unreadable(message, "here", Span::new(start, self.at)))
     }
 
     fn unclosed<T>(&self, len: usize, message: &str) -> Read<T> {
-        self.fail(len, message).map_err(|e| Unreadable {
-            label: "begins here",
-            ..e
-        })
+        self.fail_with(len, message, "begins here")
     }
 
     /// Fails: something else than the required word or blank is here.
     fn unexpected<T>(&self, message: &str) -> Read<T> {
         if self.newline() == 0 {
-            self.shown(
-                self.rest()
-                    .get(..self.peek().map_or(0, char::len_utf8))
-                    .unwrap_or_default(),
-                0,
-            )?;
+            let next = self.peek().map(String::from);
+            self.shown(&next.unwrap_or_default(), 0)?;
         }
         match (self.peek(), self.flat) {
             (Some('{' | '}'), Some(what)) => self.fail(1, format!("{what} has no blocks")),
@@ -311,20 +301,15 @@ impl<'a> Reader<'a> {
         );
         let start = self.at + from + at;
         let span = Span::new(start, start + c.len_utf8());
-        Err(Unreadable {
-            conflict: false,
-            message,
-            label: "this one",
-            span,
-        })
+        Err(unreadable(message, "this one", span))
     }
 
     /// Returns the length in bytes of the line end at this place.
     fn newline(&self) -> usize {
-        if self.rest().starts_with("\r\n") {
-            2
-        } else {
-            usize::from(self.rest().starts_with('\n'))
+        match self.rest().as_bytes() {
+            [b'\r', b'\n', ..] => 2,
+            [b'\n', ..] => 1,
+            _ => 0,
         }
     }
 
@@ -338,12 +323,8 @@ impl<'a> Reader<'a> {
     fn skip_line(&mut self, from: usize) {
         self.at = self.at.max(from);
         loop {
-            let line = self
-                .rest()
-                .split('\n')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('\r');
+            let line = self.rest().split('\n').next().unwrap_or_default();
+            let line = line.trim_end_matches('\r');
             self.at += line.len();
             if !line.trim_end_matches([' ', '\t']).ends_with('\\') || self.newline() == 0 {
                 return;
@@ -377,16 +358,9 @@ impl<'a> Reader<'a> {
         let dropped = self.slashdash(true)?;
         let node = self.node()?;
         // The crate does not take a `;` here, although KDL does.
-        if dropped
-            && self
-                .text
-                .get(..self.at)
-                .is_some_and(|read| read.ends_with(';'))
-        {
-            return self.fail_at(
-                node.name.span.start,
-                "a node that is left out ends with its line",
-            );
+        if dropped && self.before().ends_with(';') {
+            let message = "a node that is left out ends with its line";
+            return self.fail_at(node.name.span.start, message);
         }
         Ok((!dropped).then_some(node))
     }
@@ -476,27 +450,23 @@ impl<'a> Reader<'a> {
         let mark = self.mark()?;
         let start = self.at;
         let value = self.value()?;
-        let at = Span::new(start, self.at);
-        let behind = self.rest().trim_start_matches([' ', '\t']);
-        let Some(behind) = behind.strip_prefix('=').filter(|_| mark.is_none()) else {
-            return Ok(NodeEntry {
-                name: None,
-                mark,
-                value,
-                at,
-            });
-        };
-        let name = self.named(value, start)?;
-        self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
-        let mark = self.mark()?;
-        let start = self.at;
-        let value = self.value()?;
-        Ok(NodeEntry {
-            name: Some(name),
+        let mut entry = NodeEntry {
+            name: None,
             mark,
             value,
             at: Span::new(start, self.at),
-        })
+        };
+        let behind = self.rest().trim_start_matches([' ', '\t']);
+        let is_marked = entry.mark.is_some();
+        if let Some(behind) = behind.strip_prefix('=').filter(|_| !is_marked) {
+            entry.name = Some(self.named(entry.value, start)?);
+            self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
+            entry.mark = self.mark()?;
+            let start = self.at;
+            entry.value = self.value()?;
+            entry.at = Span::new(start, self.at);
+        }
+        Ok(entry)
     }
 
     fn name(&mut self) -> Read<Name> {
@@ -555,9 +525,7 @@ impl<'a> Reader<'a> {
     }
 
     fn begins_line(&self) -> bool {
-        self.text
-            .get(..self.at)
-            .is_some_and(|before| before.is_empty() || before.ends_with(['\n', '\u{feff}']))
+        self.before().is_empty() || self.before().ends_with(['\n', '\u{feff}'])
     }
 
     /// Skips a line end after `\`.
@@ -575,11 +543,8 @@ impl<'a> Reader<'a> {
                 return Ok(());
             } else {
                 self.at = start;
-                let fault = self.fail(1, "`\\` stands at the end of a line");
-                return fault.map_err(|e| Unreadable {
-                    label: "something follows",
-                    ..e
-                });
+                let message = "`\\` stands at the end of a line";
+                return self.fail_with(1, message, "something follows");
             }
         }
     }
@@ -589,10 +554,8 @@ impl<'a> Reader<'a> {
         let length = if rest.starts_with("//") {
             let line = rest.split('\n').next().unwrap_or_default();
             let ends = line.len() < rest.len();
-            line.strip_suffix('\r')
-                .filter(|_| ends)
-                .unwrap_or(line)
-                .len()
+            let shown = line.strip_suffix('\r').filter(|_| ends);
+            shown.unwrap_or(line).len()
         } else {
             let Some(length) = comment_length(rest) else {
                 self.stopped = true;
@@ -619,10 +582,7 @@ impl<'a> Reader<'a> {
         let ends =
             |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c) || is_unsafe_to_show(c);
         let word = rest.split(ends).next().unwrap_or_default();
-        let begins = |at: usize| {
-            word.get(at..)
-                .is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()))
-        };
+        let begins = |at: usize| word.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
         let sign = usize::from(word.starts_with(['+', '-']));
         self.at += word.len();
         if begins(sign) {
@@ -642,7 +602,7 @@ impl<'a> Reader<'a> {
             }
             _ if word.contains('#') => self.fail_at(start, "nothing is written with this `#`"),
             // `.5` and `-.5` are no names.
-            _ if word.get(sign..).is_some_and(|w| w.starts_with('.')) && begins(sign + 1) => {
+            _ if word.as_bytes().get(sign) == Some(&b'.') && begins(sign + 1) => {
                 self.fail_at(start, "numbers are whole, and written in decimal")
             }
             _ => Ok(Value::Bare(word.to_owned())),
@@ -652,7 +612,7 @@ impl<'a> Reader<'a> {
     /// Reads a text in quotes on one line.
     fn quoted(&mut self) -> Read<String> {
         if self.rest().starts_with("\"\"\"") {
-            return self.fail(3, "a text stands on one line here, in one pair of quotes");
+            return self.fail(3, ONE_LINE);
         }
         let start = self.at;
         let mut text = String::new();
@@ -660,22 +620,19 @@ impl<'a> Reader<'a> {
         loop {
             let rest = self.rest();
             let plain = rest.split(['"', '\\', '\n']).next().unwrap_or_default();
-            match rest.get(plain.len()..).and_then(|r| r.chars().next()) {
-                Some(c @ ('"' | '\\')) => {
-                    self.shown(plain, 0)?;
-                    text.push_str(plain);
-                    self.at += plain.len();
-                    if c == '"' {
-                        self.at += 1;
-                        return Ok(text);
-                    }
-                    text.push(self.escape()?);
-                }
-                _ => {
-                    self.at = start;
-                    return self.unclosed(1, "this text is not closed");
-                }
+            let end = rest.as_bytes().get(plain.len());
+            if !matches!(end, Some(b'"' | b'\\')) {
+                self.at = start;
+                return self.unclosed(1, "this text is not closed");
             }
+            self.shown(plain, 0)?;
+            text.push_str(plain);
+            self.at += plain.len();
+            if end == Some(&b'"') {
+                self.at += 1;
+                return Ok(text);
+            }
+            text.push(self.escape()?);
         }
     }
 
@@ -690,20 +647,14 @@ impl<'a> Reader<'a> {
             Some('f') => '\u{c}',
             Some('s') => ' ',
             Some('u') => {
-                let digits = rest
-                    .strip_prefix("u{")
-                    .and_then(|r| r.split_once('}'))
-                    .map(|(digits, _)| digits);
-                let digits = digits.filter(|d| {
-                    (1..=6).contains(&d.len()) && d.bytes().all(|b| b.is_ascii_hexdigit())
-                });
-                let found = digits.and_then(|d| {
-                    Some((d.len(), char::from_u32(u32::from_str_radix(d, 16).ok()?)?))
-                });
-                let Some((len, c)) = found else {
+                let digits = rest.strip_prefix("u{").and_then(|r| r.split_once('}'));
+                let digits = digits.map_or("", |(digits, _)| digits);
+                let is_number = digits.len() <= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+                let number = u32::from_str_radix(digits, 16).ok();
+                let Some(c) = number.filter(|_| is_number).and_then(char::from_u32) else {
                     return self.fail(3, "no character has this number");
                 };
-                self.at += len + 4;
+                self.at += digits.len() + 4;
                 return Ok(c);
             }
             _ => return self.fail(1, "nothing is written with this `\\`"),
@@ -718,17 +669,10 @@ impl<'a> Reader<'a> {
         let close = format!("\"{}", "#".repeat(hashes));
         let inner = self.rest().get(hashes + 1..).unwrap_or_default();
         if inner.starts_with("\"\"") {
-            return self.fail(
-                hashes + 3,
-                "a text stands on one line here, in one pair of quotes",
-            );
+            return self.fail(hashes + 3, ONE_LINE);
         }
-        match inner
-            .split('\n')
-            .next()
-            .unwrap_or_default()
-            .split_once(&close)
-        {
+        let line = inner.split('\n').next().unwrap_or_default();
+        match line.split_once(&close) {
             Some((text, _)) => {
                 self.shown(text, hashes + 1)?;
                 self.at += hashes + 1 + text.len() + close.len();

@@ -38,18 +38,11 @@ pub fn to_kdl(plan: &Plan) -> String {
 }
 
 fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
-    let mut list: Vec<(&str, &Value)> = fields
-        .iter()
-        .map(|(key, value)| (key.as_str(), value))
-        .collect();
+    let fields = fields.iter().map(|(key, value)| (key.as_str(), value));
+    let mut list: Vec<(&str, &Value)> = fields.collect();
     list.sort_by_key(|(key, _)| {
-        (
-            FIRST
-                .split(' ')
-                .position(|f| f == *key)
-                .unwrap_or(usize::MAX),
-            *key,
-        )
+        let place = FIRST.split(' ').position(|first| first == *key);
+        (place.unwrap_or(usize::MAX), *key)
     });
     list
 }
