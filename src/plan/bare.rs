@@ -13,15 +13,11 @@ use vplan_check::verb::CommandRequest;
 #[must_use]
 pub fn bare_plan<T: Clone + Into<CommandRequest>>(commands: &[T]) -> Plan {
     let commands: Vec<CommandRequest> = commands.iter().cloned().map(T::into).collect();
-    let steps = commands
-        .iter()
-        .enumerate()
-        .map(|(i, asked)| Step {
-            kind: asked.verb.unwrap_or_default(),
-            ..step(&format!("command-{}", i + 1), &asked.command)
-        })
-        .collect();
-    let mut plan = Plan::of_steps(steps);
+    let steps = commands.iter().enumerate().map(|(i, asked)| Step {
+        kind: asked.verb.unwrap_or_default(),
+        ..step(&format!("command-{}", i + 1), &asked.command)
+    });
+    let mut plan = Plan::of_steps(steps.collect());
     plan.policy.recover = RewriteRule::ALL.iter().copied().map(Open::Known).collect();
     plan.request.explicit = commands.iter().map(CommandRequest::to_text).collect();
     plan.request.role = "worker".to_owned();
@@ -37,11 +33,8 @@ pub fn step(id: &str, command: &Command) -> Step {
                 Piece::Word(word) => Some(word.clone()),
                 Piece::Changed => None,
             };
-            (
-                Some(pieces.iter().filter_map(word).collect::<Vec<Word>>()),
-                env.clone(),
-                None,
-            )
+            let argv: Vec<Word> = pieces.iter().filter_map(word).collect();
+            (Some(argv), env.clone(), None)
         }
         Command::Unsupported { unsupported, .. } => (None, Env::new(), Some(unsupported.clone())),
     };
@@ -65,13 +58,10 @@ pub fn step(id: &str, command: &Command) -> Step {
 #[must_use]
 pub fn plan_of_words(commands: &[&str]) -> Plan {
     let command = |text: &&str| {
-        let pieces = text
-            .split_whitespace()
-            .map(|w| Piece::Word(Word::from(w)))
-            .collect();
+        let words = text.split_whitespace().map(Word::from);
         Command::Argv {
             env: Env::new(),
-            pieces,
+            pieces: words.map(Piece::Word).collect(),
         }
     };
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())

@@ -29,10 +29,8 @@ impl<'a> Existing<'a> {
 
     /// Whether existence must be looked up: a deleted file is known to be gone.
     pub fn is_open(&self) -> bool {
-        self.changes
-            .files()
-            .iter()
-            .any(|f| f.status != Status::Deleted)
+        let mut files = self.changes.files().iter();
+        files.any(|file| file.status != Status::Deleted)
     }
 
     /// Returns the arguments for some of the changed files, given in byte order: those that exist
@@ -69,16 +67,11 @@ impl<'a> Existing<'a> {
 pub(super) fn batches(pieces: &[Piece], files: &[Word]) -> Vec<Vec<Word>> {
     let times = pieces.iter().filter(|p| **p == Piece::Changed).count();
     let size = |w: &Word| w.as_bytes().len() + 1;
-    let fixed: usize = pieces
-        .iter()
-        .map(|p| {
-            if let Piece::Word(word) = p {
-                size(word)
-            } else {
-                0
-            }
-        })
-        .sum();
+    let sizes = pieces.iter().map(|piece| match piece {
+        Piece::Word(word) => size(word),
+        Piece::Changed => 0,
+    });
+    let fixed: usize = sizes.sum();
     let fill = |files: &[Word]| {
         let mut argv = Vec::with_capacity(pieces.len() + times * files.len());
         for piece in pieces {

@@ -4,7 +4,7 @@ use super::changed::Existing;
 use super::definition::name_definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
-use super::frame::{note, without_contract};
+use super::frame::without_contract;
 use super::inclusion::{
     Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
     no_file_left, omitted, outside_role, unnamed,
@@ -16,7 +16,7 @@ use super::order::{
 use super::prepared::Prepared;
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
-use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
+use super::{Note, Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
 use vplan_base::matching::SHOWN;
@@ -86,7 +86,7 @@ pub(super) fn assemble(
     let mut plan = input.frame(role);
     if request.mode == Mode::Off {
         let message = "mode is off: nothing is verified".to_owned();
-        plan.notes.push(note("mode-off", message));
+        plan.notes.push(Note::new("mode-off", message));
         let off = |check: &Check| {
             input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"))
         };
@@ -576,7 +576,7 @@ impl<'a> Input<'a> {
                 visible(name(a).as_bytes()),
                 visible(name(b).as_bytes())
             );
-            plan.notes.push(note("sequence-gives-way", message));
+            plan.notes.push(Note::new("sequence-gives-way", message));
         }
         self.put_in_order(plan, &mut members, &needs, &ordered);
     }
@@ -598,7 +598,7 @@ impl<'a> Input<'a> {
             }));
             let names = gone.checks.join(" ");
             let message = format!("gone with {folder}{or_others}: {names}");
-            plan.notes.push(note("folder-gone", message));
+            plan.notes.push(Note::new("folder-gone", message));
         }
     }
 

@@ -24,11 +24,8 @@ pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
         let Some(found) = there.get(step.id.as_str()) else {
             return false;
         };
-        let waits = |id: &String| {
-            before
-                .get(step.id.as_str())
-                .is_some_and(|all| all.contains(id.as_str()))
-        };
+        let before = before.get(step.id.as_str());
+        let waits = |id: &String| before.is_some_and(|all| all.contains(id.as_str()));
         definition(step) == definition(found)
             && found.confinement().and(step.confinement()) == found.confinement()
             && step.needs.iter().all(|id| found.needs.contains(id))

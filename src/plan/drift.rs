@@ -6,7 +6,7 @@ use super::canonical::value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::word::visible;
 
 /// The most characters of a value that are shown.
@@ -30,14 +30,9 @@ pub struct Difference {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
-        write!(
-            f,
-            "{}: {} -> {}",
-            self.path,
-            value(&self.saved),
-            value(&self.present)
-        )
+        let [saved, present] =
+            [&self.saved, &self.present].map(|value| value.as_deref().unwrap_or("(absent)"));
+        write!(f, "{}: {saved} -> {present}", self.path)
     }
 }
 
@@ -83,17 +78,11 @@ type Named<'a> = Vec<(String, &'a Value)>;
 fn named(list: &[Value]) -> Option<Named<'_>> {
     let name =
         |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);
-    let names: Option<Named<'_>> = list
-        .iter()
-        .map(|item| Some((name(item.as_object()?)?, item)))
-        .collect();
-    let names = names?;
-    let mut sorted: Vec<&String> = names.iter().map(|(name, _)| name).collect();
-    sorted.sort();
-    sorted
-        .windows(2)
-        .all(|pair| pair.first() != pair.last())
-        .then_some(names)
+    let items = list.iter();
+    let names = items.map(|item| Some((name(item.as_object()?)?, item)));
+    let names = names.collect::<Option<Named<'_>>>()?;
+    let each_once: BTreeSet<&String> = names.iter().map(|(name, _)| name).collect();
+    (each_once.len() == names.len()).then_some(names)
 }
 
 fn name_text(value: &Value) -> String {
@@ -104,13 +93,7 @@ fn name_text(value: &Value) -> String {
 }
 
 fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) {
-    let map = |list: &Named<'_>| {
-        list.iter()
-            .cloned()
-            .map(|(n, v)| (n, v.clone()))
-            .collect::<BTreeMap<_, _>>()
-    };
-    let (in_a, in_b) = (map(a), map(b));
+    let [in_a, in_b]: [BTreeMap<_, _>; 2] = [a, b].map(|list| list.iter().cloned().collect());
     for (name, value) in a {
         match in_b.get(name) {
             Some(other) => differences(&join(path, name), Some(value), Some(other), found),
@@ -120,20 +103,14 @@ fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) 
     for (name, value) in b.iter().filter(|(name, _)| !in_a.contains_key(name)) {
         found.push(difference(&join(path, name), None, Some(&summary(value))));
     }
-    let common = |list: &Named<'_>, other: &BTreeMap<String, Value>| {
-        list.iter()
-            .filter(|(n, _)| other.contains_key(n))
-            .map(|(n, _)| Value::from(n.as_str()))
-            .collect::<Vec<_>>()
+    let common = |list: &Named<'_>, other: &BTreeMap<String, &Value>| -> Value {
+        let names = list.iter().map(|(name, _)| name.as_str());
+        names.filter(|name| other.contains_key(*name)).collect()
     };
     let (order_a, order_b) = (common(a, &in_b), common(b, &in_a));
     if order_a != order_b {
         let path = format!("{path} (order)");
-        found.push(difference(
-            &path,
-            Some(&Value::from(order_a)),
-            Some(&Value::from(order_b)),
-        ));
+        found.push(difference(&path, Some(&order_a), Some(&order_b)));
     }
 }
 
@@ -149,10 +126,10 @@ fn summary(item: &Value) -> Value {
 fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Difference {
     let show = |value: &Value| {
         let text = visible(value.to_string());
-        if text.chars().count() <= SHOWN {
-            return text;
+        match text.chars().count() {
+            0..=SHOWN => text,
+            _ => text.chars().take(SHOWN - 1).chain(['…']).collect(),
         }
-        text.chars().take(SHOWN - 1).chain(['…']).collect()
     };
     Difference {
         path: path.to_owned(),
@@ -162,11 +139,9 @@ fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Dif
 }
 
 fn join(path: &str, key: &str) -> String {
-    let key = visible(key);
-    if path.is_empty() {
-        key
-    } else {
-        format!("{path}.{key}")
+    match path {
+        "" => visible(key),
+        path => format!("{path}.{}", visible(key)),
     }
 }
 

@@ -216,10 +216,11 @@ impl<'a> Input<'a> {
         let carried = gone.into_iter().map(|command| {
             let text = visible(command.to_text());
             let message = format!("`{text}` is carried into the commands after it");
-            note("carried", message)
+            Note::new("carried", message)
         });
         let Some(contract) = self.declared else {
-            let without = (!off).then(|| note("no-contract", "there is no contract".to_owned()));
+            let without =
+                (!off).then(|| Note::new("no-contract", "there is no contract".to_owned()));
             return without.into_iter().chain(carried).collect();
         };
         let path = RepoPath::parse(contract.path.as_bytes()).ok();
@@ -232,7 +233,7 @@ impl<'a> Input<'a> {
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note {
                 path: Some(path),
-                ..note("contract-changed", message)
+                ..Note::new("contract-changed", message)
             })
         });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
@@ -244,14 +245,6 @@ fn selector_text(selector: &Selector) -> String {
     match selector {
         Selector::Name(name) => name.clone(),
         Selector::Tag(tag) => format!("tag:{tag}"),
-    }
-}
-
-pub(super) fn note(kind: &str, message: String) -> Note {
-    Note {
-        kind: kind.to_owned(),
-        message,
-        path: None,
     }
 }
 

@@ -211,6 +211,17 @@ pub struct Note {
     pub path: Option<RepoPath>,
 }
 
+impl Note {
+    /// Returns a note without a path.
+    pub(crate) fn new(kind: &str, message: String) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            message,
+            path: None,
+        }
+    }
+}
+
 /// The settings of the plan's execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

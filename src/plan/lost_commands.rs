@@ -7,12 +7,8 @@ use vplan_check::verb::split;
 /// Returns the commands of the request that are neither in the plan nor replaced by others.
 #[must_use]
 pub fn lost_commands(plan: &Plan) -> Vec<&str> {
-    let mut requested: BTreeSet<&str> = plan
-        .request
-        .explicit
-        .iter()
-        .map(|text| split(text).1)
-        .collect();
+    let explicit = plan.request.explicit.iter();
+    let mut requested: BTreeSet<&str> = explicit.map(|text| split(text).1).collect();
     let mut lost = BTreeSet::new();
     for rewrite in &plan.rewrites {
         let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);

@@ -54,10 +54,8 @@ impl<'a> Input<'a> {
                 into.files.extend(from.files);
                 // Sorted by the names, without the prefix of some of them.
                 let name = |word: &Word| {
-                    word.as_bytes()
-                        .strip_prefix(b"./")
-                        .unwrap_or(word.as_bytes())
-                        .to_vec()
+                    let name = word.as_bytes();
+                    name.strip_prefix(b"./").unwrap_or(name).to_vec()
                 };
                 into.files.sort_by_cached_key(name);
                 into.files.dedup();
@@ -96,10 +94,8 @@ impl<'a> Input<'a> {
         }
         let names = &self.request.names;
         let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
-        let limit = limit
-            .into_iter()
-            .chain(self.contract.limits.max_checks)
-            .min();
+        let limits = limit.into_iter().chain(self.contract.limits.max_checks);
+        let limit = limits.min();
         let mut taken = 0;
         let mut seen = BTreeSet::new();
         let mut chosen = Vec::new();
@@ -120,9 +116,8 @@ impl<'a> Input<'a> {
                 Origin::Inferred | Origin::Contract => "inferred",
             };
             let reason = Reason {
-                condition: condition.to_owned(),
                 names: verb.iter().map(|verb| verb.verb().to_owned()).collect(),
-                ..Reason::default()
+                ..Reason::of(condition)
             };
             if let Some(index) = in_plan.get(&identity)
                 && let Some(Inclusion::Included(check)) = fates.get_mut(index)
@@ -136,10 +131,9 @@ impl<'a> Input<'a> {
             if !seen.insert((identity.clone(), asked.demand())) {
                 continue;
             }
-            let files = if command.has_changed() {
-                existing.all(&carried.dir)
-            } else {
-                Vec::new()
+            let files = match command.has_changed() {
+                true => existing.all(&carried.dir),
+                false => Vec::new(),
             };
             let outcome = if let Some(restriction) =
                 restriction.filter(|_| !allowed.contains(&identity))

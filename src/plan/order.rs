@@ -91,18 +91,10 @@ fn sequence_bundles(
 ) -> Vec<Bundle> {
     let present: Vec<&Vec<NodeIndex>> = groups.iter().filter(|g| !g.is_empty()).collect();
     let tier = |node: &NodeIndex| tiers[*node];
-    let ranges: Vec<(u8, u8)> = present
-        .iter()
-        .map(|g| {
-            (
-                g.iter().map(tier).min().unwrap_or(0),
-                g.iter().map(tier).max().unwrap_or(0),
-            )
-        })
-        .collect();
-    let ascending = ranges
-        .windows(2)
-        .all(|pair| matches!(pair, [(_, max), (min, _)] if max <= min));
+    let lowest = |group: &[NodeIndex]| group.iter().map(tier).min().unwrap_or(0);
+    let highest = |group: &[NodeIndex]| group.iter().map(tier).max().unwrap_or(0);
+    let mut pairs = present.iter().zip(present.iter().skip(1));
+    let ascending = pairs.all(|(before, after)| highest(before) <= lowest(after));
     let mut bundles = Vec::new();
     for (i, before) in present.iter().enumerate() {
         // Neighbours are enough while each pair of them holds; where a tier breaks the chain, every
@@ -138,38 +130,23 @@ pub fn check_order(plan: &Plan) -> Result<(), String> {
     let mut before: BTreeMap<&str, &[String]> = BTreeMap::new();
     let mut tier = 0;
     for step in &plan.steps {
+        let wrong = |what: String| Err(format!("step `{}` {what}", step.id));
         if step.tier < tier {
-            return Err(format!(
-                "step `{}` of tier {} stands behind tier {tier}",
-                step.id, step.tier
-            ));
+            let own = step.tier;
+            return wrong(format!("of tier {own} stands behind tier {tier}"));
         }
         tier = step.tier;
-        if let Some(missing) = step
-            .after
-            .iter()
-            .chain(&step.needs)
-            .find(|id| !seen.contains(id.as_str()))
-        {
-            return Err(format!(
-                "step `{}` waits for `{missing}`, which does not stand before it",
-                step.id
-            ));
+        let mut waits_for = step.after.iter().chain(&step.needs);
+        if let Some(id) = waits_for.find(|id| !seen.contains(id.as_str())) {
+            return wrong(format!("waits for `{id}`, which does not stand before it"));
         }
         if let Some(need) = step.needs.iter().find(|id| !waits(&before, step, id)) {
-            return Err(format!(
-                "step `{}` needs `{need}`, but does not wait for it",
-                step.id
-            ));
+            return wrong(format!("needs `{need}`, but does not wait for it"));
         }
-        if let Some(id) = step
-            .prepared_by
-            .iter()
-            .find(|id| !step.after.contains(id) || step.needs.contains(id))
-        {
-            return Err(format!(
-                "step `{}` is said to be prepared by `{id}`, which it does not merely wait for",
-                step.id
+        let merely_waits = |id: &String| step.after.contains(id) && !step.needs.contains(id);
+        if let Some(id) = step.prepared_by.iter().find(|id| !merely_waits(id)) {
+            return wrong(format!(
+                "is said to be prepared by `{id}`, which it does not merely wait for"
             ));
         }
         before.insert(&step.id, &step.after);
@@ -189,14 +166,8 @@ fn waits(before: &BTreeMap<&str, &[String]>, step: &super::Step, id: &str) -> bo
             return true;
         }
         if seen.insert(earlier) {
-            open.extend(
-                before
-                    .get(earlier)
-                    .into_iter()
-                    .copied()
-                    .flatten()
-                    .map(String::as_str),
-            );
+            let more = before.get(earlier).into_iter().copied().flatten();
+            open.extend(more.map(String::as_str));
         }
     }
     false

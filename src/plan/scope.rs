@@ -35,22 +35,12 @@ pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
     let (mut named, mut rest) = (Vec::new(), 0_u64);
     for note in of_scope {
         match &note.path {
-            Some(path) => named.push((
-                path,
-                if note.message.ends_with(DENIED) {
-                    List::Deny
-                } else {
-                    List::Allow
-                },
-            )),
+            Some(path) if note.message.ends_with(DENIED) => named.push((path, List::Deny)),
+            Some(path) => named.push((path, List::Allow)),
             // The note that counts the rest.
             None => {
-                rest = note
-                    .message
-                    .split(' ')
-                    .next()
-                    .and_then(|n| n.parse().ok())
-                    .unwrap_or(1)
+                let number = note.message.split(' ').next();
+                rest = number.and_then(|n| n.parse().ok()).unwrap_or(1);
             }
         }
     }
@@ -62,10 +52,9 @@ pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
 /// counts the rest.
 #[must_use]
 pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
-    let note = |message: String, path| Note {
-        kind: OUTSIDE.to_owned(),
-        message,
-        path,
+    let of_file = |path: &RepoPath, why: &str| Note {
+        path: Some(path.clone()),
+        ..Note::new(OUTSIDE, format!("`{path}` is changed, {why}"))
     };
     let mut notes = Vec::new();
     let mut total = 0_u64;
@@ -73,46 +62,25 @@ pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
         && let Some(denied) = match_all(&[deny], changes).first()
     {
         total += denied.all.count;
-        let files = denied
-            .all
-            .first
-            .iter()
-            .filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
-        notes.extend(files.map(|f| {
-            note(
-                format!("`{}` is changed, {DENIED}", f.path),
-                Some(f.path.clone()),
-            )
-        }));
+        let files = denied.all.first.iter();
+        let files = files.filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
+        notes.extend(files.map(|f| of_file(&f.path, DENIED)));
     }
     if let Some(allow) = &scope.allow {
         let denied = |path| scope.deny.as_ref().is_some_and(|deny| deny.selects(path));
-        for file in changes
-            .files()
-            .iter()
-            .filter(|f| !allow.selects(&f.path) && !denied(&f.path))
-        {
+        let paths = changes.files().iter().map(|file| &file.path);
+        for path in paths.filter(|path| !allow.selects(path) && !denied(path)) {
             total += 1;
             if notes.len() < SHOWN {
-                notes.push(note(
-                    format!(
-                        "`{}` is changed, which the contract's scope does not allow",
-                        file.path
-                    ),
-                    Some(file.path.clone()),
-                ));
+                notes.push(of_file(path, "which the contract's scope does not allow"));
             }
         }
     }
     let shown = u64::try_from(notes.len()).unwrap_or(u64::MAX);
     if total > shown {
-        notes.push(note(
-            format!(
-                "{} more changes are outside the contract's scope",
-                total - shown
-            ),
-            None,
-        ));
+        let more = total - shown;
+        let message = format!("{more} more changes are outside the contract's scope");
+        notes.push(Note::new(OUTSIDE, message));
     }
     notes
 }

@@ -38,15 +38,11 @@ impl std::str::FromStr for Shard {
             let plain = part.bytes().all(|b| b.is_ascii_digit()) && !part.starts_with('0');
             part.parse::<u32>().ok().filter(|n| plain && *n <= MOST)
         };
-        match text
-            .split_once('/')
-            .map(|(index, count)| (number(index), number(count)))
-        {
-            Some((Some(index), Some(count))) if index <= count => Ok(Self { count, index }),
-            Some((Some(index), Some(count))) => {
-                Err(format!("there is no shard {index} of {count}"))
-            }
-            _ => Err(format!(
+        let parts = text.split_once('/');
+        match parts.and_then(|(index, count)| Some((number(index)?, number(count)?))) {
+            Some((index, count)) if index <= count => Ok(Self { count, index }),
+            Some((index, count)) => Err(format!("there is no shard {index} of {count}")),
+            None => Err(format!(
                 "expected I/N, both from 1 to {MOST}, such as `2/3`"
             )),
         }
@@ -56,9 +52,8 @@ impl std::str::FromStr for Shard {
 impl Shard {
     /// Returns its position among all shares, from 0.
     fn position(self) -> usize {
-        usize::try_from(self.index)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(1)
+        let index = usize::try_from(self.index).unwrap_or(usize::MAX);
+        index.saturating_sub(1)
     }
 }
 
@@ -80,12 +75,8 @@ pub fn share(plan: &Plan, shard: Shard, division: Option<&Division>) -> Share {
     let own = shard.position();
     let mine = match division {
         Some(division) => {
-            let mut shares = dealing.by_weight(division.count, |id| division.weight(id));
-            if own < shares.len() {
-                shares.swap_remove(own)
-            } else {
-                BTreeSet::new()
-            }
+            let shares = dealing.by_weight(division.count, |id| division.weight(id));
+            shares.into_iter().nth(own).unwrap_or_default()
         }
         None => dealing.in_turn(shard.count, own),
     };
@@ -113,10 +104,8 @@ pub fn shares_of<'p>(
             }
         }
     }
-    found
-        .into_iter()
-        .map(|index| plan.step(index).id.as_str())
-        .collect()
+    let found = found.into_iter();
+    found.map(|index| plan.step(index).id.as_str()).collect()
 }
 
 #[cfg(test)]

@@ -95,11 +95,8 @@ pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> 
     };
     let mut id = String::new();
     for c in text.chars() {
-        let c = if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        };
+        let is_kept = c.is_ascii_alphanumeric() || c == '_';
+        let c = if is_kept { c } else { '-' };
         if !(c == '-' && (id.is_empty() || id.ends_with('-'))) && id.len() < LONGEST {
             id.push(c);
         }
@@ -118,14 +115,9 @@ pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
     if taken.insert(id.clone()) {
         return id;
     }
-    let mut n = 2_u64;
-    loop {
-        let next = format!("{id}-{n}");
-        if taken.insert(next.clone()) {
-            return next;
-        }
-        n += 1;
-    }
+    let mut next = (2_u64..).map(|n| format!("{id}-{n}"));
+    let free = next.find(|next| taken.insert(next.clone()));
+    free.unwrap_or(id)
 }
 
 /// Makes the steps of a contract's check: one, or one for each batch of files. Constraints and
@@ -157,10 +149,10 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
     base.timeout_ms = base.timeout_ms.max(1);
     match &check.body {
         Body::Command(command) => of_pieces(base, command, files),
-        Body::Shell(text) => vec![with_argv(
-            base,
-            vec!["sh".into(), "-c".into(), text.as_str().into()],
-        )],
+        Body::Shell(text) => {
+            let argv = ["sh", "-c", text.as_str()].map(Word::from);
+            vec![with_argv(base, argv.to_vec())]
+        }
         Body::File { path, assertions } => {
             let command = file_line(path, assertions);
             vec![Step {
@@ -209,23 +201,17 @@ fn of_pieces(base: Step, command: &Command, files: &[Word]) -> Vec<Step> {
     };
     let mut batches = super::changed::batches(pieces, files);
     if batches.len() <= 1 {
-        return batches
-            .pop()
-            .map(|argv| with_argv(base, argv))
-            .into_iter()
-            .collect();
+        let argv = batches.pop();
+        return argv.map(|argv| with_argv(base, argv)).into_iter().collect();
     }
     let name = base.id.clone();
     let batch = |(n, argv): (usize, Vec<Word>)| {
-        let id = format!("{name}#{}", n + 1);
-        with_argv(
-            Step {
-                batch_of: Some(name.clone()),
-                id,
-                ..base.clone()
-            },
-            argv,
-        )
+        let step = Step {
+            batch_of: Some(name.clone()),
+            id: format!("{name}#{}", n + 1),
+            ..base.clone()
+        };
+        with_argv(step, argv)
     };
     batches.into_iter().enumerate().map(batch).collect()
 }

@@ -15,29 +15,21 @@ pub fn reach(
     request: &Request,
 ) -> (Vec<Tier>, Vec<Note>) {
     let fired = || {
-        risks
-            .iter()
-            .zip(pulled)
-            .filter(|(risk, pulled)| **pulled && risk.tier > 0)
-            .map(|(risk, _)| risk)
+        let all = risks.iter().zip(pulled);
+        let fired = all.filter(|(risk, pulled)| **pulled && risk.tier > 0);
+        fired.map(|(risk, _)| risk)
     };
     // Tier 2 is reserved for the run's end.
-    let lowered = fired().filter(|r| r.tier > 1).map(|r| Note {
-        kind: "trigger-lowered".to_owned(),
-        message: format!(
-            "risk `{}` names tier {}, which a trigger reaches as tier 1",
-            visible(&r.name),
-            r.tier
-        ),
-        path: None,
+    let lowered = fired().filter(|risk| risk.tier > 1).map(|risk| {
+        let (name, tier) = (visible(&risk.name), risk.tier);
+        let message = format!("risk `{name}` names tier {tier}, which a trigger reaches as tier 1");
+        Note::new("trigger-lowered", message)
     });
     let at = |boundary| request.boundaries.contains(&boundary);
     let mut one: Vec<String> = fired().map(|r| format!("trigger {}", r.name)).collect();
     let mut two = Vec::new();
     let add = |reasons: &mut Vec<String>, holds: bool, token: &str| {
-        if holds {
-            reasons.push(token.to_owned());
-        }
+        reasons.extend(holds.then(|| token.to_owned()));
     };
     add(&mut one, at(Boundary::MilestoneEnd), "milestone-end");
     add(&mut one, request.risk == Risk::High, "high-risk");
@@ -46,16 +38,12 @@ pub fn reach(
     add(&mut two, request.min_tier >= 2, "min-tier");
     let tiers = [(0, vec!["always".to_owned()]), (1, one), (2, two)];
     let reached = tiers.into_iter().filter(|(_, reasons)| !reasons.is_empty());
-    (
-        reached
-            .map(|(tier, reasons)| Tier {
-                reasons,
-                tier,
-                triggers: Vec::new(),
-            })
-            .collect(),
-        lowered.collect(),
-    )
+    let tiers = reached.map(|(tier, reasons)| Tier {
+        reasons,
+        tier,
+        triggers: Vec::new(),
+    });
+    (tiers.collect(), lowered.collect())
 }
 
 /// Adds the tiers of checks that the request names: to name one reaches its tier.

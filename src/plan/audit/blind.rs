@@ -26,18 +26,13 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
     let mut plans = Plans::new(context, &changes);
     let mut found = Vec::new();
     for one in seen {
-        let roles: BTreeSet<&str> = one
-            .roles
-            .iter()
-            .map(|role| role_for(context.contract, one.check, role))
-            .collect();
-        let mut blind: Vec<&RepoPath> = Vec::new();
-        for role in &roles {
-            blind.extend(plans.blind(one, role));
-        }
-        blind.sort_unstable();
-        blind.dedup();
+        let roles = one.roles.iter();
+        let roles = roles.map(|role| role_for(context.contract, one.check, role));
+        let roles: BTreeSet<&str> = roles.collect();
+        let blind = roles.iter().flat_map(|role| plans.blind(one, role));
+        let blind: BTreeSet<&RepoPath> = blind.collect();
         if !blind.is_empty() {
+            let blind: Vec<&RepoPath> = blind.into_iter().collect();
             found.push(finding(context, one, &roles, &blind));
         }
     }
@@ -94,7 +89,8 @@ impl<'a, 'c> Plans<'a, 'c> {
             needed: contract
                 .checks
                 .iter()
-                .flat_map(|check| check.needs.iter().copied())
+                .flat_map(|c| &c.needs)
+                .copied()
                 .collect(),
             groups,
             first,
@@ -115,17 +111,11 @@ impl<'a, 'c> Plans<'a, 'c> {
                 break;
             };
             let group = self.groups.get(file).copied().unwrap_or_default();
-            let planned = match is_planned.get(&group) {
-                Some(planned) => *planned,
-                None => {
-                    let own = self.applies(seen.check, role, group);
-                    own.unwrap_or_else(|| self.plans(role, check.tier, group, &alike))
-                }
-            };
-            is_planned.insert(group, planned);
-            if !planned {
-                blind.push(*path);
-            }
+            let planned = is_planned.entry(group).or_insert_with(|| {
+                let own = self.applies(seen.check, role, group);
+                own.unwrap_or_else(|| self.plans(role, check.tier, group, &alike))
+            });
+            blind.extend((!*planned).then_some(*path));
         }
         blind
     }
@@ -134,10 +124,8 @@ impl<'a, 'c> Plans<'a, 'c> {
     /// only a plan tells: what exists may decide, or what another check needs.
     fn applies(&self, index: CheckIndex, role: &str, group: u32) -> Option<bool> {
         let check = &self.contract.checks[index];
-        let mut conditions = check
-            .placements
-            .iter()
-            .flat_map(|place| self.contract.around(place));
+        let places = check.placements.iter();
+        let mut conditions = places.flat_map(|place| self.contract.around(place));
         if check.has_changed() || conditions.any(|condition| condition.test.sought().is_some()) {
             return None;
         }

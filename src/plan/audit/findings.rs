@@ -29,16 +29,13 @@ impl ObservedFindings {
     #[must_use]
     pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
         let gaps = audited.incomplete.iter();
-        let gaps: Vec<String> = gaps
-            .map(|gap| format!("{}: {}", visible(&gap.check), gap.reason))
-            .collect();
+        let gaps = gaps.map(|gap| format!("{}: {}", visible(&gap.check), gap.reason));
+        let gaps: Vec<String> = gaps.collect();
         let notes = audited.findings.iter();
-        let notes = notes.map(|found| note(found.kind.name(), found.sentence()));
-        let notes = notes.chain(gaps.iter().map(|gap| note(INCOMPLETE, gap.clone())));
-        let findings = audited.findings.iter();
-        let findings: Vec<&Finding> = findings
-            .filter(|finding| denied.contains(&finding.kind))
-            .collect();
+        let notes = notes.map(|found| Note::new(found.kind.name(), found.sentence()));
+        let notes = notes.chain(gaps.iter().map(|gap| Note::new(INCOMPLETE, gap.clone())));
+        let is_denied = |finding: &&Finding| denied.contains(&finding.kind);
+        let findings: Vec<&Finding> = audited.findings.iter().filter(is_denied).collect();
         let refused = refused(&findings);
         Self {
             notes: notes.collect(),
@@ -49,20 +46,11 @@ impl ObservedFindings {
     /// Says that the contract could not be held against what was seen.
     #[must_use]
     pub fn unknown(why: String, denied: &[FindingKind]) -> Self {
+        let unseen = unseen(std::slice::from_ref(&why), denied);
         Self {
-            caveats: unseen(std::slice::from_ref(&why), denied)
-                .into_iter()
-                .collect(),
-            notes: vec![note(INCOMPLETE, why)],
+            caveats: unseen.into_iter().collect(),
+            notes: vec![Note::new(INCOMPLETE, why)],
         }
-    }
-}
-
-fn note(kind: &str, message: String) -> Note {
-    Note {
-        kind: kind.to_owned(),
-        message,
-        path: None,
     }
 }
 
@@ -92,10 +80,8 @@ fn unseen(gaps: &[String], denied: &[FindingKind]) -> Option<Caveat> {
     if gaps.is_empty() || denied.is_empty() {
         return None;
     }
-    let message = format!(
-        "findings are denied, and not all that was done could be seen: {}",
-        first_of(gaps.iter().cloned(), SHOWN)
-    );
-    let caveat = Caveat::new(Code::ObservationIncomplete, Effect::Incomplete, message);
-    Some(caveat)
+    let gaps = first_of(gaps, SHOWN);
+    let message = format!("findings are denied, and not all that was done could be seen: {gaps}");
+    let (code, effect) = (Code::ObservationIncomplete, Effect::Incomplete);
+    Some(Caveat::new(code, effect, message))
 }

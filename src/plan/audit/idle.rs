@@ -47,11 +47,9 @@ pub(super) fn find(context: &Context<'_>, seen: &[ObservedCheck<'_>]) -> Vec<Fin
 fn checks_below(context: &Context<'_>) -> BTreeMap<ConditionIndex, BTreeSet<CheckIndex>> {
     let mut below: BTreeMap<_, BTreeSet<CheckIndex>> = BTreeMap::new();
     for (index, check) in context.contract.checks.numbered() {
-        let conditions = check
-            .placements
-            .iter()
-            .flat_map(|placement| &placement.conditions);
-        conditions.for_each(|condition| _ = below.entry(*condition).or_default().insert(index));
+        for condition in check.placements.iter().flat_map(|place| &place.conditions) {
+            below.entry(*condition).or_default().insert(index);
+        }
     }
     below
 }

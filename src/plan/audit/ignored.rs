@@ -18,26 +18,18 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     if files.is_empty() {
         return None;
     }
-    let globs: BTreeSet<String> = files
-        .iter()
-        .filter_map(|path| around(context, path))
-        .collect();
+    let globs = files.iter().filter_map(|path| around(context, path));
+    let globs: BTreeSet<String> = globs.collect();
+    let globs = globs.into_iter().collect();
     let did: Deeds<'_> = seen.deeds(&files);
-    Some(context.finding(
-        FindingKind::IgnoredInput,
-        seen.check,
-        globs.into_iter().collect(),
-        &did,
-    ))
+    Some(context.finding(FindingKind::IgnoredInput, seen.check, globs, &did))
 }
 
 /// Returns the glob of the outermost ignored folder around an ignored file, or of the file.
 fn around(context: &Context<'_>, path: &RepoPath) -> Option<String> {
+    let is_ignored = |above: &&RepoPath| (context.subject.is_ignored)(above);
     let ancestors = path.ancestors();
-    let outermost = ancestors
-        .iter()
-        .find(|above| (context.subject.is_ignored)(above));
-    let outermost = outermost.unwrap_or(path);
+    let outermost = ancestors.iter().find(is_ignored).unwrap_or(path);
     let text = escape(std::str::from_utf8(outermost.as_bytes()).ok()?);
     Some(match outermost == path {
         true => text,

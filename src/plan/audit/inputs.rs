@@ -28,10 +28,7 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
         return None;
     }
     // What `!` excludes stays excluded, whatever is added.
-    let is_taken = |path: &RepoPath| {
-        let mut excluding = inputs.items.iter().filter(|item| item.not);
-        !excluding.any(|item| item.selects(path))
-    };
+    let is_taken = |path: &RepoPath| !inputs.excluding().any(|item| item.selects(path));
     let mut can_be_added = files.clone();
     can_be_added.retain(|path| is_taken(path));
     let mut new = listings.clone();
@@ -73,12 +70,8 @@ pub(super) fn absent(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<
     let names = files.iter();
     let names = names.filter_map(|path| std::str::from_utf8(path.as_bytes()).ok());
     let globs = names.map(escape).collect();
-    let finding = context.finding(
-        FindingKind::UndeclaredInput,
-        seen.check,
-        globs,
-        &seen.deeds(&files),
-    );
+    let did = seen.deeds(&files);
+    let finding = context.finding(FindingKind::UndeclaredInput, seen.check, globs, &did);
     Some(Finding {
         severity: Severity::Warning,
         ..finding
@@ -145,12 +138,10 @@ fn listings<'a>(
 ) -> Vec<Listing<'a>> {
     let listed = seen.listed();
     let read = ReadFiles::of(seen);
-    let elsewhere: BTreeSet<Kind<'_>> = read
-        .by_folder
-        .iter()
-        .filter(|(dir, _)| !dir.is_root() && listed.contains(dir))
-        .flat_map(|(_, files)| read.kinds(files).into_keys())
-        .collect();
+    let folders = read.by_folder.iter();
+    let folders = folders.filter(|(dir, _)| !dir.is_root() && listed.contains(dir));
+    let kinds = folders.flat_map(|(_, files)| read.kinds(files).into_keys());
+    let elsewhere: BTreeSet<Kind<'_>> = kinds.collect();
     let mut found = Vec::new();
     for dir in listed {
         let is_exempt = dir.is_root() || context.is_ignored(dir) || seen.is_declared(dir);

@@ -80,10 +80,7 @@ fn has_written_index(observed: &Observed) -> bool {
 /// Whether only git did something with a file.
 fn is_of_git(uses: &Uses) -> bool {
     let mut programs = uses.programs.iter();
-    programs
-        .next()
-        .is_some_and(|program| program.as_bytes() == GIT)
-        && programs.next().is_none()
+    uses.programs.len() == 1 && programs.all(|program| program.as_bytes() == GIT)
 }
 
 /// Gathers what was seen of each check that the contract has, in its order.
@@ -108,8 +105,9 @@ pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
         }
     }
     let mut all: Vec<ObservedCheck<'a>> = all.into_values().collect();
-    all.iter_mut()
-        .for_each(|seen| seen.find_tracked(subject.tracked));
+    for seen in &mut all {
+        seen.find_tracked(subject.tracked);
+    }
     all
 }
 
@@ -136,13 +134,8 @@ impl<'a> ObservedCheck<'a> {
     }
 
     fn add(&mut self, observed: &'a Observed, tree: &'a str, home: Option<&Word>) {
-        let is_git = self
-            .step
-            .argv
-            .iter()
-            .flatten()
-            .next()
-            .is_some_and(|word| word.as_bytes() == GIT);
+        let program = self.step.argv.iter().flatten().next();
+        let is_git = program.is_some_and(|word| word.as_bytes() == GIT);
         let asks_status = !is_git && has_written_index(observed);
         // To such a check names are refused too: Python finds no module in a folder that it cannot list.
         let is_held = self.step.sandbox >= SandboxLevel::Files;
@@ -155,10 +148,8 @@ impl<'a> ObservedCheck<'a> {
                 Place::Repository(_) if asks_status && is_of_git(uses) => {}
                 Place::Repository(path) => self.files.entry(path).or_default().add(uses),
                 Place::Elsewhere(path) if is_wanted(path, uses) => {
-                    self.elsewhere
-                        .entry(path)
-                        .or_default()
-                        .extend(&uses.programs);
+                    let programs = self.elsewhere.entry(path).or_default();
+                    programs.extend(&uses.programs);
                 }
                 Place::Elsewhere(_) => {}
             }
@@ -176,9 +167,8 @@ impl<'a> ObservedCheck<'a> {
     fn find_tracked(&mut self, tracked: &[RepoPath]) {
         let read = self.files.iter().filter(|(_, used)| used.read);
         let read = read.map(|(path, _)| *path);
-        self.tracked = read
-            .filter(|path| tracked.binary_search(path).is_ok())
-            .collect();
+        let read = read.filter(|path| tracked.binary_search(path).is_ok());
+        self.tracked = read.collect();
     }
 
     /// The folders of the repository that it listed.
@@ -220,11 +210,8 @@ impl<'a> ObservedCheck<'a> {
 impl Context<'_> {
     /// Whether another check says that it makes a path.
     pub fn is_product(&self, path: &RepoPath, of_others_than: CheckIndex) -> bool {
-        let mut others = self
-            .products
-            .iter()
-            .filter(|(check, _)| *check != of_others_than);
-        others.any(|(_, glob)| glob.matches(path))
+        let mut products = self.products.iter();
+        products.any(|(check, glob)| *check != of_others_than && glob.matches(path))
     }
 }
 

@@ -37,10 +37,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (pair, files) in order.unordered(meetings) {
         let (first, second) = pair;
-        let did: BTreeMap<String, BTreeSet<&Word>> = files
-            .into_iter()
-            .map(|(path, by)| (path.to_string(), by))
-            .collect();
+        let files = files.into_iter().map(|(path, by)| (path.to_string(), by));
+        let did: BTreeMap<String, BTreeSet<&Word>> = files.collect();
         let globs = did
             .keys()
             .take(super::context::FILES_SHOWN)
@@ -72,12 +70,9 @@ fn meetings<'a>(context: &Context<'a>) -> Meetings<'a> {
                 for (reader, programs) in &users.readers {
                     meet(&mut meetings, (*writer, *reader), path, programs);
                 }
-                let others = users
-                    .writers
-                    .iter()
-                    .filter(|(other, _)| *other > writer && !users.readers.contains_key(other));
-                for (other, programs) in others {
-                    if !users.readers.contains_key(writer) {
+                let only_writes = |check| !users.readers.contains_key(check);
+                for (other, programs) in users.writers.iter().filter(|(c, _)| *c > writer) {
+                    if only_writes(writer) && only_writes(other) {
                         meet(&mut meetings, (*writer, *other), path, programs);
                     }
                 }
@@ -114,11 +109,8 @@ fn users<'a>(
             if let Place::Repository(path) = place
                 && !is_reserved(path)
             {
-                users
-                    .entry(path)
-                    .or_default()
-                    .writers
-                    .insert(*check, &uses.programs);
+                let users = users.entry(path).or_default();
+                users.writers.insert(*check, &uses.programs);
             }
         }
     }
@@ -151,15 +143,13 @@ impl Order {
             before: BTreeMap::new(),
             tiers: BTreeMap::new(),
         };
-        let roles = context
-            .subject
-            .runs
-            .iter()
-            .map(|run| run.plan.request.role.as_str());
-        for role in roles.collect::<BTreeSet<_>>() {
-            if let Some(plan) = plan_of_all(context, role) {
-                this.read(context, &plan);
-            }
+        let runs = context.subject.runs.iter();
+        let roles: BTreeSet<&String> = runs.map(|run| &run.plan.request.role).collect();
+        for plan in roles
+            .into_iter()
+            .filter_map(|role| plan_of_all(context, role))
+        {
+            this.read(context, &plan);
         }
         this
     }
@@ -208,10 +198,8 @@ impl Order {
             let is_first = place(one) < place(other) || !known.contains(&(other, one));
             is_first && !self.is_ordered((one, other))
         };
-        let mut pairs: Vec<_> = meetings
-            .into_iter()
-            .filter(|(pair, _)| is_wanted(*pair))
-            .collect();
+        let meetings = meetings.into_iter();
+        let mut pairs: Vec<_> = meetings.filter(|(pair, _)| is_wanted(*pair)).collect();
         pairs.sort_by_key(|((one, other), _)| (place(*other), place(*one)));
         pairs
     }
@@ -239,15 +227,10 @@ impl Order {
 fn plan_of_all(context: &Context<'_>, role: &str) -> Option<Plan> {
     let steps = context.subject.runs.iter().flat_map(|run| &run.plan.steps);
     let ids: BTreeSet<&str> = steps.map(super::super::Step::check).collect();
-    let checks = context
-        .contract
-        .checks
-        .iter()
-        .filter(|check| ids.contains(check.id.as_str()));
+    let checks = context.contract.checks.iter().map(|check| &check.id);
+    let checks = checks.filter(|id| ids.contains(id.as_str())).cloned();
     let request = Request {
-        names: checks
-            .map(|check| Selector::Name(check.id.clone()))
-            .collect(),
+        names: checks.map(Selector::Name).collect(),
         changed: context.everything(),
         ..request_for(role, 2)
     };

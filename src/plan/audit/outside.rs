@@ -26,18 +26,14 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Findi
     for (path, programs) in &seen.elsewhere {
         if !is_toolchain(context, path) && !is_named(context, seen, path) {
             let place = place(context, path);
-            found
-                .entry(place)
-                .or_default()
-                .insert(visible(path), programs);
+            let did = found.entry(place).or_default();
+            did.insert(visible(path), programs);
         }
     }
     for (peer, programs) in &seen.peers {
         if let Some(name) = named(peer) {
-            found
-                .entry(name.clone())
-                .or_default()
-                .insert(name, programs);
+            let did = found.entry(name.clone()).or_default();
+            did.insert(name, programs);
         }
     }
     let kind = FindingKind::Outside;
@@ -85,13 +81,7 @@ fn is_named(context: &Context<'_>, seen: &ObservedCheck<'_>, path: &Word) -> boo
 /// Returns how a socket or an address is named, unless it is of no interest.
 fn named(peer: &Peer) -> Option<String> {
     match peer {
-        Peer::Socket(path)
-            if HARMLESS
-                .iter()
-                .any(|known| known.as_bytes() == path.as_bytes()) =>
-        {
-            None
-        }
+        Peer::Socket(path) if path.as_str().is_some_and(|path| HARMLESS.contains(&path)) => None,
         Peer::Socket(path) => Some(visible(path)),
         Peer::Abstract(name) => Some(format!("@{}", visible(name))),
         Peer::Address(address) => Some(visible(address)),

@@ -13,15 +13,12 @@ use vplan_check::confine::SandboxLevel;
 pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     let folders = folders(seen);
     let written = seen.files.iter().filter(|(_, used)| used.written);
-    let written = written
-        .filter(|(path, used)| {
-            let is_known = folders.contains(**path) && !is_not_made(context, seen, path, used);
-            !is_known && !seen.may_write(path)
-        })
-        .filter(|(path, used)| {
-            let is_hidden = context.is_ignored(path);
-            !is_hidden || was_refused(context, seen, path, used)
-        });
+    let written = written.filter(|(path, used)| {
+        let is_known = folders.contains(**path) && !is_not_made(context, seen, path, used);
+        !is_known
+            && !seen.may_write(path)
+            && (!context.is_ignored(path) || was_refused(context, seen, path, used))
+    });
     let (mut made, mut files): (Vec<_>, Vec<_>) =
         written.partition(|(path, used)| used.folder && !context.is_tracked(path));
     // What was to be in a folder that was not made goes with the folder.
@@ -39,11 +36,8 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
         return None;
     }
     let files: Vec<&RepoPath> = files.into_iter().map(|(path, _)| *path).collect();
-    let tracked: Vec<&RepoPath> = files
-        .iter()
-        .copied()
-        .filter(|path| context.is_tracked(path))
-        .collect();
+    let tracked = files.iter().copied();
+    let tracked: Vec<&RepoPath> = tracked.filter(|path| context.is_tracked(path)).collect();
     let mut globs = cover(&files, &tracked, context.tracked(), &BTreeSet::new());
     globs.extend(made.iter().filter_map(|(path, _)| all_below(path)));
     let all: Vec<&RepoPath> = made.iter().map(|(path, _)| **path).chain(files).collect();
@@ -127,11 +121,10 @@ fn was_refused(
 fn is_in_written(seen: &ObservedCheck<'_>, path: &RepoPath) -> bool {
     let globs = seen.step.written_globs();
     let anchors = globs.iter().flat_map(|glob| glob.anchors());
-    let mut folders = anchors.map(
-        |(path, is_literal)| {
-            if is_literal { path.folder() } else { path }
-        },
-    );
+    let mut folders = anchors.map(|(path, is_literal)| match is_literal {
+        true => path.folder(),
+        false => path,
+    });
     folders.any(|folder| !folder.is_root() && (path == &folder || path.below(&folder).is_some()))
 }
 

@@ -23,9 +23,8 @@ pub(super) struct Area<'a> {
 
 /// Finds who meets whom; it is noted for those who write.
 pub(crate) fn meet(steps: &Dense<StepIndex, Effects<'_>>, used: &UsedFiles<'_>, meets: &mut Meets) {
-    let known = steps
-        .numbered()
-        .filter(|(_, step)| matches!(step.seen, Knowledge::All(_)));
+    let is_known = |step: &Effects<'_>| matches!(step.seen, Knowledge::All(_));
+    let known = steps.numbered().filter(|(_, step)| is_known(step));
     let areas: Vec<Area<'_>> = known.flat_map(|(index, step)| areas(index, step)).collect();
     meet_in_files(&areas, used, meets);
     meet_in_listings(&areas, used, meets);
@@ -60,9 +59,8 @@ pub(super) fn meet_in_files(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: &mu
             if area.is_write {
                 by.users.iter().for_each(|user| meets[area.step].set(*user));
             } else {
-                by.writers
-                    .iter()
-                    .for_each(|writer| meets[*writer].set(area.step));
+                let writers = by.writers.iter();
+                writers.for_each(|writer| meets[*writer].set(area.step));
             }
         }
     }
@@ -73,9 +71,7 @@ pub(super) fn meet_in_listings(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: 
     for area in areas.iter().filter(|area| area.is_write) {
         for (folder, listers) in &used.listed {
             if may_write_in(area.selection, folder) {
-                listers
-                    .iter()
-                    .for_each(|lister| meets[area.step].set(*lister));
+                listers.iter().for_each(|l| meets[area.step].set(*l));
             }
         }
     }
@@ -88,25 +84,23 @@ pub(super) fn meet_in_areas(areas: &[Area<'_>], meets: &mut Meets) {
     for (some, others) in groups(&writes, &all) {
         let others: Vec<&Area<'_>> = others.into_iter().flatten().copied().collect();
         let mut plain = Bits::none(meets.len());
-        let (excluding, simple): (Vec<&Area<'_>>, Vec<&Area<'_>>) = others
-            .into_iter()
-            .partition(|area| excludes(area.selection));
+        let others = others.into_iter();
+        let (excluding, simple): (Vec<&Area<'_>>, Vec<&Area<'_>>) =
+            others.partition(|area| excludes(area.selection));
         simple.iter().for_each(|area| plain.set(area.step));
         for area in some.into_iter().flatten() {
             if excludes(area.selection) {
-                let met = simple
-                    .iter()
-                    .filter(|other| overlap(area.selection, other.selection));
+                let meets_it = |other: &&&Area<'_>| overlap(area.selection, other.selection);
+                let met = simple.iter().filter(meets_it);
                 met.for_each(|other| meets[area.step].set(other.step));
             } else {
                 meets[area.step].add(&plain);
             }
-            let met = excluding.iter().filter(|other| {
-                !meets[area.step].has(other.step) && overlap(area.selection, other.selection)
-            });
-            let met: Vec<StepIndex> = met.map(|other| other.step).collect();
-            met.into_iter()
-                .for_each(|other| meets[area.step].set(other));
+            for other in &excluding {
+                if !meets[area.step].has(other.step) && overlap(area.selection, other.selection) {
+                    meets[area.step].set(other.step);
+                }
+            }
         }
     }
 }
@@ -121,8 +115,8 @@ pub(super) fn by_glob<'a>(
             by_glob.entry(glob).or_default().push(area);
         }
     }
-    let shaped = by_glob.into_iter();
-    shaped
+    let by_glob = by_glob.into_iter();
+    by_glob
         .map(|(glob, areas)| (Shape::new(glob), areas))
         .collect()
 }

@@ -64,9 +64,5 @@ pub(super) fn first_glob(selection: &Selection) -> Option<&str> {
 pub(super) fn overlap(one: &Selection, other: &Selection) -> bool {
     let regions = [Region::Selected(one), Region::Selected(other)];
     let found = atoms(&regions, &Limits::default());
-    found.is_none_or(|atoms| {
-        atoms
-            .iter()
-            .any(|atom| atom.inside.iter().all(|is_in| *is_in))
-    })
+    found.is_none_or(|atoms| atoms.iter().any(|atom| atom.inside == [true, true]))
 }

@@ -1,8 +1,9 @@
 //! What is known of a step's effects.
 
-use super::super::Step;
 use super::declared::{Declared, declared};
 use super::known::{Knowledge, KnownEffects};
+use crate::{Plan, Step, StepIndex};
+use vplan_base::index::Dense;
 /// What is known of a step's effects.
 #[derive(Clone, Debug)]
 pub struct Effects<'a> {
@@ -16,5 +17,13 @@ impl<'a> Effects<'a> {
             seen: known.of(step),
             declared: declared(step),
         }
+    }
+
+    /// Returns those of all steps of a plan.
+    pub(crate) fn of_all(plan: &Plan, known: &'a KnownEffects) -> Dense<StepIndex, Self> {
+        plan.steps
+            .iter()
+            .map(|step| Self::of(step, known))
+            .collect()
     }
 }

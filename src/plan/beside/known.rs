@@ -22,22 +22,22 @@ const OBSERVATIONS: usize = 8;
 #[must_use]
 pub fn identity(step: &Step) -> Option<Digest> {
     let argv = step.argv.as_ref()?;
-    let services: Vec<Service> = (step.with.iter())
-        .map(|service| Service {
-            file: None,
-            line: None,
-            ..service.clone()
-        })
-        .collect();
-    let given = (
-        argv,
-        &step.dir,
-        &step.env,
-        &step.pass_env,
-        &step.tool_path,
-        services,
-    );
-    Some(Digest::of_value(&given))
+    let services = step.with.iter().map(|service| Service {
+        file: None,
+        line: None,
+        ..service.clone()
+    });
+    let services: Vec<Service> = services.collect();
+    let Step {
+        dir,
+        env,
+        pass_env,
+        tool_path,
+        ..
+    } = step;
+    Some(Digest::of_value(&(
+        argv, dir, env, pass_env, tool_path, services,
+    )))
 }
 
 /// What is known of what a step does.

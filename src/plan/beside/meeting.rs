@@ -6,7 +6,7 @@ use super::known::Knowledge;
 use super::paths::TreePath;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::Selection;
-use vplan_base::word::{and_more, visible};
+use vplan_base::word::{first_of, visible};
 use vplan_check::observed::{Observed, Place, Uses};
 
 /// How two steps meet, the gravest first.
@@ -40,29 +40,18 @@ impl Meeting {
     #[must_use]
     pub fn sentence(&self) -> String {
         let what = &self.what;
-        let of = |writer: Writer| match writer {
+        let (writer, before, after) = match self.kind {
+            Kind::BothWrite => return format!("both write {what}"),
+            Kind::Reads(writer) => (writer, "which", "reads"),
+            Kind::LooksFor(writer) => (writer, "which", "looks for"),
+            Kind::Lists(writer) => (writer, "in a folder that", "lists"),
+            Kind::Below(writer) => (writer, "and", "uses something below it"),
+        };
+        let (writes, other) = match writer {
             Writer::This => ("it", "the other"),
             Writer::That => ("the other", "it"),
         };
-        match self.kind {
-            Kind::BothWrite => format!("both write {what}"),
-            Kind::Reads(writer) => {
-                let (writes, reads) = of(writer);
-                format!("{writes} writes {what}, which {reads} reads")
-            }
-            Kind::LooksFor(writer) => {
-                let (writes, seeks) = of(writer);
-                format!("{writes} writes {what}, which {seeks} looks for")
-            }
-            Kind::Lists(writer) => {
-                let (writes, lists) = of(writer);
-                format!("{writes} writes {what}, in a folder that {lists} lists")
-            }
-            Kind::Below(writer) => {
-                let (writes, uses) = of(writer);
-                format!("{writes} writes {what}, and {uses} uses something below it")
-            }
-        }
+        format!("{writes} writes {what}, {before} {other} {after}")
     }
 }
 
@@ -72,11 +61,8 @@ struct Places<'a>(BTreeMap<Kind, (BTreeSet<TreePath<'a>>, BTreeSet<&'a str>)>);
 
 impl<'a> Places<'a> {
     fn place(&mut self, kind: Kind, place: &'a Place) {
-        self.0
-            .entry(kind)
-            .or_default()
-            .0
-            .insert(TreePath::of(place));
+        let (places, _) = self.0.entry(kind).or_default();
+        places.insert(TreePath::of(place));
     }
 
     fn glob(&mut self, kind: Kind, selection: &'a Selection) {
@@ -137,11 +123,9 @@ fn add<'a>(found: &mut Places<'a>, by: Writer, writer: &'a Effects<'_>, user: &'
 
 /// Adds where a step was seen to use what another one was seen to write.
 fn seen_by_both<'a>(found: &mut Places<'a>, by: Writer, wrote: &'a Observed, used: &'a Observed) {
-    let mut all: Vec<(TreePath<'_>, &Uses)> = used
-        .files
-        .iter()
-        .map(|(place, uses)| (TreePath::of(place), uses))
-        .collect();
+    let files = used.files.iter();
+    let files = files.map(|(place, uses)| (TreePath::of(place), uses));
+    let mut all: Vec<(TreePath<'_>, &Uses)> = files.collect();
     all.sort_unstable_by_key(|(path, _)| *path);
     for (place, _) in wrote.files.iter().filter(|(_, uses)| uses.written) {
         let path = TreePath::of(place);
@@ -149,10 +133,8 @@ fn seen_by_both<'a>(found: &mut Places<'a>, by: Writer, wrote: &'a Observed, use
             found.place(kind_of(by, uses), place);
         }
         let next = all.partition_point(|(other, _)| *other <= path);
-        if all
-            .get(next)
-            .is_some_and(|(other, _)| path.is_above(*other))
-        {
+        let next = all.get(next);
+        if next.is_some_and(|(other, _)| path.is_above(*other)) {
             found.place(Kind::Below(by), place);
         }
         let folder = path.folder();
@@ -186,9 +168,6 @@ fn shown(places: &BTreeSet<TreePath<'_>>, globs: &BTreeSet<&str>) -> String {
     let folder = places.last().and_then(|last| first.common_folder(*last));
     match folder {
         Some(folder) if places.len() > 1 => format!("{}/", visible(folder)),
-        _ => {
-            let more = places.len().saturating_sub(1) as u64;
-            format!("{}{}", visible(first.shown()), and_more(more))
-        }
+        _ => first_of(places.iter().map(|place| visible(place.shown())), 1),
     }
 }

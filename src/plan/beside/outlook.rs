@@ -47,10 +47,10 @@ impl StepBeside {
         let same = self.not_beside.iter_mut().find(|not| not.reason == reason);
         match same {
             Some(not) => not.steps.push(step.to_owned()),
-            None => self.not_beside.push(NotBeside {
-                reason,
-                steps: vec![step.to_owned()],
-            }),
+            None => {
+                let steps = vec![step.to_owned()];
+                self.not_beside.push(NotBeside { reason, steps });
+            }
         }
     }
 }
@@ -58,8 +58,7 @@ impl StepBeside {
 /// Says it for each step, in plan order.
 #[must_use]
 pub fn outlook(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
-    let effects = plan.steps.iter().map(|step| Effects::of(step, known));
-    let effects: Dense<StepIndex, Effects<'_>> = effects.collect();
+    let effects = Effects::of_all(plan, known);
     let outlook = Outlook {
         plan,
         beside: Beside::among(&effects),
@@ -117,9 +116,12 @@ impl Outlook<'_> {
     fn why(&self, index: StepIndex, other: StepIndex) -> String {
         match &self.effects[other].seen {
             Knowledge::Unknown(why) => unknown(why),
-            Knowledge::All(_) => meeting(&self.effects[index], &self.effects[other])
-                .map(|meeting| meeting.sentence())
-                .unwrap_or_default(),
+            Knowledge::All(_) => {
+                let meeting = meeting(&self.effects[index], &self.effects[other]);
+                meeting
+                    .map(|meeting| meeting.sentence())
+                    .unwrap_or_default()
+            }
         }
     }
 }

@@ -41,9 +41,7 @@ impl Beside {
     /// share of them, not for each pair's paths.
     #[must_use]
     pub fn of(plan: &Plan, known: &KnownEffects) -> Self {
-        let steps = plan.steps.iter().map(|step| Effects::of(step, known));
-        let steps: Dense<StepIndex, Effects<'_>> = steps.collect();
-        Self::among(&steps)
+        Self::among(&Effects::of_all(plan, known))
     }
 
     pub(crate) fn among(steps: &Dense<StepIndex, Effects<'_>>) -> Self {

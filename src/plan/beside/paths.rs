@@ -163,11 +163,8 @@ impl<'a> Walk<'a, '_> {
         let Some((path, place, ..)) = uses.first().copied() else {
             return;
         };
-        while self
-            .levels
-            .last()
-            .is_some_and(|level| !level.path.is_above(path))
-        {
+        let is_left = |level: &Level<'_>| !level.path.is_above(path);
+        while self.levels.last().is_some_and(is_left) {
             self.leave();
         }
         let mut by = UsedBy::default();

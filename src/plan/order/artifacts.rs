@@ -43,8 +43,8 @@ fn by_glob<'a>(
             nodes.entry(glob).or_default().push(node);
         }
     }
+    let nodes = nodes.into_iter();
     nodes
-        .into_iter()
         .map(|(glob, nodes)| (overlap::Shape::new(glob), nodes))
         .collect()
 }
@@ -72,10 +72,8 @@ pub(super) fn add(
     tiers: &Dense<NodeIndex, u8>,
     wishes: &[Bundle],
 ) -> Vec<Bundle> {
-    let wishes: Vec<Bundle> = wishes
-        .iter()
-        .flat_map(|bundle| split(bundle, tiers))
-        .collect();
+    let wishes = wishes.iter().flat_map(|bundle| split(bundle, tiers));
+    let wishes: Vec<Bundle> = wishes.collect();
     let mut all = graph.clone();
     wishes.iter().for_each(|bundle| bundle.add_to(&mut all));
     let circles = all.circles();
@@ -87,16 +85,12 @@ pub(super) fn add(
     let (mut added, mut open) = (Vec::new(), Vec::new());
     for bundle in wishes {
         let mut inside: BTreeMap<usize, Bundle> = BTreeMap::new();
-        bundle
-            .before
-            .iter()
-            .filter_map(|a| Some((circle(a)?, a)))
-            .for_each(|(c, a)| inside.entry(c).or_default().before.push(*a));
-        bundle
-            .after
-            .iter()
-            .filter_map(|b| Some((circle(b)?, b)))
-            .for_each(|(c, b)| inside.entry(c).or_default().after.push(*b));
+        for (c, a) in bundle.before.iter().filter_map(|a| Some((circle(a)?, a))) {
+            inside.entry(c).or_default().before.push(*a);
+        }
+        for (c, b) in bundle.after.iter().filter_map(|b| Some((circle(b)?, b))) {
+            inside.entry(c).or_default().after.push(*b);
+        }
         inside.retain(|_, both| both.is_effective());
         if inside.is_empty() {
             added.push(bundle);
@@ -104,9 +98,8 @@ pub(super) fn add(
         }
         let free = |nodes: &[NodeIndex], own: Option<usize>| {
             let stays = |node: &&NodeIndex| {
-                circle(node)
-                    .filter(|c| inside.contains_key(c))
-                    .is_none_or(|c| own.is_some_and(|own| own != c))
+                let circle = circle(node).filter(|c| inside.contains_key(c));
+                circle.is_none_or(|c| own.is_some_and(|own| own != c))
             };
             nodes.iter().filter(stays).copied().collect::<Vec<_>>()
         };
@@ -179,15 +172,12 @@ fn resolve(
 ) -> Vec<Bundle> {
     let places = positions(&sorted(graph, tiers));
     let mut stay = Vec::new();
-    if open
-        .iter()
-        .map(|b| b.before.len() * b.after.len())
-        .sum::<usize>()
-        > MANY
-    {
-        // Too many to be examined one by one: the order without them decides.
-        open.iter()
-            .for_each(|bundle| in_order(bundle, &places, &mut stay));
+    let counts = open.iter().map(|b| b.before.len() * b.after.len());
+    // Too many to be examined one by one: the order without them decides.
+    if counts.sum::<usize>() > MANY {
+        for bundle in open {
+            in_order(bundle, &places, &mut stay);
+        }
         added
             .iter()
             .chain(&stay)
@@ -195,20 +185,12 @@ fn resolve(
         return stay;
     }
     let pairs = open.iter().flat_map(|bundle| {
-        bundle
-            .before
-            .iter()
-            .flat_map(|a| bundle.after.iter().map(|b| (*a, *b)))
+        let before = bundle.before.iter();
+        before.flat_map(|a| bundle.after.iter().map(|b| (*a, *b)))
     });
     let mut pairs: BTreeSet<(NodeIndex, NodeIndex)> = pairs.filter(|(a, b)| a != b).collect();
-    let mutual: Vec<(NodeIndex, NodeIndex)> = pairs
-        .iter()
-        .filter(|(a, b)| pairs.contains(&(*b, *a)))
-        .copied()
-        .collect();
-    for pair in mutual {
-        pairs.remove(&pair);
-    }
+    let all = pairs.clone();
+    pairs.retain(|(a, b)| !all.contains(&(*b, *a)));
     // A path back can only exist where the order already is the other way.
     pairs.retain(|(a, b)| places[*a] < places[*b] || !graph.reaches(*b, *a));
     added.iter().for_each(|bundle| bundle.add_to(graph));
@@ -238,18 +220,16 @@ fn in_order(bundle: &Bundle, places: &Dense<NodeIndex, Place>, into: &mut Vec<Bu
         both.copied().collect::<Vec<_>>()
     };
     let (before, after) = (part(early, &bundle.before), part(late, &bundle.after));
-    if !before.is_empty() && !after.is_empty() {
-        into.push(Bundle {
-            before: before.clone(),
-            after: after.clone(),
-        });
-    }
-    for (before, after) in [
-        (before, part(early, &bundle.after)),
-        (part(late, &bundle.before), after),
-    ] {
-        if !before.is_empty() && !after.is_empty() && nodes.len() > 1 {
-            in_order(&Bundle { before, after }, places, into);
+    let whole = Bundle { before, after };
+    let inside = [
+        (whole.before.clone(), part(early, &bundle.after)),
+        (part(late, &bundle.before), whole.after.clone()),
+    ];
+    into.extend(Some(whole).filter(Bundle::is_effective));
+    for (before, after) in inside {
+        let bundle = Bundle { before, after };
+        if bundle.is_effective() && nodes.len() > 1 {
+            in_order(&bundle, places, into);
         }
     }
 }

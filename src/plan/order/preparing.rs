@@ -66,9 +66,10 @@ impl Adding<'_> {
             match (preparing.files[node], is_setup(node)) {
                 (Some(file), false) => put(&mut prepared, file, node),
                 (Some(_), true) if waits[node] => waiting.push(node),
-                (Some(file), true) => preparing
-                    .upwards(file)
-                    .for_each(|file| put(&mut all, file, node)),
+                (Some(file), true) => {
+                    let files = preparing.upwards(file);
+                    files.for_each(|file| put(&mut all, file, node));
+                }
                 (None, _) => {}
             }
         }

@@ -57,15 +57,12 @@ fn pairs(bundle: &Bundle) -> usize {
 /// do not become too many.
 fn largest<'b>(bundles: impl Iterator<Item = &'b Bundle> + Clone) -> usize {
     let groups = bundles.filter(|b| b.before.len() > 1 && b.after.len() > 1);
+    let sum = |most: usize| {
+        let pairs = groups.clone().map(pairs).filter(|p| *p <= most);
+        pairs.fold(0, usize::saturating_add)
+    };
     let mut most = MANY;
-    while most > 1
-        && groups
-            .clone()
-            .map(pairs)
-            .filter(|p| *p <= most)
-            .fold(0, usize::saturating_add)
-            > MOST_PAIRS
-    {
+    while most > 1 && sum(most) > MOST_PAIRS {
         most /= 2;
     }
     most
@@ -82,25 +79,17 @@ fn lists(places: &Dense<NodeIndex, Place>, bundles: &[Bundle], most: usize) -> L
         }
     };
     for bundle in bundles {
-        let last = bundle
-            .before
-            .iter()
-            .max_by_key(|n| places[**n])
-            .filter(|_| bundle.after.len() > 1 && pairs(bundle) > most);
+        let last = bundle.before.iter().max_by_key(|n| places[**n]);
+        let last = last.filter(|_| bundle.after.len() > 1 && pairs(bundle) > most);
+        let before = || bundle.before.iter();
         match last {
             Some(last) => {
-                bundle
-                    .before
-                    .iter()
-                    .for_each(|earlier| add(*last, *earlier));
+                before().for_each(|earlier| add(*last, *earlier));
                 bundle.after.iter().for_each(|later| add(*later, *last));
             }
             None => {
                 for later in &bundle.after {
-                    bundle
-                        .before
-                        .iter()
-                        .for_each(|earlier| add(*later, *earlier));
+                    before().for_each(|earlier| add(*later, *earlier));
                 }
             }
         }

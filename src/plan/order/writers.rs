@@ -19,11 +19,9 @@ pub(super) fn add(graph: &mut Graph, constraints: &Constraints) -> Vec<Bundle> {
             let mut chain: Vec<NodeIndex> =
                 constraints.writers.iter().filter(is_own).copied().collect();
             if chain.len() > 1 {
-                let order = sorted(graph, &constraints.tiers);
-                chain = order
-                    .into_iter()
-                    .filter(|node| chain.contains(node))
-                    .collect();
+                let mut order = sorted(graph, &constraints.tiers);
+                order.retain(|node| chain.contains(node));
+                chain = order;
             }
             if chain.is_empty() {
                 continue;
@@ -64,13 +62,10 @@ fn waiting_nodes(
         }));
         last = Some(*writer);
     }
-    bundles.extend(last.map(|last| {
-        Bundle {
-            before: vec![last],
-            after: nodes
-                .filter(|node| !seen[Graph::node(*node)] && waits(node))
-                .collect(),
-        }
+    let others = nodes.filter(|node| !seen[Graph::node(*node)] && waits(node));
+    bundles.extend(last.map(|last| Bundle {
+        before: vec![last],
+        after: others.collect(),
     }));
     bundles.retain(Bundle::is_effective);
     bundles

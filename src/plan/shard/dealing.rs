@@ -37,9 +37,8 @@ impl<'p> Dealing<'p> {
         // An `always` step after others goes where they go; `setup` goes everywhere.
         let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
         let needers = plan.steps.iter().filter(|s| !follows(s));
-        let needed: BTreeSet<StepIndex> = needers
-            .flat_map(|s| s.needs.iter().filter_map(at))
-            .collect();
+        let needed = needers.flat_map(|s| s.needs.iter().filter_map(at));
+        let needed: BTreeSet<StepIndex> = needed.collect();
         let with = |of: &dyn Fn(StepIndex, &Step) -> bool| -> Vec<StepIndex> {
             let found = plan.numbered_steps().filter(|(i, s)| of(*i, s));
             found.map(|(i, _)| i).collect()
@@ -144,22 +143,19 @@ impl<'p> Dealing<'p> {
         let (setup, dealt) = (self.setup.clone(), self.dealt.clone());
         let mut everywhere = BTreeSet::new();
         let first = weight(&self.add(&mut everywhere, &setup));
-        let mut units: Vec<(Reverse<u64>, StepIndex)> = dealt
-            .iter()
-            .map(|own| {
-                let mut alone = everywhere.clone();
-                (Reverse(weight(&self.add(&mut alone, &[*own]))), *own)
-            })
-            .collect();
+        let units = dealt.iter().map(|own| {
+            let mut alone = everywhere.clone();
+            (Reverse(weight(&self.add(&mut alone, &[*own]))), *own)
+        });
+        let mut units: Vec<(Reverse<u64>, StepIndex)> = units.collect();
         units.sort_unstable();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut shares = vec![BTreeSet::new(); count];
         let mut loads: BTreeSet<(u64, usize)> = (0..count).map(|i| (first, i)).collect();
         for (_, own) in units {
-            let Some((load, place)) = loads.pop_first() else {
-                break;
-            };
-            let Some(mine) = shares.get_mut(place) else {
+            let next = loads.pop_first();
+            let next = next.and_then(|(load, at)| Some((load, at, shares.get_mut(at)?)));
+            let Some((load, place, mine)) = next else {
                 break;
             };
             if mine.is_empty() {
@@ -181,9 +177,8 @@ impl<'p> Dealing<'p> {
         let plan = self.plan;
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             plan.numbered_steps().partition(|(i, _)| mine.contains(i));
-        let here = here
-            .into_iter()
-            .map(|(_, s)| inherit(s, mine, &self.positions, plan));
+        let here = here.into_iter();
+        let here = here.map(|(_, s)| inherit(s, mine, &self.positions, plan));
         let plan = digest::seal(Plan {
             steps: here.collect(),
             ..plan.clone()

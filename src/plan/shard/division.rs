@@ -139,10 +139,8 @@ impl Division {
             .unwrap_or(usize::MAX)
             .clamp(1, useful);
         let fits = |division: &Self| division.expected(plan).iter().all(|ms| *ms <= target_ms);
-        (least..useful)
-            .map(with)
-            .find(fits)
-            .unwrap_or_else(|| with(useful))
+        let found = (least..useful).map(with).find(fits);
+        found.unwrap_or_else(|| with(useful))
     }
 
     /// Returns how long each share is expected to take, its steps one after another, in
@@ -209,10 +207,9 @@ impl Division {
             version: serde_json::Number,
         }
         let fault = |error: &serde_json::Error| {
-            let what = if error.is_eof() {
-                "ends in the middle"
-            } else {
-                "is no division"
+            let what = match error.is_eof() {
+                true => "ends in the middle",
+                false => "is no division",
             };
             let why = visible(error.to_string());
             DivisionError::new(NOT_ONE, format!("{what}: {why}"))
