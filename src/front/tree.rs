@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Node {
     /// The place of the whole value.
     pub place: Place,
@@ -49,16 +49,17 @@ pub struct Key {
 }
 
 /// The types of values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Value {
     /// Nothing, or `null`.
+    #[default]
     Null,
     /// `true` or `false`.
     Bool(bool),
     /// A whole number that fits.
     Whole(i64),
-    /// Any other number, or a date.
-    Other,
+    /// Any other number, or a date, as it is written.
+    Other(String),
     /// A string.
     Text(String),
     /// A sequence.
@@ -75,7 +76,7 @@ impl Value {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
             Value::Whole(_) => "a whole number",
-            Value::Other => "another number or a date",
+            Value::Other(_) => "another number or a date",
             Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
@@ -193,7 +194,10 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
     let read = match value {
         ast::Value::NullKeyword(_) => Value::Null,
         ast::Value::BooleanLit(b) => Value::Bool(b.value),
-        ast::Value::NumberLit(n) => n.value.parse().map_or_else(|_| Value::Other, Value::Whole),
+        ast::Value::NumberLit(n) => {
+            let other = |_| Value::Other(n.value.to_owned());
+            n.value.parse().map_or_else(other, Value::Whole)
+        }
         ast::Value::StringLit(s) => Value::Text(s.value.to_string()),
         ast::Value::Array(list) => {
             Value::List(list.elements.iter().map(|v| from_json(v, id)).collect())
@@ -274,14 +278,16 @@ fn from_toml(
     left: &mut usize,
 ) -> Option<Node> {
     *left = left.checked_sub(1)?;
+    let span = value.span();
+    let place = Place::new(id, within(source, span.start, span.end));
+    let other = || Value::Other(source.slice(place.span).to_owned());
     let read = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(n) => {
-            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| Value::Other, Value::Whole)
+            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| other(), Value::Whole)
         }
-        DeValue::Float(_) => Value::Other,
+        DeValue::Float(_) | DeValue::Datetime(_) => other(),
         DeValue::Boolean(b) => Value::Bool(*b),
-        DeValue::Datetime(_) => Value::Other,
         DeValue::Array(list) => {
             let mut nodes = Vec::with_capacity(list.len());
             for node in list.iter() {
@@ -291,11 +297,7 @@ fn from_toml(
         }
         DeValue::Table(table) => from_table(table, source, id, depth, left)?,
     };
-    let span = value.span();
-    Some(Node {
-        place: Place::new(id, within(source, span.start, span.end)),
-        value: read,
-    })
+    Some(Node { place, value: read })
 }
 
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
@@ -532,7 +534,7 @@ impl Yaml<'_> {
                 None => {
                     let name = match &node.value {
                         Value::Text(text) => text.clone(),
-                        Value::Whole(_) | Value::Other | Value::Bool(_) | Value::Null => {
+                        Value::Whole(_) | Value::Other(_) | Value::Bool(_) | Value::Null => {
                             self.source.slice(node.place.span).to_owned()
                         }
                         Value::List(_) | Value::Map(_) => {
@@ -596,17 +598,18 @@ impl Yaml<'_> {
             text.strip_prefix(prefix)
                 .and_then(|t| i64::from_str_radix(t, radix).ok())
         };
+        let other = || Value::Other(text.to_owned());
         Ok(match text {
             "" | "~" | "null" | "Null" | "NULL" => Value::Null,
             "true" | "True" | "TRUE" => Value::Bool(true),
             "false" | "False" | "FALSE" => Value::Bool(false),
-            ".inf" | "-.inf" | "+.inf" | ".nan" => Value::Other,
-            _ if digits(unsigned) => text.parse().map_or_else(|_| Value::Other, Value::Whole),
+            ".inf" | "-.inf" | "+.inf" | ".nan" => other(),
+            _ if digits(unsigned) => text.parse().map_or_else(|_| other(), Value::Whole),
             _ if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
                 && unsigned.contains(|c: char| c.is_ascii_digit())
                 && unsigned.parse::<f64>().is_ok() =>
             {
-                Value::Other
+                other()
             }
             _ => match radix("0x", 16).or(radix("0o", 8)) {
                 Some(number) => Value::Whole(number),
@@ -711,7 +714,7 @@ mod tests {
             Value::Null => "~".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Whole(value) => value.to_string(),
-            Value::Other => "number".to_owned(),
+            Value::Other(_) => "number".to_owned(),
             Value::Text(text) => text.clone(),
             Value::List(nodes) => {
                 let all: Vec<String> = nodes.iter().map(shown).collect();

@@ -457,7 +457,7 @@ fn json(text: &str) -> Result<Node, String> {
         let value = match json {
             serde_json::Value::Null => Value::Null,
             serde_json::Value::Bool(is) => Value::Bool(is),
-            serde_json::Value::Number(_) => Value::Other,
+            serde_json::Value::Number(n) => Value::Other(n.to_string()),
             serde_json::Value::String(text) => Value::Text(text),
             serde_json::Value::Array(list) => Value::List(list.into_iter().map(node).collect()),
             serde_json::Value::Object(map) => Value::Map(map.into_iter().map(entry).collect()),

@@ -181,7 +181,6 @@ impl Account {
     }
 
     /// The lines of the contract about what it does not cover: tests, then the most relevant others.
-    #[must_use]
     pub fn remarks(&self, most: usize) -> Vec<String> {
         let line = |left: &Uncovered| {
             format!(
@@ -250,7 +249,6 @@ pub(super) fn short(file: &RepoPath) -> String {
 }
 
 /// A place: `ci.yml:12`.
-#[must_use]
 pub fn place(place: &Place) -> String {
     format!("{}:{}", short(&place.file), place.line)
 }

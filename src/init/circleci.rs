@@ -1,41 +1,33 @@
 //! CircleCI: the scripts of its jobs, with plain values put in.
 
 use crate::found::{Place, Reading};
-use crate::github::value::{text_at, text_of, texts};
 use crate::github::{is_foreign, odd_words};
 use crate::shell::Value as Variable;
-use crate::sink::{Script, Sink, below, product};
-use crate::tree::{DataFile, Keys, Syntax, Tree};
+use crate::sink::{Script, Sink, product};
+use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::Node;
 
-const FILES: [&str; 2] = [".circleci/config.yml", ".circleci/config.yaml"];
 /// How deep commands use each other.
 const MAX_DEPTH: usize = 3;
 /// The most steps that are read.
 const MAX_STEPS: usize = 2000;
 
 /// The configurations.
-#[must_use]
 pub fn files(tree: &Tree) -> Vec<RepoPath> {
-    let paths = FILES
-        .iter()
-        .filter_map(|name| RepoPath::from_exact(name.as_bytes()));
-    paths.filter(|file| tree.files.contains(file)).collect()
+    tree.present(".circleci/config.yml .circleci/config.yaml")
 }
 
 /// Reads the configurations.
-#[must_use]
 pub fn read(tree: &Tree) -> Reading {
     let mut reader = Reader {
         sink: Sink::default(),
         left: MAX_STEPS,
     };
     for file in files(tree) {
-        match tree.read(&file, Syntax::YamlMerged) {
-            Ok(doc) => reader.workflows(&doc),
-            Err(why) => reader.sink.not_read(Place { file, line: 1 }, None, why),
+        if let Some(doc) = reader.sink.open(tree, &file) {
+            reader.workflows(&doc);
         }
     }
     reader.sink.reading()
@@ -67,68 +59,53 @@ impl Reader {
                 continue;
             }
             for item in workflow.list_at("jobs") {
-                let (name, with) = match item.entries().first() {
-                    Some((key, with)) => (key.name.clone(), Some(with)),
-                    None => (text_of(doc, item), None),
-                };
-                self.job(doc, doc.place(item.place), &name, with);
+                let (name, with) = entry(item);
+                let place = doc.place(item.place);
+                self.job(doc, place, &name, with);
             }
         }
     }
 
     fn job(&mut self, doc: &DataFile, place: Place, name: &str, with: Option<&Node>) {
-        let own = with
-            .map(|with| text_at(doc, with, "name"))
-            .unwrap_or_default();
-        let own = if own.is_empty() { name } else { &*own };
+        let own = Some(with.scalar_at("name")).filter(|own| !own.is_empty());
+        let own = own.unwrap_or_else(|| name.to_owned());
         let part = Some(format!("job `{own}`"));
-        let Some(node) = doc.root.get("jobs").and_then(|jobs| jobs.get(name)) else {
-            let approval = with.is_some_and(|with| text_at(doc, with, "type") == "approval");
-            let why = if approval {
-                "a person starts it"
-            } else {
-                "a job of an orb"
-            };
+        let node = doc.root.get("jobs").and_then(|jobs| jobs.get(name));
+        let branches = with.at("filters.branches");
+        let ignored = branches.text_at("ignore").unwrap_or_default();
+        let why = match node {
+            None if with.scalar_at("type") == "approval" => "a person starts it",
+            None => "a job of an orb",
+            Some(_) if matches!(ignored, "/.*/" | "/.+/") || branches.at("only").is_some() => {
+                "it runs for tags or some branches only"
+            }
+            Some(node)
+                if node.get("macos").is_some() || is_foreign(&node.scalar_at("executor")) =>
+            {
+                "it runs on another system"
+            }
+            Some(_) => "",
+        };
+        let Some(node) = node.filter(|_| why.is_empty()) else {
             return self.sink.not_read(place, part, why);
         };
-        let branches = with.and_then(|with| with.get("filters")?.get("branches"));
-        let ignored = branches.and_then(|branches| branches.text_at("ignore"));
-        let ignored = ignored.unwrap_or_default();
-        if matches!(ignored, "/.*/" | "/.+/") || branches.is_some_and(|b| b.get("only").is_some()) {
-            return self
-                .sink
-                .not_read(place, part, "it runs for tags or some branches only");
-        }
-        if node.get("macos").is_some() || is_foreign(&text_at(doc, node, "executor")) {
-            return self.sink.not_read(place, part, "it runs on another system");
-        }
-        let mut values = Values::new();
-        for (key, parameter) in [&doc.root, node]
-            .map(|node| node.entries_at("parameters"))
-            .concat()
-        {
-            values.insert(key.name, text_at(doc, &parameter, "default"));
-        }
-        let given = with.map(Node::entries).unwrap_or_default();
-        values.extend(
-            given
-                .iter()
-                .map(|(key, node)| (key.name.clone(), text_of(doc, node))),
-        );
-        let matrix = with.and_then(|with| with.get("matrix"));
-        let axes = matrix.map_or(&[][..], |matrix| matrix.entries_at("parameters"));
-        let axes = axes
-            .iter()
-            .map(|(key, node)| (key.name.clone(), texts(doc, Some(node))));
+        let parameters = [&doc.root, node].map(|node| node.entries_at("parameters"));
+        let parameters = parameters.into_iter().flatten();
+        let default = parameters.map(|(key, node)| (key.name.clone(), node.scalar_at("default")));
+        let given = with.map(Node::entries).unwrap_or_default().iter();
+        let given = given.map(|(key, node)| (key.name.clone(), scalar(node)));
+        let values: Values = default.chain(given).collect();
+        let axes = with.entries_at("matrix.parameters").iter();
+        let axes = axes.map(|(key, node)| (key.name.clone(), scalars(node)));
         for cell in product(axes) {
             let mut job = Job {
                 values: values.clone().into_iter().chain(cell).collect(),
-                dir: text_at(doc, node, "working_directory"),
+                dir: node.scalar_at("working_directory"),
                 ..Job::default()
             };
             job.script.job = format!("circleci/{own}");
-            job.script.oddness = u32::try_from(odd_words(name)).unwrap_or(u32::MAX);
-            environment(doc, node.get("environment"), &mut job);
+            job.script.oddness = odd_words(name);
+            job.add_env(node);
             self.steps(doc, node, &job, 0);
         }
     }
@@ -139,32 +116,29 @@ impl Reader {
                 return;
             }
             self.left -= 1;
-            let (name, with) = match step.entries().first() {
-                Some((key, with)) => (key.name.clone(), Some(with)),
-                None => (text_of(doc, step), None),
-            };
-            let command = doc
-                .root
-                .get("commands")
-                .and_then(|commands| commands.get(&name));
+            let (name, with) = entry(step);
+            let commands = doc.root.get("commands");
+            let command = commands.and_then(|commands| commands.get(&name));
             match (&*name, with) {
+                ("run", Some(run)) if run.scalar_at("when") == "on_fail" => {}
                 ("run", Some(run)) => {
-                    let command = run.get("command").unwrap_or(run);
                     let mut job = job.clone();
-                    job.script.label = text_at(doc, run, "name");
-                    environment(doc, run.get("environment"), &mut job);
-                    let dir = text_at(doc, run, "working_directory");
-                    let dir = if dir.is_empty() { job.dir.clone() } else { dir };
-                    if text_at(doc, run, "when") != "on_fail" {
-                        let background = text_at(doc, run, "background") == "true";
-                        let text = text_of(doc, command);
-                        let text = if background {
-                            format!("{text} &")
-                        } else {
-                            text
-                        };
-                        self.text(doc, command, &job, &dir, &text);
+                    job.script.label = run.scalar_at("name");
+                    job.add_env(run);
+                    let dir = run.scalar_at("working_directory");
+                    if !dir.is_empty() {
+                        job.dir = dir;
                     }
+                    let ending = match &*run.scalar_at("background") {
+                        "true" => " &",
+                        _ => "",
+                    };
+                    let command = run.get("command").unwrap_or(run);
+                    self.text(
+                        &doc.text_place(command),
+                        &mut job,
+                        &(scalar(command) + ending),
+                    );
                 }
                 ("when" | "unless", Some(block)) => self.steps(doc, block, job, depth),
                 ("steps", Some(_)) => {
@@ -177,11 +151,9 @@ impl Reader {
                     let Some(command) = command else { continue };
                     let mut job = job.clone();
                     for (key, parameter) in command.entries_at("parameters") {
-                        let given = with
-                            .map(|with| text_at(doc, with, &key.name))
-                            .unwrap_or_default();
-                        let default = text_at(doc, parameter, "default");
-                        let value = if given.is_empty() { default } else { given };
+                        let given = with.and_then(|with| with.get(&key.name)).map(scalar);
+                        let given = given.filter(|given| !given.is_empty());
+                        let value = given.unwrap_or_else(|| parameter.scalar_at("default"));
                         job.values.insert(key.name.clone(), value);
                     }
                     self.steps(doc, command, &job, depth + 1);
@@ -198,42 +170,43 @@ impl Reader {
         }
     }
 
-    fn text(&mut self, doc: &DataFile, node: &Node, job: &Job, dir: &str, text: &str) {
-        let place = Place::of(&doc.file, doc.text_line(node));
-        let mut script = job.script.clone();
-        let dir = filled(dir, &job.values);
+    fn text(&mut self, place: &Place, job: &mut Job, text: &str) {
+        let dir = filled(&job.dir, &job.values);
         let bare = dir
             .strip_prefix("~/project")
             .unwrap_or(&dir)
             .trim_matches('/');
         match RepoPath::parse(bare.as_bytes()) {
             _ if bare.is_empty() => {}
-            Ok(parsed) if !bare.contains(['$', '~']) => script.dir = parsed,
-            _ => script.lost = Some(format!("it runs in `{dir}`")),
+            Ok(parsed) if !bare.contains(['$', '~']) => job.script.dir = parsed,
+            _ => job.script.lost = Some(format!("it runs in `{dir}`")),
         }
         let text = filled(text, &job.values);
-        self.sink.script(
-            &place,
-            &text,
-            &script,
-            &[],
-            |line| below(&place, line),
-            |dir| Ok(dir.clone()),
-        );
+        self.sink
+            .script(place, &text, &job.script, |line| place.below(line));
     }
 }
 
-/// Adds the variables of a mapping.
-fn environment(doc: &DataFile, node: Option<&Node>, job: &mut Job) {
-    for (key, node) in node.map(Node::entries).unwrap_or_default() {
-        let value = text_of(doc, node);
-        let variable = if value.contains(['$', '<']) {
-            Variable::Unknown
-        } else {
-            Variable::Known(value.clone())
-        };
-        job.script.variables.set(&key.name, variable, false);
-        job.values.insert(key.name.clone(), value);
+/// The name of a job or step, and what it is given.
+fn entry(node: &Node) -> (String, Option<&Node>) {
+    match node.entries().first() {
+        Some((key, with)) => (key.name.clone(), Some(with)),
+        None => (scalar(node), None),
+    }
+}
+
+impl Job {
+    /// Adds the variables of `environment`.
+    fn add_env(&mut self, node: &Node) {
+        for (key, node) in node.entries_at("environment") {
+            let value = scalar(node);
+            let variable = match value.contains(['$', '<']) {
+                true => Variable::Unknown,
+                false => Variable::Known(value.clone()),
+            };
+            self.script.variables.set(&key.name, variable, false);
+            self.values.insert(key.name.clone(), value);
+        }
     }
 }
 

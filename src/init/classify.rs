@@ -3,10 +3,10 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::check::Key;
-use super::found::{Ending, Origin, SourceCommand, identity};
+use super::found::{Ending, SourceCommand, identity};
 use super::listed::listed;
 use super::shell;
-use super::source::quoted;
+use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
 use super::tree::Tree;
 use super::{fold, hooks};
@@ -18,12 +18,13 @@ use vplan_check::tool::reading::{Reading, read};
 use vplan_check::tool::table::{Class as Row, TaskVerb, task_word};
 
 /// What becomes of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     Check,
     /// Replaced by these commands, which it starts.
     Instead(Vec<SourceCommand>),
     /// It prepares or prints.
+    #[default]
     Silent,
     /// It is no check, for this reason.
     Out(String),
@@ -32,7 +33,7 @@ pub enum Class {
 }
 
 /// The meaning of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classified {
     pub class: Class,
     pub verb: Kind,
@@ -61,22 +62,7 @@ pub struct Classified {
     pub unchanged: bool,
 }
 
-/// The verb of a command, `run` where nothing says another one.
-#[must_use]
-pub fn verb(words: &[String], dir: &RepoPath, tree: &Tree) -> Kind {
-    let found = SourceCommand::plain(words, dir);
-    match classify(&found, tree) {
-        Classified {
-            class: Class::Check,
-            verb,
-            ..
-        } => verb,
-        _ => Kind::Run,
-    }
-}
-
 /// Classifies a command.
-#[must_use]
 pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
     // What is not read has no words.
     if let (Some(why), true) = (&found.unknown, found.words.is_empty()) {
@@ -115,20 +101,10 @@ fn remains(unknown: &str, found: &SourceCommand, one: &Classified) -> bool {
 
 fn blank(found: &SourceCommand) -> Classified {
     Classified {
-        class: Class::Silent,
-        verb: Kind::Run,
-        paths: "",
         form: found.words.clone(),
         dir: found.dir.clone(),
-        name: String::new(),
-        note: None,
-        key: Key::default(),
-        tools: BTreeSet::new(),
-        parts: Vec::new(),
-        is_uncounted: false,
         is_service: found.ending == Ending::Background,
-        is_build: false,
-        unchanged: false,
+        ..Classified::default()
     }
 }
 
@@ -148,22 +124,20 @@ fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
         [shell, flag, text] if matches!(&**shell, "sh" | "bash") && flag == "-c" => text,
         _ => return (words.to_vec(), None),
     };
-    let plain = |text: &str| text.split_whitespace().map(str::to_owned).collect();
     if let Some(at) = text.find("| xargs ") {
         let (before, rest) = text.split_at_checked(at + 2).unwrap_or((text, ""));
-        return (plain(rest), Some(before));
+        return (words_of(rest), Some(before));
     }
     let first = text.split_whitespace().next().unwrap_or_default();
     let tests = matches!(first, "test" | "[" | "[[" | "diff");
-    let mut inner = ["$(", "<("]
+    let mut inner = ["<(", "$("]
         .iter()
-        .filter_map(|open| text.split_once(open))
-        .map(|(_, rest)| rest);
+        .filter_map(|open| Some(text.split_once(open)?.1));
     let inner = inner
-        .rfind(|rest| !rest.starts_with("echo"))
+        .find(|rest| !rest.starts_with("echo"))
         .filter(|_| tests);
     let inner = inner.map_or(&**text, |rest| rest.split(')').next().unwrap_or(rest));
-    (plain(inner), Some(""))
+    (words_of(inner), Some(""))
 }
 
 /// The words that send what a command did to a service.
@@ -172,15 +146,9 @@ const REPORTER: [&str; 3] = ["nx-cloud", "record", "--"];
 /// By the table of tools.
 fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
     if let Some(at) = found.words.windows(3).position(|words| words == REPORTER) {
-        let mut words = found.words.clone();
-        words.drain(at..at + REPORTER.len());
-        return classified(
-            &SourceCommand {
-                words,
-                ..found.clone()
-            },
-            tree,
-        );
+        let mut found = found.clone();
+        found.words.drain(at..at + REPORTER.len());
+        return classified(&found, tree);
     }
     let (words, shell) = deciding(&found.words);
     let reading = read(&words)?;
@@ -194,25 +162,26 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
             unknown: None,
             ..found.clone()
         };
-        let note = format!("`{unknown}` is known only to CI");
-        return classified(&known, tree).map(|one| Classified {
-            note: Some(note),
-            ..one
-        });
+        let mut one = classified(&known, tree)?;
+        one.note = Some(format!("`{unknown}` is known only to CI"));
+        return Some(one);
     }
     let mut one = Classified {
         verb: reading.verb.unwrap_or(Kind::Run),
         paths: reading.paths,
         name: reading.name.clone(),
         key: key(found, &reading, tree),
-        tools: [format!("{program} {subcommand}").trim().to_owned()].into(),
+        tools: [tool_of(&reading)].into(),
         is_uncounted: reading.verb == Some(Kind::Test) && reading.formats.is_empty(),
         is_build: is_build(program, subcommand, reading.verb),
         ..blank(found)
     };
     if let Some((manager, id)) = hooks_of(&reading, &words) {
-        let hooks = hooks::read_started(tree, manager, id);
-        one.class = Class::Instead(started_by(found, hooks.found));
+        let mut hooks = hooks::read_started(tree, manager, id);
+        for one in &mut hooks {
+            one.origin = found.origin.min(one.origin);
+        }
+        one.class = Class::Instead(hooks);
         return Some(one);
     }
     Some(match reading.class {
@@ -244,14 +213,6 @@ fn starts_file(words: &[String], program: &str) -> bool {
     listed(INTERPRETERS, program) && words.iter().skip(1).any(is_script)
 }
 
-/// Commands that a command of a source starts, as commands of that source.
-fn started_by(found: &SourceCommand, mut inner: Vec<SourceCommand>) -> Vec<SourceCommand> {
-    for one in &mut inner {
-        one.origin = found.origin.min(one.origin);
-    }
-    inner
-}
-
 fn tool(
     mut one: Classified,
     found: &SourceCommand,
@@ -280,6 +241,12 @@ fn tool(
     one
 }
 
+/// The program of a command, and its subcommand.
+fn tool_of(reading: &Reading) -> String {
+    let (program, subcommand) = &reading.key;
+    format!("{program} {subcommand}").trim().to_owned()
+}
+
 fn writes(words: &[String]) -> String {
     format!("`{}` writes; this is its checking form", words.join(" "))
 }
@@ -291,32 +258,23 @@ struct Step {
 }
 
 impl Step {
-    fn row(&self) -> Option<Row> {
-        self.reading.as_ref().map(|reading| reading.class)
+    fn is(&self, holds: impl Fn(&Reading) -> bool) -> bool {
+        self.reading.as_ref().is_some_and(holds)
     }
 
     fn writes(&self) -> bool {
-        let form = self.reading.as_ref().map(|reading| &reading.form);
-        self.row() == Some(Row::Tool) && !matches!(form, Some(Form::AsWritten(_)) | None)
-    }
-
-    fn has_checking_form(&self) -> bool {
-        self.reading
-            .as_ref()
-            .is_some_and(|reading| matches!(reading.form, Form::Checking(_)))
-    }
-
-    fn starts_hooks(&self) -> bool {
-        let reading = self.reading.as_ref();
-        reading.is_some_and(|reading| hooks_of(reading, &self.found.words).is_some())
+        self.is(|r| r.class == Row::Tool && !matches!(r.form, Form::AsWritten(_)))
     }
 
     fn installs(&self) -> bool {
         // `pnpm dlx X` downloads its tool.
-        if self.found.words.iter().any(|word| word == "dlx") {
-            return true;
-        }
-        matches!(self.row(), Some(Row::Setup(_)))
+        self.found.words.iter().any(|word| word == "dlx")
+            || self.is(|reading| matches!(reading.class, Row::Setup(_)))
+    }
+
+    /// Words behind the launcher that its tool needs outside of the runner.
+    fn launched(&self, words: &[String]) -> Vec<String> {
+        [words_of(&self.found.label), words.to_vec()].concat()
     }
 }
 
@@ -329,39 +287,35 @@ fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tr
     one.class = Class::Check;
     one.unchanged = found.ending == Ending::TreeCompared;
     let (steps, owns) = recipe(found, reading, tree);
-    one.tools.extend(steps.iter().filter_map(|step| {
-        let (program, subcommand) = &step.reading.as_ref()?.key;
-        Some(format!("{program} {subcommand}").trim().to_owned())
-    }));
-    let counts = |step: &Step| {
-        step.reading
-            .as_ref()
-            .is_some_and(|r| !r.formats.is_empty() && r.verb == Some(Kind::Test))
-    };
-    one.is_uncounted = !steps.iter().any(counts) && reading.formats.is_empty();
-    let work: Vec<&Step> = steps
-        .iter()
-        .filter(|s| s.row() != Some(Row::Plumbing))
-        .collect();
+    let tools = steps.iter().filter_map(|step| step.reading.as_ref());
+    one.tools.extend(tools.map(tool_of));
+    let counts = |r: &Reading| !r.formats.is_empty() && r.verb == Some(Kind::Test);
+    one.is_uncounted = !steps.iter().any(|step| step.is(counts)) && reading.formats.is_empty();
+    let starts_hooks =
+        |step: &Step| step.is(|reading| hooks_of(reading, &step.found.words).is_some());
+    let has_hooks = steps.iter().any(starts_hooks);
+    let is_work = |step: &Step| !step.is(|reading| reading.class == Row::Plumbing);
+    let work: Vec<Step> = steps.into_iter().filter(is_work).collect();
     let parts = work.iter().map(|step| {
         let mut env = found.env.clone();
         env.extend(step.found.env.clone());
         identity(&step.found.dir, &env, &step.found.words)
     });
     one.parts = parts.collect();
-    if steps.iter().any(Step::starts_hooks) {
-        return instead(one, found, work, "it starts hooks");
+    if has_hooks {
+        return instead(one, found, &work, "it starts hooks");
     }
-    if !owns && work.iter().any(|step| step.installs()) {
-        return instead(one, found, work, "it installs");
+    if !owns && work.iter().any(Step::installs) {
+        return instead(one, found, &work, "it installs");
     }
-    if work.iter().any(|step| step.writes()) {
+    if work.iter().any(Step::writes) {
+        let has_form = |step: &Step| step.is(|r| matches!(r.form, Form::Checking(_)));
         match (&*work, owns) {
-            ([step], false) if !one.unchanged || step.has_checking_form() => {
+            ([step], false) if !one.unchanged || has_form(step) => {
                 return checking(one, found, step);
             }
             _ if one.unchanged => {}
-            _ => return instead(one, found, work, "it writes"),
+            _ => return instead(one, found, &work, "it writes"),
         }
     }
     let said = match (&*reading.key.0, name) {
@@ -372,33 +326,24 @@ fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tr
         (_, name) => task_word(name),
     };
     let by_make = (reading.key.0 == "make" && name.ends_with("check")).then_some(Kind::Test);
-    match (said, reading.verb) {
-        (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, Some(verb)) => {
-            one.verb = by_make.unwrap_or(verb);
-        }
-        (TaskVerb::Writes, _) if one.unchanged => {}
+    let verb = match (said, reading.verb) {
+        (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, verb @ Some(_)) => by_make.or(verb),
+        (TaskVerb::Writes, _) if one.unchanged => Some(one.verb),
         (TaskVerb::Writes, _) => return one.out("writes, by its name"),
         (TaskVerb::Idle, _) => return one.out("verifies nothing, by its name"),
         _ => {
-            let of = |verb| {
-                work.iter()
-                    .any(|s| s.reading.as_ref().is_some_and(|r| r.verb == Some(verb)))
-            };
-            let all = [Kind::Test, Kind::Lint, Kind::Compile];
-            let verb = all.into_iter().find(|verb| of(*verb));
+            let of = |verb: &Kind| work.iter().any(|step| step.is(|r| r.verb == Some(*verb)));
+            let verb = [Kind::Test, Kind::Lint, Kind::Compile].into_iter().find(of);
             // A name such as `ci` counts where its step says so, or a tool is known in it.
             let label = task_word(&found.label).kind();
-            match verb
-                .or(label)
-                .or(by_make)
-                .or(reading.verb)
-                .or_else(|| known_name(name))
-            {
-                Some(verb) => one.verb = verb,
-                None if one.unchanged => {}
-                None => return one.out("its name does not say what it does"),
-            }
+            let verb = verb.or(label).or(by_make).or(reading.verb);
+            verb.or_else(|| known_name(name))
         }
+    };
+    match verb {
+        Some(verb) => one.verb = verb,
+        None if one.unchanged => {}
+        None => return one.out("its name does not say what it does"),
     }
     one.is_uncounted &= one.verb == Kind::Test;
     one
@@ -429,48 +374,32 @@ fn hooks_of<'w>(
 
 /// The one command of a task that writes, in its checking form.
 fn checking(mut one: Classified, found: &SourceCommand, step: &Step) -> Classified {
-    let form = step.reading.as_ref().map(|reading| &reading.form);
-    let Some(Form::Checking(words)) = form else {
+    let Some((reading, Form::Checking(words))) = step.reading.as_ref().map(|r| (r, &r.form)) else {
         return one.out("it writes, and has no form that only checks");
     };
-    let launcher = step.found.label.as_str();
-    one.form = launcher
-        .split_whitespace()
-        .map(str::to_owned)
-        .chain(words.iter().cloned())
-        .collect();
+    one.form = step.launched(words);
     one.dir.clone_from(&step.found.dir);
     one.unchanged = false;
-    one.verb = step
-        .reading
-        .as_ref()
-        .and_then(|r| r.verb)
-        .unwrap_or(Kind::Lint);
+    one.verb = reading.verb.unwrap_or(Kind::Lint);
     one.note = Some(writes(&found.words));
     one
 }
 
 /// The commands of a recipe that check, in its place.
-fn instead(mut one: Classified, found: &SourceCommand, work: Vec<&Step>, why: &str) -> Classified {
-    let own = work.into_iter().filter(|step| {
-        let form = step.reading.as_ref().map(|reading| &reading.form);
-        !step.installs() && !matches!(form, Some(Form::None(_))) && step.reading.is_some()
+fn instead(mut one: Classified, found: &SourceCommand, work: &[Step], why: &str) -> Classified {
+    let checks = |step: &&Step| {
+        !step.installs() && step.is(|reading| !matches!(reading.form, Form::None(_)))
+    };
+    let own = work.iter().filter(checks).map(|step| SourceCommand {
+        words: step.launched(&step.found.words),
+        origin: found.origin,
+        job: found.job.clone(),
+        label: found.label.clone(),
+        paths: found.paths.clone(),
+        oddness: found.oddness,
+        ..step.found.clone()
     });
-    let own: Vec<SourceCommand> = own
-        .map(|step| {
-            let launcher = step.found.label.split_whitespace().map(str::to_owned);
-            let words = launcher.chain(step.found.words.iter().cloned()).collect();
-            SourceCommand {
-                words,
-                origin: found.origin,
-                job: found.job.clone(),
-                label: found.label.clone(),
-                paths: found.paths.clone(),
-                oddness: found.oddness,
-                ..step.found.clone()
-            }
-        })
-        .collect();
+    let own: Vec<SourceCommand> = own.collect();
     if own.is_empty() {
         return one.out(why);
     }
@@ -494,18 +423,14 @@ fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, 
         ("just", ..) => reading.positional.iter().map(String::as_str).collect(),
         _ => name.split(' ').collect(),
     };
-    let environments;
-    let started: Vec<&Task> = if program == "tox" {
-        environments =
-            tasks::tox::started((&tasks.all, &tasks.variables), &found.words, &found.env);
-        environments.iter().collect()
-    } else {
-        names
+    let started: Vec<Task> = match &**program {
+        "tox" => tasks::tox::started((&tasks.all, &tasks.variables), &found.words, &found.env),
+        _ => names
             .into_iter()
-            .filter_map(|name| tasks.task(name))
-            .collect()
+            .filter_map(|name| tasks.task(name).cloned())
+            .collect(),
     };
-    let bodies = started.into_iter().flat_map(|task| tasks.body(task));
+    let bodies = started.iter().flat_map(|task| tasks.body(task));
     let steps = bodies.flat_map(|(line, text)| split(found, &tasks, tree, *line, text));
     (steps.collect(), owns)
 }
@@ -523,19 +448,13 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
                 inner.unknown = Some("a parameter of the recipe".to_owned());
             }
             let reading = read(&deciding(&inner.words).0);
-            let is_bin = |row| matches!(row, Row::Tool);
-            let needs = reading.as_ref().is_some_and(|r| {
-                is_bin(r.class)
-                    && inner
-                        .words
-                        .first()
-                        .is_some_and(|word| *word == r.key.0 && word != "node")
-            });
-            inner.label = if needs {
-                launcher.to_owned()
-            } else {
-                String::new()
-            };
+            let first = inner.words.first().filter(|word| *word != "node");
+            let of_tool = reading
+                .as_ref()
+                .filter(|reading| reading.class == Row::Tool);
+            if of_tool.is_some_and(|reading| first == Some(&reading.key.0)) {
+                launcher.clone_into(&mut inner.label);
+            }
             Step {
                 found: inner,
                 reading,
@@ -684,7 +603,7 @@ fn built(found: &SourceCommand) -> Option<Classified> {
 
 /// The key of a command.
 fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
-    let (program, subcommand) = &reading.key;
+    let program = &reading.key.0;
     let mut key = Key {
         verb: reading.verb.unwrap_or(Kind::Run),
         dir: found.dir.clone(),
@@ -715,7 +634,7 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
             key.operands = others.filter(|word| !word.contains('=')).cloned().collect();
         }
         None => {
-            key.tool = format!("{program} {subcommand}").trim().to_owned();
+            key.tool = tool_of(reading);
             let operands = reading.positional.iter().map(|w| w.trim_end_matches('/'));
             let operands = operands.filter(|word| *word != "." && !word.contains('='));
             key.operands = operands.map(str::to_owned).collect();
@@ -775,24 +694,6 @@ fn options(words: &[String], key: &mut Key) {
             };
             set.insert(format!("{name} {value}"));
         }
-    }
-}
-
-impl SourceCommand {
-    /// A command without a source.
-    #[must_use]
-    pub fn plain(words: &[String], dir: &RepoPath) -> Self {
-        let command = shell::Command {
-            words: words.to_vec(),
-            unknown: None,
-            text: words.join(" "),
-            dir: dir.clone(),
-            env: std::collections::BTreeMap::new(),
-            line: 0,
-            ending: Ending::Counts,
-            compares_tree: false,
-        };
-        Self::of(command, &RepoPath::root(), 1, Origin::Manifest)
     }
 }
 

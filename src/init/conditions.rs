@@ -10,7 +10,6 @@ use vplan_check::tool::table;
 const MAX_PROSE: usize = 8;
 
 /// The condition of a command: that of its source, else the set of its row.
-#[must_use]
 pub fn of(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
     if !paths.is_empty() {
         return Condition::Own(paths.to_vec());
@@ -43,7 +42,6 @@ fn globs_of(set: &str) -> Vec<String> {
 
 /// The globs of a set. Of a language those that some file matches; `code` leaves out the prose that no
 /// kept command names.
-#[must_use]
 pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
     match set {
         "all" => vec!["**".to_owned()],

@@ -1,6 +1,11 @@
 //! Expressions of GitHub workflows (`${{ … }}`, `if:`) and of GitLab's rules (`$NAME =~ /…/`), with what
 //! is known of a run for a change. One grammar reads both.
 
+use crate::tree::scalar;
+use regex::Regex;
+use std::sync::LazyLock;
+use vplan_front::tree::{self, Node};
+
 /// The longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 4096;
 /// The deepest nesting of an expression.
@@ -141,12 +146,7 @@ impl Scope {
 
     /// Evaluates an expression without `${{ }}` around it.
     pub(crate) fn evaluate(&self, text: &str) -> Value {
-        let tokens = if text.len() > MAX_LENGTH {
-            None
-        } else {
-            tokens(text)
-        };
-        let Some(tokens) = tokens else {
+        let Some(tokens) = (text.len() <= MAX_LENGTH).then(|| tokens(text)).flatten() else {
             return Value::Unknown;
         };
         let mut parser = Parser {
@@ -182,6 +182,25 @@ impl Scope {
             (text, None) if !text.contains("${{") => self.evaluate(text).truth(),
             // Text around an expression is never empty.
             _ => Some(true),
+        }
+    }
+
+    /// A value of YAML with its expressions evaluated. The reader of YAML bounds the recursion.
+    pub(crate) fn node(&self, node: &Node) -> Value {
+        match &node.value {
+            tree::Value::Null => Value::Null,
+            tree::Value::Bool(yes) => Value::Bool(*yes),
+            tree::Value::List(items) => Value::List(items.iter().map(|i| self.node(i)).collect()),
+            tree::Value::Map(entries) => {
+                let entry = |(key, node): &(tree::Key, Node)| (key.name.clone(), self.node(node));
+                Value::Map(entries.iter().map(entry).collect(), true)
+            }
+            tree::Value::Whole(_) | tree::Value::Other(_) => {
+                let text = scalar(node);
+                text.parse()
+                    .map_or_else(|_| Value::Text(text), Value::Number)
+            }
+            tree::Value::Text(text) => self.value(text),
         }
     }
 
@@ -233,82 +252,43 @@ enum Token {
     Text(String),
     Number(f64),
     Pattern(String),
-    Mark(&'static str),
+    Mark(String),
 }
 
-const MARKS: &[&str] = &[
-    "&&", "||", "==", "=~", "!=", "!~", "!", "(", ")", "[", "]", ",", ".", "*",
-];
+/// A token with the blanks behind it. What is in quotes has no others of them; `''` is one.
+const TOKEN: &str = r#"(?xs)^(?:
+    '(?<single>(?:[^']|'')*)' | "(?<double>[^"]*)"
+    | /(?<pattern>(?:[^/\\]|\\.)*)/(?<folded>i)?[A-Za-z]*
+    | (?<number>[+-]?[0-9][A-Za-z0-9.+-]*) | (?<word>[\p{Alphabetic}_][\p{Alphabetic}\p{N}_-]*)
+    | (?<mark>&& | \|\| | == | =~ | != | !~ | [!()\[\],.*])
+    )\s* | ^\$\{*"#;
 
 fn tokens(text: &str) -> Option<Vec<Token>> {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TOKEN).ok());
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let next = rest.chars().nth(1).unwrap_or(' ');
-        if first == '\'' {
-            let mut value = String::new();
-            let mut after = rest.get(1..)?;
-            loop {
-                let (part, tail) = after.split_once('\'')?;
-                value.push_str(part);
-                after = tail;
-                // A doubled quote is one.
-                let Some(tail) = tail.strip_prefix('\'') else {
-                    break;
-                };
-                value.push('\'');
-                after = tail;
-            }
-            tokens.push(Token::Text(value));
-            rest = after.trim_start();
-        } else if first == '"' {
-            let (value, tail) = rest.get(1..)?.split_once('"')?;
-            tokens.push(Token::Text(value.to_owned()));
-            rest = tail.trim_start();
-        } else if first == '/' {
-            let (pattern, tail) = pattern(rest.get(1..)?)?;
-            tokens.push(Token::Pattern(pattern));
-            rest = tail.trim_start();
-        } else if first == '$' {
-            rest = rest.get(1..)?.trim_start_matches('{');
-        } else if first.is_ascii_digit() || "+-".contains(first) && next.is_ascii_digit() {
-            let inside = |c: char| c.is_ascii_alphanumeric() || ".+-".contains(c);
-            let (word, tail) = rest.split_at(rest.find(|c| !inside(c)).unwrap_or(rest.len()));
-            tokens.push(Token::Number(word.parse().ok()?));
-            rest = tail.trim_start();
-        } else if first.is_alphabetic() || first == '_' {
-            let inside = |c: char| c.is_alphanumeric() || "_-".contains(c);
-            let (word, tail) = rest.split_at(rest.find(|c| !inside(c)).unwrap_or(rest.len()));
-            tokens.push(Token::Word(word.to_owned()));
-            rest = tail.trim_start();
+    while !rest.is_empty() {
+        let found = PATTERN.as_ref()?.captures(rest)?;
+        rest = rest.get(found.get(0)?.end()..)?;
+        let part = |name: &str| found.name(name).map(|part| part.as_str());
+        tokens.push(if let Some(text) = part("single") {
+            Token::Text(text.replace("''", "'"))
+        } else if let Some(text) = part("double") {
+            Token::Text(text.to_owned())
+        } else if let Some(pattern) = part("pattern") {
+            let flags = part("folded").map_or("", |_| "(?i)");
+            Token::Pattern(format!("{flags}{}", pattern.replace("\\/", "/")))
+        } else if let Some(number) = part("number") {
+            Token::Number(number.parse().ok()?)
+        } else if let Some(word) = part("word") {
+            Token::Word(word.to_owned())
+        } else if let Some(mark) = part("mark") {
+            Token::Mark(mark.to_owned())
         } else {
-            let mark = MARKS.iter().find(|mark| rest.starts_with(**mark))?;
-            tokens.push(Token::Mark(mark));
-            rest = rest.get(mark.len()..)?.trim_start();
-        }
+            continue;
+        });
     }
     Some(tokens)
-}
-
-/// The pattern before an unescaped `/`, and what follows it and its flag `i`.
-fn pattern(text: &str) -> Option<(String, &str)> {
-    let mut escaped = false;
-    let end = text.find(|c| {
-        let ends = c == '/' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    })?;
-    let (pattern, tail) = (text.get(..end)?.replace("\\/", "/"), text.get(end + 1..)?);
-    let folded = tail.starts_with('i');
-    let tail = tail.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    Some((
-        if folded {
-            format!("(?i){pattern}")
-        } else {
-            pattern
-        },
-        tail,
-    ))
 }
 
 /// A parser by recursive descent; `None` is an expression that is not understood.
@@ -320,17 +300,11 @@ struct Parser<'p> {
 }
 
 impl Parser<'_> {
+    /// Takes the next token if it is this mark.
     fn mark(&mut self, mark: &str) -> bool {
-        self.mark_of(&[mark]).is_some()
-    }
-
-    /// Takes the next token if it is one of these marks.
-    fn mark_of(&mut self, marks: &[&str]) -> Option<&'static str> {
-        let Some(Token::Mark(mark)) = self.tokens.get(self.at) else {
-            return None;
-        };
-        self.at += usize::from(marks.contains(mark));
-        marks.contains(mark).then_some(*mark)
+        let is_next = matches!(self.tokens.get(self.at), Some(Token::Mark(next)) if next == mark);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn or(&mut self) -> Option<Value> {
@@ -363,14 +337,15 @@ impl Parser<'_> {
     fn equality(&mut self) -> Option<Value> {
         let mut left = self.unary()?;
         loop {
-            let holds = match self.mark_of(&["==", "!=", "=~", "!~"]) {
-                Some("==") => left.equals(&self.unary()?),
-                Some("!=") => left.equals(&self.unary()?).map(|equal| !equal),
-                Some("=~") => self.fits(&left)?,
-                Some(_) => self.fits(&left)?.map(|fits| !fits),
-                None => return Some(left),
+            let mut marks = ["==", "=~", "!=", "!~"].into_iter();
+            let Some(mark) = marks.find(|mark| self.mark(mark)) else {
+                return Some(left);
             };
-            left = holds.into();
+            let holds = match mark {
+                "==" | "!=" => left.equals(&self.unary()?),
+                _ => self.fits(&left)?,
+            };
+            left = holds.map(|holds| holds != mark.starts_with('!')).into();
         }
     }
 
@@ -390,16 +365,15 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Option<Value> {
-        let mut negations = 0_usize;
+        let mut negated = None;
         while self.mark("!") {
-            negations += 1;
+            negated = Some(negated != Some(true));
         }
         let value = self.primary()?;
-        if negations == 0 {
-            return Some(value);
-        }
-        let odd = negations % 2 == 1;
-        Some(value.truth().map(|holds| holds != odd).into())
+        Some(match negated {
+            Some(negated) => value.truth().map(|holds| holds != negated).into(),
+            None => value,
+        })
     }
 
     fn primary(&mut self) -> Option<Value> {
@@ -408,7 +382,7 @@ impl Parser<'_> {
         let value = match token {
             Token::Text(text) => Value::Text(text),
             Token::Number(n) => Value::Number(n),
-            Token::Mark("(") => {
+            Token::Mark(mark) if mark == "(" => {
                 let value = self.or()?;
                 self.mark(")").then_some(value)?
             }

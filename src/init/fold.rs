@@ -12,7 +12,6 @@ const MAX_FEATURES: usize = 3;
 /// Folds checks of the same work; of several the most ordinary cell of a matrix stays, at the place of
 /// the first. Returns those that stay, those folded, and for each check the place of the one that
 /// stands for it.
-#[must_use]
 pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     let mut kept: Vec<Check> = Vec::new();
     let mut folded = Vec::new();
@@ -86,7 +85,6 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
 }
 
 /// A task's name without versions: `py310`, `py3.14` and `py` are one, `node-20` is `node`.
-#[must_use]
 pub fn without_versions(name: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     for part in name.split(['-', ' ']) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
 /// A line of a file, from 1.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub file: RepoPath,
     pub line: u32,
@@ -12,18 +12,23 @@ pub struct Place {
 
 impl Place {
     /// A line of a file.
-    #[must_use]
     pub fn of(file: &RepoPath, line: u32) -> Self {
         let file = file.clone();
         Self { file, line }
     }
+
+    /// The place of a line, from 0, of a text that begins here.
+    pub(crate) fn below(&self, line: u32) -> Self {
+        Self::of(&self.file, self.line.saturating_add(line))
+    }
 }
 
 /// The kind of source, the most trusted first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     Ci,
     Hook,
+    #[default]
     Manifest,
 }
 
@@ -42,7 +47,7 @@ pub enum Ending {
 }
 
 /// A program with its words, as one source line starts it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceCommand {
     /// The program and its arguments, with what the source defines put in, empty variables removed.
     pub words: Vec<String>,
@@ -74,7 +79,6 @@ pub struct SourceCommand {
 }
 
 /// What makes two commands the very same: folder, variables and words.
-#[must_use]
 pub fn identity(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) -> String {
     format!("{dir} {env:?} {words:?}")
 }

@@ -3,7 +3,6 @@
 mod events;
 mod matrix;
 mod steps;
-pub(crate) mod value;
 
 use crate::expression::{Scope, Value};
 use crate::found::{Place, Reading};
@@ -11,12 +10,11 @@ use crate::shell;
 use crate::sink::{Script, Sink};
 use crate::source::quoted;
 use crate::tasks;
-use crate::tree::{DataFile, Keys, Syntax, Tree};
+use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 use crate::variables::Variables;
 use matrix::Cell;
 pub(crate) use matrix::{is_foreign, odd_words};
 use std::collections::BTreeSet;
-use value::{text_at, text_of, texts, value_of};
 use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node};
 
@@ -30,7 +28,6 @@ const FOLDERS: &[&str] = &[
 const MAX_DEPTH: usize = 3;
 
 /// The workflows of a repository.
-#[must_use]
 pub fn files(tree: &Tree) -> Vec<RepoPath> {
     let of = |folder: &&str| -> Vec<RepoPath> {
         let is_workflow = |file: &&RepoPath| {
@@ -48,13 +45,11 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
 }
 
 /// Reads the workflows of a repository.
-#[must_use]
 pub fn read(tree: &Tree) -> Reading {
     read_files(tree, &files(tree))
 }
 
 /// Reads these workflows, and those that they call.
-#[must_use]
 pub fn read_files(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut reader = Reader {
         tree,
@@ -63,40 +58,32 @@ pub fn read_files(tree: &Tree, files: &[RepoPath]) -> Reading {
     };
     let mut waiting = Vec::new();
     for file in files {
-        let place = Place::of(file, 1);
-        let doc = match tree.read(file, Syntax::YamlMerged) {
-            Ok(doc) => doc,
-            Err(why) => {
-                reader.sink.not_read(place, None, why);
-                continue;
-            }
+        let Some(doc) = reader.sink.open(tree, file) else {
+            continue;
         };
         let starts = events::read(tree, &doc);
         if starts.live.is_empty() {
-            waiting.push((place, starts));
+            waiting.push((Place::of(file, 1), starts));
             continue;
         }
-        let name = String::from_utf8_lossy(file.name()).into_owned();
-        let flow = Flow {
+        let script = Script {
+            job: String::from_utf8_lossy(file.name()).into_owned(),
+            paths: starts.paths,
+            ..Script::default()
+        };
+        reader.workflow(Flow {
             doc: &doc,
             scope: base_scope(tree),
             events: starts.live,
-            paths: starts.paths,
-            job: name,
             chain: vec![file.clone()],
-            oddness: 0,
-        };
-        reader.workflow(&flow);
+            script,
+            dir: String::new(),
+            shell: String::new(),
+        });
     }
     for (place, starts) in waiting {
         if !reader.called.contains(&place.file) {
-            let only = starts.called && starts.why == "it starts on workflow_call";
-            let why = if only {
-                "no workflow that is read calls it".to_owned()
-            } else {
-                starts.why
-            };
-            reader.sink.not_read(place, None, why);
+            reader.sink.not_read(place, None, starts.why);
         }
     }
     reader.sink.reading()
@@ -159,19 +146,65 @@ fn github(tree: &Tree, event: &str, action: Option<&str>) -> Value {
     Value::Map(entries, false)
 }
 
-/// A workflow as it is started or called.
+/// A workflow as it is started or called, a job of it, or an action, while it is read.
 #[derive(Clone)]
 struct Flow<'d> {
     doc: &'d DataFile,
     scope: Scope,
     events: Vec<&'static str>,
-    paths: Vec<String>,
-    /// The start of the names of its jobs.
-    job: String,
     /// The files that call each other, the current one last.
     chain: Vec<RepoPath>,
-    /// That of the cell that calls it.
-    oddness: u32,
+    /// What is known of its commands; the job is the start of the names of its jobs.
+    script: Script,
+    /// The folder and the shell of steps that say none.
+    dir: String,
+    shell: String,
+}
+
+impl Flow<'_> {
+    /// Adds the variables of `env:`.
+    fn add_env(&mut self, node: &Node, of_step: bool) {
+        let mut known = self.scope.get("env").entries();
+        for (key, node) in node.entries_at("env") {
+            let filled = self.scope.fill(&scalar(node));
+            known.retain(|(name, _)| *name != key.name);
+            let (value, variable) = match filled.contains("${{") {
+                // In a condition, a secret is empty.
+                true => (self.scope.value(&scalar(node)), shell::Value::Unknown),
+                false => (Value::text(&filled), shell::Value::Known(filled)),
+            };
+            known.push((key.name.clone(), value));
+            self.script.variables.set(&key.name, variable, of_step);
+        }
+        self.scope.set("env", Value::Map(known, false));
+    }
+
+    /// The inputs of a workflow or an action that a node calls: what `with` says, else their defaults.
+    fn inputs(&self, declared: &[(Key, Node)], caller: &Node, as_text: bool) -> Value {
+        let input = |(key, node): &(Key, Node)| {
+            let value = match (given(caller, &key.name), node.get("default")) {
+                (Some(given), _) => self.scope.node(given),
+                (None, Some(default)) => Scope::default().node(default),
+                (None, None) => Value::text(""),
+            };
+            let text = value.scalar().filter(|_| as_text);
+            (key.name.clone(), text.map_or(value, Value::Text))
+        };
+        Value::Map(declared.iter().map(input).collect(), true)
+    }
+
+    /// Whether `continue-on-error` holds of a job or a step.
+    fn ignores(&self, node: &Node) -> bool {
+        let condition = node.scalar_at("continue-on-error");
+        !condition.is_empty() && self.scope.condition(&condition) == Some(true)
+    }
+}
+
+/// What `with` gives for an input.
+fn given<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    let mut with = node.entries_at("with").iter();
+    let found = with.find(|(key, _)| key.name.eq_ignore_ascii_case(name));
+    found.map(|(_, node)| node)
 }
 
 struct Reader<'t> {
@@ -181,22 +214,27 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// The events for which a condition may hold.
-    fn events(&self, scope: &Scope, text: &str, events: &[&'static str]) -> Vec<&'static str> {
-        let action = scope.get("github").get("action_path").scalar();
-        let holds = |event: &&&'static str| {
-            let mut scope = scope.clone();
+    /// The events for which the condition of a node may hold; else the reason.
+    fn events(&self, flow: &Flow<'_>, node: &Node) -> Result<Vec<&'static str>, String> {
+        let condition = node.scalar_at("if");
+        let action = flow.scope.get("github").get("action_path").scalar();
+        let holds = |event: &&'static str| {
+            let mut scope = flow.scope.clone();
             scope.set("github", github(self.tree, event, action.as_deref()));
-            scope.condition(text) != Some(false)
+            scope.condition(&condition) != Some(false)
         };
-        events.iter().filter(holds).copied().collect()
+        let events: Vec<&'static str> = flow.events.iter().copied().filter(holds).collect();
+        if events.is_empty() {
+            let shown = shown(&condition);
+            return Err(format!("its `if` is false for a pull request: `{shown}`"));
+        }
+        Ok(events)
     }
 
-    fn workflow(&mut self, flow: &Flow<'_>) {
+    fn workflow(&mut self, mut flow: Flow<'_>) {
+        flow.script.variables = Variables::default();
         let doc = flow.doc;
-        let mut scope = flow.scope.clone();
-        let mut variables = Variables::default();
-        add_env(doc, &doc.root, &mut scope, &mut variables, false);
+        flow.add_env(&doc.root, false);
         let jobs = doc.root.entries_at("jobs");
         if jobs.is_empty() {
             let place = Place::of(&doc.file, 1);
@@ -205,72 +243,58 @@ impl Reader<'_> {
         for (key, node) in jobs {
             let job = Job {
                 place: doc.place(key.place),
-                name: key.name.clone(),
-                id: format!("{}/{}", flow.job, key.name),
+                name: &key.name,
                 node,
-                variables: variables.clone(),
             };
-            self.job(flow, &job, scope.clone());
+            let mut flow = flow.clone();
+            flow.script.job = format!("{}/{}", flow.script.job, key.name);
+            self.job(flow, &job);
         }
     }
 
-    fn job(&mut self, flow: &Flow<'_>, job: &Job<'_>, mut scope: Scope) {
-        let (doc, node) = (flow.doc, job.node);
-        let condition = text_at(doc, node, "if");
-        scope.set("matrix", Value::Unknown);
-        let events = self.events(&scope, &condition, &flow.events);
+    fn job(&mut self, mut flow: Flow<'_>, job: &Job<'_>) {
+        let node = job.node;
+        flow.scope.set("matrix", Value::Unknown);
+        let started = flow.events.clone();
         let part = Some(format!("job `{}`", job.name));
-        if events.is_empty() {
-            let why = format!(
-                "its `if` is false for a pull request: `{}`",
-                shown(&condition)
-            );
-            return self.sink.not_read(job.place.clone(), part, why);
+        match self.events(&flow, node) {
+            Ok(events) => flow.events = events,
+            Err(why) => return self.sink.not_read(job.place.clone(), part, why),
         }
-        let matrix = node
-            .get("strategy")
-            .and_then(|strategy| strategy.get("matrix"));
-        let cells = matrix.and_then(|matrix| matrix::cells(&scope, doc, matrix));
+        let matrix = node.at("strategy.matrix");
+        let cells = matrix.and_then(|matrix| matrix::cells(&flow.scope, matrix));
         let unknown = matrix.is_some() && cells.is_none();
         let cells = cells.unwrap_or_else(|| vec![Cell::new()]);
         let before = self.sink.len();
-        let mut elsewhere = Vec::new();
-        let mut here = 0_usize;
+        let mut elsewhere = BTreeSet::new();
+        let mut is_here = false;
         for cell in &cells {
+            let mut flow = flow.clone();
             if !unknown {
-                scope.set("matrix", Value::Map(cell.clone(), true));
+                flow.scope.set("matrix", Value::Map(cell.clone(), true));
             }
-            let labels = texts_filled(doc, &scope, node.get("runs-on"));
-            let foreign = labels.iter().any(|label| matrix::is_foreign(label));
-            if foreign {
+            let labels = labels(&flow.scope, node);
+            if labels.iter().any(|label| matrix::is_foreign(label)) {
                 elsewhere.extend(labels);
                 continue;
             }
-            here += 1;
+            is_here = true;
             let words = odd_words(&format!("{} {}", job.name, labels.join(" ")));
-            let words = u32::try_from(words).unwrap_or(u32::MAX);
             let odd = matrix::oddness(cell, &cells).saturating_add(words);
-            let inner = Flow {
-                scope: scope.clone(),
-                events: events.clone(),
-                job: job.id.clone(),
-                oddness: flow.oddness.saturating_add(odd),
-                ..flow.clone()
-            };
+            flow.script.oddness = flow.script.oddness.saturating_add(odd);
             if node.get("uses").is_some() {
-                self.call(&inner, job);
+                self.call(&flow, job);
             } else {
                 self.sink.is_read(&job.place);
-                self.cell(&inner, job);
+                self.steps(flow, node);
             }
         }
-        if flow.events == ["push"] && self.sink.take_commits(before, &job.place) {
+        if started == ["push"] && self.sink.take_commits(before, &job.place) {
             let why = "only a push starts it, and it commits what it makes";
             self.sink.not_read(job.place.clone(), part.clone(), why);
         }
-        if here == 0 {
-            elsewhere.sort();
-            elsewhere.dedup();
+        if !is_here {
+            let elsewhere: Vec<String> = elsewhere.into_iter().collect();
             let why = format!("it runs on {}", elsewhere.join(", "));
             self.sink.not_read(job.place.clone(), part, why);
         }
@@ -278,138 +302,85 @@ impl Reader<'_> {
 
     /// Takes the repository's own task of a job's name, where a workflow of another repository is the job.
     fn own_task(&mut self, flow: &Flow<'_>, job: &Job<'_>) {
-        let Some(words) = tasks::named(self.tree, &job.name) else {
+        let Some(words) = tasks::named(self.tree, job.name) else {
             return;
         };
         let script = Script {
-            label: job.name.clone(),
-            job: job.id.clone(),
-            paths: flow.paths.clone(),
-            oddness: flow.oddness,
-            ..Script::default()
+            label: job.name.to_owned(),
+            variables: Variables::default(),
+            ..flow.script.clone()
         };
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let line = job.node.get("uses").map_or(1, |uses| flow.doc.line(uses));
-        let place = Place::of(&flow.doc.file, line);
-        let (of, dir) = (|_| place.clone(), |dir: &RepoPath| Ok(dir.clone()));
-        self.sink
-            .script(&place, &words.join(" "), &script, &[], of, dir);
+        let uses = job.node.get("uses").unwrap_or(job.node);
+        let place = flow.doc.place(uses.place);
+        let text = words.join(" ");
+        self.sink.script(&place, &text, &script, |_| place.clone());
     }
 
     /// Reads the workflow that a job calls.
     fn call(&mut self, flow: &Flow<'_>, job: &Job<'_>) {
-        let named = text_at(flow.doc, job.node, "uses");
-        let part = Some(format!("job `{}`", job.name));
-        let file = named
-            .strip_prefix("./")
-            .map(|file| RepoPath::parse(file.as_bytes()));
-        let opened = match file {
-            None => {
-                self.own_task(flow, job);
-                Err(format!("a workflow of another repository: {named}"))
-            }
-            Some(Err(_)) => Err(format!("`{named}` is outside of the repository")),
-            Some(Ok(file)) if flow.chain.contains(&file) => Err(format!("`{named}` calls itself")),
-            Some(Ok(_)) if flow.chain.len() > MAX_DEPTH => Err(format!(
-                "`{named}`: more than {MAX_DEPTH} workflows call each other"
-            )),
-            Some(Ok(file)) => {
-                self.called.insert(file.clone());
-                let read = self.tree.read(&file, Syntax::YamlMerged);
-                read.map_err(|why| format!("`{named}`: {why}"))
-            }
-        };
-        let doc = match opened {
+        let named = job.node.scalar_at("uses");
+        let doc = match self.open_workflow(flow, job, &named) {
             Ok(doc) => doc,
-            Err(why) => return self.sink.not_read(job.place.clone(), part, why),
+            Err(why) => {
+                let part = Some(format!("job `{}`", job.name));
+                return self.sink.not_read(job.place.clone(), part, why);
+            }
         };
-        let on = doc.root.get("on").or_else(|| doc.root.get("true"));
-        let call = on.and_then(|on| on.get("workflow_call"));
-        let inputs = call.map_or(&[][..], |call| call.entries_at("inputs"));
+        let on = events::on(&doc);
+        let inputs = on.entries_at("workflow_call.inputs");
         let mut scope = base_scope(self.tree);
-        scope.set("inputs", inputs_of(&doc, inputs, flow, job.node, false));
-        let mut chain = flow.chain.clone();
-        chain.push(doc.file.clone());
-        self.workflow(&Flow {
+        scope.set("inputs", flow.inputs(inputs, job.node, false));
+        self.workflow(Flow {
             doc: &doc,
             scope,
-            job: job.id.clone(),
-            chain,
+            chain: [&*flow.chain, std::slice::from_ref(&doc.file)].concat(),
             ..flow.clone()
         });
+    }
+
+    fn open_workflow(
+        &mut self,
+        flow: &Flow<'_>,
+        job: &Job<'_>,
+        named: &str,
+    ) -> Result<DataFile, String> {
+        let Some(file) = named.strip_prefix("./") else {
+            self.own_task(flow, job);
+            return Err(format!("a workflow of another repository: {named}"));
+        };
+        let Ok(file) = RepoPath::parse(file.as_bytes()) else {
+            return Err(format!("`{named}` is outside of the repository"));
+        };
+        if flow.chain.contains(&file) {
+            return Err(format!("`{named}` calls itself"));
+        }
+        if flow.chain.len() > MAX_DEPTH {
+            let why = format!("more than {MAX_DEPTH} workflows call each other");
+            return Err(format!("`{named}`: {why}"));
+        }
+        self.called.insert(file.clone());
+        let read = self.tree.read(&file);
+        read.map_err(|why| format!("`{named}`: {why}"))
     }
 }
 
 /// A job of a workflow.
 struct Job<'d> {
     place: Place,
-    name: String,
-    /// Its name in the repository.
-    id: String,
+    name: &'d str,
     node: &'d Node,
-    variables: Variables,
 }
 
-/// Adds the variables of `env:`.
-fn add_env(
-    doc: &DataFile,
-    node: &Node,
-    scope: &mut Scope,
-    variables: &mut Variables,
-    of_step: bool,
-) {
-    let mut known = scope.get("env").entries();
-    for (key, node) in node.entries_at("env") {
-        let filled = scope.fill(&text_of(doc, node));
-        known.retain(|(name, _)| *name != key.name);
-        if filled.contains("${{") {
-            // In a condition, a secret is empty.
-            let value = scope.value(&text_of(doc, node));
-            known.push((key.name.clone(), value));
-            variables.set(&key.name, shell::Value::Unknown, of_step);
-        } else {
-            known.push((key.name.clone(), Value::text(&filled)));
-            variables.set(&key.name, shell::Value::Known(filled), of_step);
-        }
-    }
-    scope.set("env", Value::Map(known, false));
-}
-
-/// The inputs of a workflow or an action: what `with` says, else their defaults.
-fn inputs_of(
-    doc: &DataFile,
-    declared: &[(Key, Node)],
-    caller: &Flow<'_>,
-    with: &Node,
-    as_text: bool,
-) -> Value {
-    let mut inputs = Vec::new();
-    for (key, node) in declared {
-        let mut with = with.entries_at("with").iter();
-        let given = with.find(|(own, _)| own.name.eq_ignore_ascii_case(&key.name));
-        let value = match (given, node.get("default")) {
-            (Some((_, given)), _) => value_of(&caller.scope, caller.doc, given),
-            (None, Some(default)) => value_of(&Scope::default(), doc, default),
-            (None, None) => Value::text(""),
-        };
-        let value = match value.scalar() {
-            Some(text) if as_text => Value::Text(text),
-            _ => value,
-        };
-        inputs.push((key.name.clone(), value));
-    }
-    Value::Map(inputs, true)
-}
-
-/// The texts of a scalar, a list, or the lists of a mapping (`runs-on: {labels: …}`).
-fn texts_filled(doc: &DataFile, scope: &Scope, node: Option<&Node>) -> Vec<String> {
-    let Some(node) = node else {
+/// The labels of the runner: a scalar, a list, or those of a mapping (`runs-on: {labels: …}`).
+fn labels(scope: &Scope, job: &Node) -> Vec<String> {
+    let Some(node) = job.get("runs-on") else {
         return Vec::new();
     };
     let node = node.get("labels").unwrap_or(node);
-    match value_of(scope, doc, node) {
+    match scope.node(node) {
         Value::List(items) => items.iter().filter_map(Value::scalar).collect(),
-        Value::Unknown => texts(doc, Some(node)),
+        Value::Unknown => scalars(node),
         value => value.scalar().into_iter().collect(),
     }
 }

@@ -4,30 +4,27 @@ mod config;
 
 use crate::expression::{Scope, Value};
 use crate::found::{Place, Reading};
+use crate::github::{is_foreign, odd_words};
 use crate::globs;
 use crate::shell;
-use crate::sink::{MAX_CELLS, Script, Sink, below, product};
-use crate::tree::Tree;
+use crate::sink::{MAX_CELLS, Script, Sink, product};
+use crate::tree::{Keys, Tree, scalar};
 use crate::variables::Variables;
-use config::{Config, Item, ItemEntry};
+use config::{Config, flat, is_scalar, texts};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
+use vplan_front::tree::{self, Node};
 
 /// Keys of the top level that are no jobs.
 const KEYWORDS: &str = "\
     after_script before_script cache default image include services spec stages variables \
     workflow";
 /// The configuration, where there is one.
-#[must_use]
 pub fn files(tree: &Tree) -> Vec<RepoPath> {
-    let file = RepoPath::from_exact(b".gitlab-ci.yml");
-    file.filter(|file| tree.files.contains(file))
-        .into_iter()
-        .collect()
+    tree.present(".gitlab-ci.yml")
 }
 
 /// Reads the pipeline of a repository.
-#[must_use]
 pub fn read(tree: &Tree) -> Reading {
     let mut sink = Sink::default();
     for file in files(tree) {
@@ -42,13 +39,6 @@ pub fn read(tree: &Tree) -> Reading {
     sink.reading()
 }
 
-/// Whether a job runs, and how.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    paths: Vec<String>,
-    may_fail: bool,
-}
-
 struct Pipeline<'t> {
     tree: &'t Tree,
     config: Config,
@@ -57,134 +47,111 @@ struct Pipeline<'t> {
 
 impl Pipeline<'_> {
     fn jobs(&mut self) {
-        for ItemEntry { key, at, value } in self.config.jobs(KEYWORDS) {
-            let place = self.config.place(at);
-            let part = Some(format!("job `{key}`"));
-            let get = |name: &str| value.get(name).cloned().unwrap_or(Item::Null);
-            if !matches!(get("trigger"), Item::Null) {
+        for (key, job) in self.config.jobs(KEYWORDS) {
+            let place = self.config.data.place(key.place);
+            let tags = texts(job.get("tags"));
+            let read = if job
+                .get("trigger")
+                .is_some_and(|node| !matches!(node.value, tree::Value::Null))
+            {
+                Err("it starts another pipeline".to_owned())
+            } else if tags.iter().any(|tag| is_foreign(tag)) {
+                Err(format!("it runs on {}", tags.join(", ")))
+            } else {
+                let runs = self.runs(&job);
+                runs.and_then(|runs| self.job(&key.name, &place, &job, &tags, runs))
+            };
+            if let Err(why) = read {
                 self.sink
-                    .not_read(place, part, "it starts another pipeline");
-                continue;
-            }
-            let tags = get("tags").texts();
-            if tags.iter().any(|(tag, _)| crate::github::is_foreign(tag)) {
-                let tags: Vec<String> = tags.into_iter().map(|(tag, _)| tag).collect();
-                self.sink
-                    .not_read(place, part, format!("it runs on {}", tags.join(", ")));
-                continue;
-            }
-            match self.runs(&value) {
-                Ok(runs) => self.job(&key, &place, &value, &runs),
-                Err(why) => self.sink.not_read(place, part, why),
+                    .not_read(place, Some(format!("job `{}`", key.name)), why);
             }
         }
     }
 
     /// Reads the scripts of a job for each cell of its matrix.
-    fn job(&mut self, key: &str, place: &Place, job: &Item, runs: &Runs) {
+    fn job(
+        &mut self,
+        key: &str,
+        place: &Place,
+        job: &Node,
+        tags: &[String],
+        mut script: Script,
+    ) -> Result<(), String> {
         let inherited = |name: &str| {
-            let own = job.get(name).cloned();
-            let default = || self.config.top("default")?.get(name).cloned();
-            own.or_else(default)
-                .or_else(|| self.config.top(name).cloned())
-                .unwrap_or(Item::Null)
+            let default = || self.config.top("default")?.get(name);
+            let found = job.get(name).or_else(default);
+            let found = found.or_else(|| self.config.top(name));
+            found
+                .map(|found| self.config.resolved(found))
+                .unwrap_or_default()
         };
-        let texts = |item: &Item| self.config.resolved(item).texts();
-        let (before, script) = (
-            texts(&inherited("before_script")),
-            texts(&inherited("script")),
-        );
-        if script.is_empty() {
-            let part = Some(format!("job `{key}`"));
-            return self.sink.not_read(place.clone(), part, "it has no script");
+        let (before, own) = (inherited("before_script"), inherited("script"));
+        if texts(Some(&own)).is_empty() {
+            return Err("it has no script".to_owned());
         }
-        let may_fail = runs.may_fail
-            || job
-                .get("allow_failure")
-                .is_some_and(|value| value.is("true"));
-        let tags = job.get("tags").map(Item::texts).unwrap_or_default();
-        let tags: String = tags.into_iter().map(|(tag, _)| format!(" {tag}")).collect();
+        // One shell reads all texts. A line is that of the text that it is in.
+        let (mut all, mut places) = (String::new(), Vec::new());
+        let lines = [flat(&before), flat(&own)].concat().into_iter();
+        for node in lines.filter(|node| is_scalar(node)) {
+            let text = scalar(node) + "\n";
+            let start = self.config.data.text_place(node);
+            places.extend((0..).zip(text.lines()).map(|(line, _)| start.below(line)));
+            all.push_str(&text);
+        }
+        let place_of = |line: u32| {
+            let found = usize::try_from(line).ok().and_then(|line| places.get(line));
+            found.unwrap_or(place).clone()
+        };
+        if job.scalar_at("allow_failure") == "true" {
+            script.ignored = Some("allow_failure".to_owned());
+        }
+        script.label = key.to_owned();
+        script.job = format!(".gitlab-ci.yml/{key}");
+        script.services = texts(Some(&inherited("services")));
+        let variables = self.variables(job);
         for cell in cells(job) {
-            let values: String = cell.iter().map(|(_, value)| format!(" {value}")).collect();
-            let odd = crate::github::odd_words(&format!("{key}{tags}{values}"));
-            let mut variables = Variables::default();
-            let all = [self.config.top("variables"), job.get("variables")];
-            let all = all.into_iter().flatten().flat_map(Item::entries);
-            let all = all.map(|entry| (entry.key.clone(), text_of(&entry.value)));
-            for (name, text) in all.chain(cell) {
-                let known = !text.contains('$');
-                let value = if known {
-                    shell::Value::Known(text)
-                } else {
-                    shell::Value::Unknown
+            let values = cell.iter().map(|(_, value)| value);
+            let words: Vec<&str> = tags.iter().chain(values).map(String::as_str).collect();
+            script.oddness = odd_words(&format!("{key} {}", words.join(" ")));
+            script.variables = Variables::default();
+            for (name, text) in variables.iter().cloned().chain(cell) {
+                let value = match text.contains('$') {
+                    true => shell::Value::Unknown,
+                    false => shell::Value::Known(text),
                 };
-                variables.set(&name, value, false);
+                script.variables.set(&name, value, false);
             }
-            let shared = Script {
-                label: key.to_owned(),
-                job: format!(".gitlab-ci.yml/{key}"),
-                variables,
-                paths: runs.paths.clone(),
-                services: texts(&inherited("services"))
-                    .into_iter()
-                    .map(|(name, _)| name)
-                    .collect(),
-                ignored: may_fail.then(|| "allow_failure".to_owned()),
-                oddness: u32::try_from(odd).unwrap_or(u32::MAX),
-                ..Script::default()
-            };
-            // One shell reads all texts. A line is that of the text that it is in.
-            let (mut all, mut starts, mut lines) = (String::new(), Vec::new(), 0_u32);
-            for (text, at) in before.iter().chain(&script) {
-                starts.push((lines, *at));
-                all.push_str(text);
-                all.push('\n');
-                let count = text.matches('\n').count() + 1;
-                lines = lines.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-            }
-            let place_of = |line: u32| {
-                let at = starts.partition_point(|(start, _)| *start <= line);
-                let found = starts.get(at.saturating_sub(1));
-                let (start, at) = found.copied().unwrap_or((0, (0, 1)));
-                below(&self.config.place(at), line.saturating_sub(start))
-            };
-            let root = |dir: &RepoPath| Ok(dir.clone());
-            self.sink.script(place, &all, &shared, &[], place_of, root);
+            self.sink.script(place, &all, &script, place_of);
         }
+        Ok(())
     }
 
     /// Whether a job runs for a merge request or a pushed branch; else the reason.
-    fn runs(&self, job: &Item) -> Result<Runs, String> {
-        let mut why = String::new();
-        for event in ["merge_request_event", "push"] {
+    fn runs(&self, job: &Node) -> Result<Script, String> {
+        let run = |event: &str| {
             let scope = self.scope(job, event);
-            let outer = self
-                .config
-                .top("workflow")
-                .and_then(|workflow| workflow.get("rules"));
-            if let Some(rules) = outer
-                && let Err(reason) = self.rules(&scope, rules)
-            {
-                why = format!("`workflow: rules`: {reason}");
-                continue;
+            if let Some(rules) = self.config.data.root.at("workflow.rules") {
+                let outer = self.rules(&scope, rules);
+                outer.map_err(|why| format!("`workflow: rules`: {why}"))?;
             }
-            let answer = match job.get("rules") {
+            match job.get("rules") {
                 Some(rules) => self.rules(&scope, rules),
-                None => match when(job.get("when")) {
-                    Ok(()) => self.only(job, event),
-                    Err(why) => Err(why),
-                },
-            };
-            match answer {
-                Ok(runs) => return Ok(runs),
-                Err(reason) => why = reason,
+                None => when(job.get("when")).and_then(|()| self.only(job, event)),
             }
-        }
-        Err(why)
+        };
+        run("merge_request_event").or_else(|_| run("push"))
+    }
+
+    /// The variables of all jobs and of one.
+    fn variables(&self, job: &Node) -> Vec<(String, String)> {
+        let all = [self.config.top("variables"), job.get("variables")];
+        let all = all.into_iter().flatten().flat_map(Node::entries);
+        all.map(|(key, node)| (key.name.clone(), value_of(node)))
+            .collect()
     }
 
     /// What is known of a pipeline for a change.
-    fn scope(&self, job: &Item, event: &str) -> Scope {
+    fn scope(&self, job: &Node, event: &str) -> Scope {
         let mut scope = Scope::default();
         let is_request = event == "merge_request_event";
         let default = self.tree.default_branch.as_deref();
@@ -219,63 +186,50 @@ impl Pipeline<'_> {
                 Value::Null
             }
         };
-        for variables in [self.config.top("variables"), job.get("variables")]
-            .into_iter()
-            .flatten()
-        {
-            for entry in variables.entries() {
-                scope.set(&entry.key, Value::Text(text_of(&entry.value)));
-            }
+        for (name, value) in self.variables(job) {
+            scope.set(&name, Value::Text(value));
         }
         scope
     }
 
     /// The first rule that holds, or may hold, decides.
-    fn rules(&self, scope: &Scope, rules: &Item) -> Result<Runs, String> {
-        let rules = self.config.resolved(rules);
-        for rule in rules.flat() {
-            let condition = rule.get("if").map(text_of).unwrap_or_default();
+    fn rules(&self, scope: &Scope, rules: &Node) -> Result<Script, String> {
+        for rule in flat(&self.config.resolved(rules)) {
+            let condition = rule.get("if").map(value_of).unwrap_or_default();
             let holds = scope.condition(&condition);
             let never = when(rule.get("when"));
             // A rule that may hold leaves nothing out.
             if holds == Some(false) || holds.is_none() && never.is_err() {
                 continue;
             }
-            let exists = rule.get("exists").map(Item::texts).unwrap_or_default();
-            if !exists.is_empty() && !exists.iter().any(|(glob, _)| self.exists(glob)) {
+            let exists = texts(rule.get("exists"));
+            let is_there = |glob: &String| {
+                Glob::parse(glob).is_err() || self.tree.matching(&[glob]).next().is_some()
+            };
+            if !exists.is_empty() && !exists.iter().any(is_there) {
                 continue;
             }
             never?;
             let changes = rule.get("changes");
-            let changes = changes
-                .map(|c| c.get("paths").unwrap_or(c).texts())
-                .unwrap_or_default();
-            return Ok(Runs {
-                paths: paths(changes),
-                may_fail: rule
-                    .get("allow_failure")
-                    .is_some_and(|value| value.is("true")),
+            let may_fail = rule.scalar_at("allow_failure") == "true";
+            return Ok(Script {
+                paths: paths(changes.map(|node| node.get("paths").unwrap_or(node))),
+                ignored: may_fail.then(|| "allow_failure".to_owned()),
+                ..Script::default()
             });
         }
         Err("no rule of it holds for a merge request".to_owned())
     }
 
-    fn exists(&self, glob: &str) -> bool {
-        Glob::parse(glob).map_or(true, |glob| {
-            self.tree.files.iter().any(|file| glob.matches(file))
-        })
-    }
-
     /// The older `only` and `except`.
-    fn only(&self, job: &Item, event: &str) -> Result<Runs, String> {
-        let refs = |name: &str| -> Option<Vec<String>> {
-            let item = job.get(name)?;
-            let refs = if item.entries().is_empty() {
-                item
-            } else {
-                item.get("refs")?
+    fn only(&self, job: &Node, event: &str) -> Result<Script, String> {
+        let refs = |name: &str| {
+            let node = job.get(name)?;
+            let refs = match node.entries() {
+                [] => node,
+                _ => node.get("refs")?,
             };
-            Some(plain(refs.texts()))
+            Some(texts(Some(refs)))
         };
         let request = event == "merge_request_event";
         let kinds: &[&str] = if request {
@@ -305,17 +259,16 @@ impl Pipeline<'_> {
             let refs = only.unwrap_or_default().join(", ");
             return Err(format!("it runs only for: {refs}"));
         }
-        let changes = job.get("only").and_then(|only| only.get("changes"));
-        Ok(Runs {
-            paths: paths(changes.map(Item::texts).unwrap_or_default()),
-            may_fail: false,
+        Ok(Script {
+            paths: paths(job.at("only.changes")),
+            ..Script::default()
         })
     }
 }
 
 /// Whether `when` lets a job run without a person.
-fn when(when: Option<&Item>) -> Result<(), String> {
-    match when.map(text_of).as_deref() {
+fn when(when: Option<&Node>) -> Result<(), String> {
+    match when.map(value_of).as_deref() {
         Some("never") => Err("no rule of it holds for a merge request".to_owned()),
         Some("manual") => Err("a person starts it".to_owned()),
         Some("on_failure") => Err("it runs after a failure".to_owned()),
@@ -323,14 +276,9 @@ fn when(when: Option<&Item>) -> Result<(), String> {
     }
 }
 
-/// Texts without their places.
-fn plain(texts: Vec<(String, config::At)>) -> Vec<String> {
-    texts.into_iter().map(|(text, _)| text).collect()
-}
-
 /// The globs of `changes`; one with a variable selects all files.
-fn paths(changes: Vec<(String, config::At)>) -> Vec<String> {
-    let globs = plain(changes);
+fn paths(changes: Option<&Node>) -> Vec<String> {
+    let globs = texts(changes);
     if globs
         .iter()
         .any(|glob| glob.contains('$') || Glob::parse(glob).is_err())
@@ -341,29 +289,25 @@ fn paths(changes: Vec<(String, config::At)>) -> Vec<String> {
 }
 
 /// The text of a variable: of itself or of its `value`.
-fn text_of(item: &Item) -> String {
-    let value = item.get("value").unwrap_or(item);
-    plain(value.texts()).into_iter().next().unwrap_or_default()
+fn value_of(node: &Node) -> String {
+    let value = node.get("value").unwrap_or(node);
+    texts(Some(value)).into_iter().next().unwrap_or_default()
 }
 
 /// The variables of the cells of `parallel: matrix`; one without any for other jobs.
-fn cells(job: &Item) -> Vec<Vec<(String, String)>> {
-    let matrix = job
-        .get("parallel")
-        .and_then(|parallel| parallel.get("matrix"));
+fn cells(job: &Node) -> Vec<Vec<(String, String)>> {
     let mut all = Vec::new();
-    for group in matrix.map(Item::flat).unwrap_or_default() {
+    for group in job.at("parallel.matrix").map(flat).unwrap_or_default() {
         let axes = group.entries().iter();
         all.extend(product(
-            axes.map(|entry| (entry.key.clone(), plain(entry.value.texts()))),
+            axes.map(|(key, node)| (key.name.clone(), texts(Some(node)))),
         ));
     }
     all.truncate(MAX_CELLS);
     if all.is_empty() {
-        vec![Vec::new()]
-    } else {
-        all
+        all.push(Vec::new());
     }
+    all
 }
 
 #[cfg(test)]

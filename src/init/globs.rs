@@ -2,6 +2,16 @@
 //! result selects more, never less.
 
 use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+
+/// Whether a path is one of globs; what is no glob has none.
+pub(crate) fn any_of<T: AsRef<str>>(globs: &[T]) -> impl Fn(&RepoPath) -> bool + use<T> {
+    let globs = globs
+        .iter()
+        .filter_map(|glob| Glob::parse(glob.as_ref()).ok());
+    let globs: Vec<Glob> = globs.collect();
+    move |path| globs.iter().any(|glob| glob.matches(path))
+}
 
 /// The most globs that one pattern becomes, and the most `?` in it.
 const MAX_GLOBS: usize = 16;

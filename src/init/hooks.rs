@@ -5,9 +5,11 @@ use super::listed::listed;
 use super::shell::{self, Scope};
 use super::source::quoted;
 use super::tasks;
-use super::tree::{DataFile, Keys, Syntax, Tree};
+use super::tree::{DataFile, Keys, Tree};
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
+use vplan_base::word::count;
 use vplan_check::tool::table;
 use vplan_front::picomatch;
 use vplan_front::tree::{Node, Value};
@@ -32,11 +34,9 @@ impl Manager {
     }
 
     /// Those of its files that a repository has.
-    fn found(&self, tree: &Tree) -> Vec<RepoPath> {
-        let paths = self
-            .files()
-            .filter_map(|name| RepoPath::from_exact(name.as_bytes()));
-        paths.filter(|file| tree.files.contains(file)).collect()
+    fn found<'m>(&'m self, tree: &'m Tree) -> impl Iterator<Item = (&'m Self, RepoPath)> {
+        let files = tree.present(self.files);
+        files.into_iter().map(move |file| (self, file))
     }
 }
 
@@ -73,34 +73,50 @@ pub const MANAGERS: &[Manager] = &[
 ];
 
 /// Reads all hooks of a repository.
-#[must_use]
 pub fn read(tree: &Tree) -> Reading {
-    let mut hooks = Hooks::new(tree, None);
-    for manager in MANAGERS {
-        for file in manager.found(tree) {
-            hooks.file(manager, &file);
+    let all = MANAGERS.iter().flat_map(|manager| manager.found(tree));
+    read_files(tree, all, None)
+}
+
+/// Reads a file of one manager.
+pub fn read_file(tree: &Tree, manager: &Manager, file: &RepoPath) -> Reading {
+    read_files(tree, [(manager, file.clone())], None)
+}
+
+/// Reads files of managers; of several hooks only the one of this id.
+fn read_files<'m>(
+    tree: &Tree,
+    files: impl IntoIterator<Item = (&'m Manager, RepoPath)>,
+    only: Option<&str>,
+) -> Reading {
+    let mut hooks = Hooks {
+        tree,
+        only,
+        out: Reading::default(),
+        rewriting: None,
+    };
+    for (manager, file) in files {
+        if let Err(why) = (manager.read)(&mut hooks, &file) {
+            hooks.out.skip(Place::of(&file, 1), None, why);
         }
     }
-    hooks.finish()
+    if let Some((place, ids)) = hooks.rewriting {
+        let first = ids.first().map_or("", String::as_str);
+        let more = if ids.len() > 1 { ", ..." } else { "" };
+        let part = format!("{} ({first}{more})", count(ids.len(), "hook"));
+        let why = "they only rewrite or look at single files";
+        hooks.out.skip(place, Some(part), why);
+    }
+    hooks.out
 }
 
 /// Whether a file is a hook manager's own.
-#[must_use]
 pub fn is_file(file: &RepoPath) -> bool {
     let is = |name: &str| name != "package.json" && file.as_bytes() == name.as_bytes();
     MANAGERS.iter().any(|manager| manager.files().any(is))
 }
 
-/// Reads a file of one manager; of several hooks only the one of this id.
-#[must_use]
-pub fn read_file(tree: &Tree, manager: &Manager, file: &RepoPath, only: Option<&str>) -> Reading {
-    let mut hooks = Hooks::new(tree, only);
-    hooks.file(manager, file);
-    hooks.finish()
-}
-
 /// The hooks that a command starts: their manager, and the id of the one that it names.
-#[must_use]
 pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(&'static Manager, Option<&'w str>)> {
     let manager = MANAGERS.iter().find(|m| listed(m.programs, program))?;
     let mut plain = rest.iter().filter(|word| !word.starts_with('-'));
@@ -115,19 +131,13 @@ pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(&'static Manager,
 }
 
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
-#[must_use]
-pub fn read_started(tree: &Tree, manager: &Manager, only: Option<&str>) -> Reading {
-    let mut all = Reading::default();
-    for file in manager.found(tree) {
-        let one = read_file(tree, manager, &file, only);
-        all.found.extend(one.found);
-        all.not_read.extend(one.not_read);
-    }
+pub fn read_started(tree: &Tree, manager: &Manager, only: Option<&str>) -> Vec<SourceCommand> {
+    let all = read_files(tree, manager.found(tree), only);
     match only {
         Some(_) if all.found.is_empty() && all.not_read.is_empty() => {
             read_started(tree, manager, None)
         }
-        _ => all,
+        _ => all.found,
     }
 }
 
@@ -140,150 +150,109 @@ struct Hooks<'t> {
 }
 
 /// A hook as its configuration has it.
-#[derive(Default)]
-struct Hook<'h> {
-    text: &'h str,
-    line: u32,
-    label: &'h str,
-    dir: RepoPath,
-    paths: Vec<String>,
-    env: BTreeMap<String, String>,
+fn hook(place: Place, label: &str) -> SourceCommand {
+    SourceCommand {
+        place,
+        label: label.to_owned(),
+        origin: Origin::Hook,
+        ..SourceCommand::default()
+    }
 }
 
-impl<'t> Hooks<'t> {
-    fn new(tree: &'t Tree, only: Option<&'t str>) -> Self {
-        Self {
-            tree,
-            only,
-            out: Reading::default(),
-            rewriting: None,
-        }
-    }
-
-    fn finish(mut self) -> Reading {
-        if let Some((place, ids)) = self.rewriting {
-            let first: Vec<&str> = ids.iter().map(String::as_str).take(1).collect();
-            let more = if ids.len() > 1 { ", ..." } else { "" };
-            let noun = if ids.len() == 1 { "hook" } else { "hooks" };
-            let part = format!("{} {noun} ({}{more})", ids.len(), first.join(", "));
-            let why = "they only rewrite or look at single files";
-            self.out.skip(place, Some(part), why);
-        }
-        self.out
-    }
-
-    fn file(&mut self, manager: &Manager, file: &RepoPath) {
-        if let Err(why) = (manager.read)(self, file) {
-            self.skip(file, 1, None, &why);
-        }
-    }
-
-    fn skip(&mut self, file: &RepoPath, line: u32, part: Option<&str>, why: &str) {
-        let part = part.map(str::to_owned);
-        self.out.skip(Place::of(file, line), part, why);
-    }
-
+impl Hooks<'_> {
     /// Adds the commands of a hook.
-    fn add(&mut self, file: &RepoPath, hook: Hook<'_>) {
-        let scope = Scope::of(&hook.dir, &BTreeMap::new());
-        for command in shell::split(hook.text, &scope) {
-            let mut found = SourceCommand::of(command, file, hook.line, Origin::Hook);
-            hook.label.clone_into(&mut found.label);
-            found.paths.clone_from(&hook.paths);
+    fn add(&mut self, text: &str, hook: &SourceCommand) {
+        for command in shell::split(text, &Scope::of(&hook.dir, &BTreeMap::new())) {
+            let mut found = hook.with(command);
             found.env.extend(hook.env.clone());
             self.out.found.push(found);
         }
     }
 
     fn pre_commit(&mut self, file: &RepoPath) -> Result<(), String> {
-        let document = self.tree.read(file, Syntax::of(file))?;
+        let document = self.tree.read(file)?;
         for repository in document.root.list_at("repos") {
             let name = repository.text_at("repo").unwrap_or_default();
             for hook in repository.list_at("hooks") {
-                let Some(id) = hook.get("id") else { continue };
-                let line = document.line(id);
-                let id = id.text().unwrap_or_default();
-                if self.only.is_none_or(|only| only == id) {
-                    self.pre_commit_hook(file, line, name, id, hook);
+                let Some(node) = hook.get("id") else { continue };
+                let (id, place) = (node.text().unwrap_or_default(), document.place(node.place));
+                if self.only.is_none_or(|only| only == id)
+                    && let Err(why) = self.pre_commit_hook(place.clone(), name, id, hook)
+                {
+                    self.out.skip(place, Some(id.to_owned()), why);
                 }
             }
         }
         Ok(())
     }
 
-    fn pre_commit_hook(&mut self, file: &RepoPath, line: u32, repo: &str, id: &str, hook: &Node) {
-        let stages = hook.get("stages").map_or_else(Vec::new, words);
-        let runs =
-            |stage: &String| ["pre-commit", "commit", "pre-push", "push"].contains(&&**stage);
-        if !stages.is_empty() && !stages.iter().any(runs) {
-            let why = format!("only at {}", stages.join(", "));
-            return self.skip(file, line, Some(id), &why);
+    fn pre_commit_hook(
+        &mut self,
+        place: Place,
+        repo: &str,
+        id: &str,
+        node: &Node,
+    ) -> Result<(), String> {
+        let stages = words(node.get("stages"));
+        let runs = ["pre-commit", "commit", "pre-push", "push"];
+        if !stages.is_empty() && !stages.iter().any(|stage| runs.contains(&&**stage)) {
+            return Err(format!("only at {}", stages.join(", ")));
         }
         let known = table::hook(id).filter(|_| repo != "local");
-        let own = hook.text_at("entry");
-        let language = hook.text_at("language").unwrap_or_default();
+        let own = node.text_at("entry");
+        let language = node.text_at("language").unwrap_or_default();
         let is_meta = matches!(repo, "meta" | "builtin") || matches!(language, "pygrep" | "fail");
         if is_meta || known.as_ref().is_some_and(|known| known.command.is_none()) && own.is_none() {
-            let new = || (Place::of(file, line), BTreeSet::new());
-            let (_, ids) = self.rewriting.get_or_insert_with(new);
+            let (_, ids) = self
+                .rewriting
+                .get_or_insert_with(|| (place, BTreeSet::new()));
             ids.insert(id.to_owned());
-            return;
+            return Ok(());
         }
         if language.starts_with("docker") {
-            return self.skip(file, line, Some(id), "it runs in a container");
+            return Err("it runs in a container".to_owned());
         }
-        let args = hook.get("args").map_or_else(Vec::new, words);
-        let given: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
-        let filled = known
-            .and_then(|known| known.filled(|input| (input == "args").then(|| given.join(" "))));
+        let args: Vec<String> = words(node.get("args"))
+            .iter()
+            .map(|arg| quoted(arg))
+            .collect();
         let takes_files = !matches!(
-            hook.get("pass_filenames").map(|node| &node.value),
+            node.get("pass_filenames").map(|node| &node.value),
             Some(Value::Bool(false))
         );
-        let mut paths = Vec::new();
-        let text = match (own, filled) {
-            (None, Some(text)) => match takes_files {
-                true => with_files(text),
-                false => text,
-            },
-            (Some(entry), _) => {
-                let text = [vec![entry.to_owned()], given].concat().join(" ");
-                match (takes_files, selection(hook)) {
-                    (false, found) => {
-                        paths = found.unwrap_or_default();
-                        text
-                    }
-                    (true, Some(found)) => {
-                        paths = found;
-                        format!("{text} {CHANGED}")
-                    }
-                    (true, None) => {
-                        let why = "a pattern selects its files";
-                        return self.skip(file, line, Some(id), why);
-                    }
+        let mut hook = hook(place, node.text_at("name").unwrap_or(id));
+        let text = match own {
+            Some(entry) => {
+                let selected = selection(node);
+                if takes_files && selected.is_none() {
+                    return Err("a pattern selects its files".to_owned());
+                }
+                hook.paths = selected.unwrap_or_default();
+                let files = takes_files.then(|| CHANGED.to_owned());
+                let words = std::iter::once(entry.to_owned()).chain(args).chain(files);
+                words.collect::<Vec<_>>().join(" ")
+            }
+            None => {
+                let input = |input: &str| (input == "args").then(|| args.join(" "));
+                match known.and_then(|known| known.filled(input)) {
+                    Some(text) if takes_files => with_files(text),
+                    Some(text) => text,
+                    None => return Err(format!("its command is in {repo}")),
                 }
             }
-            (None, None) => {
-                let why = format!("its command is in {repo}");
-                return self.skip(file, line, Some(id), &why);
-            }
         };
-        let hook = Hook {
-            text: &text,
-            line,
-            label: hook.text_at("name").unwrap_or(id),
-            paths,
-            ..Hook::default()
-        };
-        self.add(file, hook);
+        self.add(&text, &hook);
+        Ok(())
     }
 
     fn lefthook(&mut self, file: &RepoPath) -> Result<(), String> {
-        let document = self.tree.read(file, Syntax::of(file))?;
-        for (key, hook) in document.root.entries() {
-            if !judges(&key.name) {
-                continue;
-            }
+        let document = self.tree.read(file)?;
+        for (_, hook) in document
+            .root
+            .entries()
+            .iter()
+            .filter(|(key, _)| judges(&key.name))
+        {
             let commands = hook.entries_at("commands").iter();
             let commands = commands.map(|(key, node)| (key.name.as_str(), node));
             let jobs = hook.list_at("jobs").iter().map(|job| ("", job));
@@ -298,7 +267,7 @@ impl<'t> Hooks<'t> {
         Ok(())
     }
 
-    fn lefthook_job(&mut self, document: &DataFile, name: &str, hook: &Node, job: &Node) {
+    fn lefthook_job(&mut self, document: &DataFile, name: &str, outer: &Node, job: &Node) {
         let Some(run) = job.get("run") else { return };
         let mut command = run.text().unwrap_or_default().to_owned();
         for hole in ["{staged_files}", "{push_files}", "{files}", "{all_files}"] {
@@ -306,86 +275,67 @@ impl<'t> Hooks<'t> {
         }
         let root = job.text_at("root");
         let root = root.and_then(|root| RepoPath::root().join(root.as_bytes()).ok());
-        let dir = root.unwrap_or_default();
-        let globs = job.get("glob").or_else(|| hook.get("glob"));
-        let globs = globs.map_or_else(Vec::new, words);
+        let globs = words(job.get("glob").or_else(|| outer.get("glob")));
         let paths = globs
             .iter()
-            .filter_map(|glob| anywhere(glob, &RepoPath::root()))
-            .collect();
+            .filter_map(|glob| anywhere(glob, &RepoPath::root()));
         let env = job.entries_at("env").iter();
         let env = env.filter_map(|(key, node)| Some((key.name.clone(), node.text()?.to_owned())));
-        let hook = Hook {
-            text: &command,
-            line: document.text_line(run),
-            label: job.text_at("name").unwrap_or(name),
-            dir,
-            paths,
+        let hook = SourceCommand {
+            dir: root.unwrap_or_default(),
+            paths: paths.collect(),
             env: env.collect(),
+            ..hook(
+                document.text_place(run),
+                job.text_at("name").unwrap_or(name),
+            )
         };
-        self.add(&document.file, hook);
+        self.add(&command, &hook);
     }
 
     fn lint_staged(&mut self, file: &RepoPath) -> Result<(), String> {
-        let document = self.tree.read(file, Syntax::of(file))?;
+        let document = self.tree.read(file)?;
+        let root = &document.root;
         let map = match file.name() == b"package.json" {
-            true => document
-                .root
-                .get("lint-staged")
-                .or_else(|| document.root.get("nano-staged")),
-            false => Some(&document.root),
+            true => root.get("lint-staged").or_else(|| root.get("nano-staged")),
+            false => Some(root),
         };
         for (key, node) in map.map_or(&[][..], Node::entries) {
-            let paths: Vec<String> = anywhere(&key.name, &file.folder()).into_iter().collect();
-            for text in words(node) {
-                let line = document.line(node);
+            let hook = SourceCommand {
+                dir: file.folder(),
+                paths: anywhere(&key.name, &file.folder()).into_iter().collect(),
+                ..hook(document.place(node.place), "lint-staged")
+            };
+            for text in words(Some(node)) {
                 let exec = shell::split(&text, &Scope::default()).into_iter().next();
-                let manager = tasks::manager(self.tree, &file.folder());
                 let launch = exec.is_some_and(|c| c.words.first().is_some_and(|w| !is_runner(w)));
-                let launch = if launch { launcher(manager) } else { "" };
-                let text = format!("{launch}{text} {CHANGED}");
-                let hook = Hook {
-                    text: &text,
-                    line,
-                    label: "lint-staged",
-                    dir: file.folder(),
-                    paths: paths.clone(),
-                    ..Hook::default()
+                let launch = match launch {
+                    true => launcher(tasks::manager(self.tree, &hook.dir)),
+                    false => "",
                 };
-                self.add(file, hook);
+                self.add(&format!("{launch}{text} {CHANGED}"), &hook);
             }
         }
         Ok(())
     }
 
     fn git_hooks(&mut self, file: &RepoPath) -> Result<(), String> {
-        let tree = self.tree;
-        let mut add = |text: &str, line, label: &str| {
-            let hook = Hook {
-                text,
-                line,
-                label,
-                ..Hook::default()
-            };
-            self.add(file, hook);
-        };
         if file.as_bytes().starts_with(b".husky/") {
-            add(tree.source(file)?, 1, &String::from_utf8_lossy(file.name()));
+            let name = String::from_utf8_lossy(file.name());
+            let text = self.tree.source(file)?;
+            self.add(text, &hook(Place::of(file, 1), &name));
             return Ok(());
         }
-        let document = tree.read(file, Syntax::Json)?;
+        let document = self.tree.read(file)?;
         let root = &document.root;
         let maps = match file.name() {
-            b"package.json" => [
-                root.get("simple-git-hooks"),
-                root.get("husky").and_then(|husky| husky.get("hooks")),
-            ],
+            b"package.json" => [root.get("simple-git-hooks"), root.at("husky.hooks")],
             _ => [Some(root), None],
         };
-        for (key, node) in maps.into_iter().flatten().flat_map(Node::entries) {
-            if judges(&key.name) {
-                add(&words(node).join("\n"), document.line(node), &key.name);
-            }
+        let hooks = maps.into_iter().flatten().flat_map(Node::entries);
+        for (key, node) in hooks.filter(|(key, _)| judges(&key.name)) {
+            let hook = hook(document.place(node.place), &key.name);
+            self.add(&words(Some(node)).join("\n"), &hook);
         }
         Ok(())
     }
@@ -415,7 +365,6 @@ fn judges(hook: &str) -> bool {
 }
 
 /// The words that start a program of a package.
-#[must_use]
 pub fn launcher(manager: &str) -> &'static str {
     match manager {
         "pnpm" => "pnpm exec ",
@@ -441,10 +390,7 @@ fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
     };
     match dir.is_root() {
         true => Some(glob),
-        false => Some(format!(
-            "{}/{glob}",
-            vplan_base::glob::escape(&dir.to_string())
-        )),
+        false => Some(format!("{}/{glob}", escape(&dir.to_string()))),
     }
 }
 
@@ -453,13 +399,11 @@ fn selection(hook: &Node) -> Option<Vec<String>> {
     if let Some(pattern) = hook.text_at("files") {
         return plain_pattern(pattern).map(|glob| vec![glob]);
     }
-    let types = ["types", "types_or"].iter().filter_map(|key| hook.get(key));
-    let types: Vec<String> = types.flat_map(words).collect();
+    let types = ["types", "types_or"]
+        .map(|key| words(hook.get(key)))
+        .concat();
     let mut globs = Vec::new();
-    for name in types
-        .iter()
-        .filter(|name| !matches!(&***name, "text" | "file"))
-    {
+    for name in types.iter().filter(|name| !listed("text file", name)) {
         let language = table::languages()
             .iter()
             .find(|language| language.name == name)?;
@@ -490,18 +434,17 @@ fn plain_pattern(pattern: &str) -> Option<String> {
     let glob = format!("{start}{text}{end}")
         .replace('\u{2}', ".")
         .replace('\u{1}', "**/*");
-    vplan_base::glob::Glob::parse(&glob).is_ok().then_some(glob)
+    Glob::parse(&glob).is_ok().then_some(glob)
 }
 
-fn words(node: &Node) -> Vec<String> {
-    match &node.value {
-        Value::Text(text) => vec![text.clone()],
-        _ => node
-            .list()
-            .iter()
-            .filter_map(|one| one.text().map(str::to_owned))
-            .collect(),
-    }
+/// A text, or those of a list.
+fn words(node: Option<&Node>) -> Vec<String> {
+    let list = node.map(|node| {
+        node.text()
+            .map_or(node.list(), |_| std::slice::from_ref(node))
+    });
+    let texts = list.unwrap_or_default().iter().filter_map(Node::text);
+    texts.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ const CONFIGURED: &[(&str, &str, &str)] = &[
 ];
 
 /// Reads all manifests.
-#[must_use]
 pub fn read(tree: &Tree) -> Reading {
     let mut out = Reading::default();
     let mut folders: BTreeSet<(usize, RepoPath)> = BTreeSet::new();
@@ -171,7 +170,6 @@ fn is_member(tree: &Tree, dir: &RepoPath, file: &str) -> bool {
 
 /// The usual tests of languages that nothing else tests: of `tested` the names of the languages that a
 /// check tests, `all` for all.
-#[must_use]
 pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
     if tested.contains("all") {
         return Vec::new();

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 const MAX_MARK: usize = 24;
 
 /// Makes the names unique.
-#[must_use]
 pub fn name(mut checks: Vec<Check>) -> Vec<Check> {
     let marks: Vec<Vec<String>> = checks.iter().map(|own| wanted(&checks, own)).collect();
     let mut taken = BTreeSet::new();
@@ -55,7 +54,6 @@ fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
 }
 
 /// A text as a name of the language.
-#[must_use]
 pub fn word(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(40) {

@@ -163,10 +163,7 @@ fn ci(tree: &Tree) -> (Reading, Sources) {
             all.skip(Place::of(&file, 1), None, "a second CI system");
         }
     }
-    let unread = UNREAD
-        .split_whitespace()
-        .filter_map(|name| RepoPath::from_exact(name.as_bytes()));
-    for file in unread.filter(|file| tree.files.contains(file)) {
+    for file in tree.present(UNREAD) {
         all.skip(Place::of(&file, 1), None, "`init` does not read it");
     }
     (all, sources)

@@ -56,7 +56,6 @@ fn builds_itself(check: &Check) -> bool {
 
 /// The places of the checks that are kept, in their order: by turns of verbs, documentation and plain
 /// runs last. What one needs comes with it.
-#[must_use]
 pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
     let mut kept = BTreeSet::new();
     for at in ranked(checks) {

@@ -92,7 +92,7 @@ pub fn read(tree: &Tree, file: &RepoPath, kind: Kind) -> Reading {
     match kind {
         Kind::GithubWorkflow => github::read_files(tree, std::slice::from_ref(file)),
         Kind::GitlabCi => gitlab(tree, file),
-        Kind::Hooks(manager) => hooks::read_file(tree, manager, file, None),
+        Kind::Hooks(manager) => hooks::read_file(tree, manager, file),
         Kind::Tasks(runner) => tasks(tree, file, runner),
     }
 }

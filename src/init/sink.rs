@@ -3,6 +3,7 @@
 
 use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
 use crate::shell::{self, Scope, Value};
+use crate::tree::{DataFile, Tree};
 use crate::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
@@ -15,6 +16,9 @@ pub(crate) struct Script {
     pub(crate) dir: RepoPath,
     /// Why its folder is not known.
     pub(crate) lost: Option<String>,
+    pub(crate) checkout: Checkout,
+    /// The commands of the step before, by index.
+    pub(crate) before: Vec<usize>,
     pub(crate) variables: Variables,
     pub(crate) paths: Vec<String>,
     /// How a failure is ignored.
@@ -23,9 +27,39 @@ pub(crate) struct Script {
     pub(crate) oddness: u32,
 }
 
-/// The place of a line, from 0, of a text that begins at a place.
-pub(crate) fn below(place: &Place, line: u32) -> Place {
-    Place::of(&place.file, place.line.saturating_add(line))
+/// Where the repository lies in the workspace: all of it, where nothing is checked out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checkout {
+    /// The folder of the repository, once it is checked out.
+    pub(crate) own: Option<RepoPath>,
+    /// The folders of other repositories and of further copies.
+    pub(crate) others: Vec<RepoPath>,
+}
+
+impl Checkout {
+    /// The folder of the repository at a folder of the workspace.
+    pub(crate) fn to_root(&self, dir: &RepoPath) -> Result<RepoPath, String> {
+        let below = |folder: &RepoPath| match dir == folder {
+            true => Some(RepoPath::root()),
+            false => dir.below(folder).and_then(RepoPath::from_exact),
+        };
+        let depth = |folder: &RepoPath| match folder.is_root() {
+            true => 0,
+            false => folder.as_bytes().len(),
+        };
+        let own = self
+            .own
+            .as_ref()
+            .and_then(|own| Some((depth(own), below(own)?)));
+        let others = self.others.iter().filter(|other| below(other).is_some());
+        let other = others.map(depth).max();
+        match (own, &self.own, other) {
+            (Some((own, below)), ..) if other.is_none_or(|other| own > other) => Ok(below),
+            (_, _, Some(_)) => Err("it runs in another checkout".to_owned()),
+            (_, Some(_), None) => Err("it runs outside of the checkout".to_owned()),
+            (_, None, None) => Ok(dir.clone()),
+        }
+    }
 }
 
 /// The most cells of a matrix.
@@ -101,21 +135,26 @@ impl Sink {
         commits
     }
 
-    /// Adds the commands of shell text at a place; `place_of` has the place of each of its lines. Returns them by index, and what it
-    /// sets for later steps. `before`: the commands of the step before it.
+    /// Reads a file; why it cannot be is noted.
+    pub(crate) fn open(&mut self, tree: &Tree, file: &RepoPath) -> Option<DataFile> {
+        let read = tree.read(file);
+        read.map_err(|why| self.not_read(Place::of(file, 1), None, why))
+            .ok()
+    }
+
+    /// Adds the commands of shell text of a part of a file; `place_of` has the place of each of its
+    /// lines. Returns them by index, and what it sets for later steps.
     pub(crate) fn script(
         &mut self,
-        place: &Place,
+        part: &Place,
         text: &str,
         script: &Script,
-        before: &[usize],
         place_of: impl Fn(u32) -> Place,
-        to_root: impl Fn(&RepoPath) -> Result<RepoPath, String>,
     ) -> (Vec<usize>, Vec<(String, Value)>) {
-        self.is_read(place);
+        self.is_read(part);
         self.spent = self.spent.saturating_add(text.len());
         if self.spent > MAX_TEXT {
-            self.not_read(place.clone(), None, "more shell text than is read");
+            self.not_read(part.clone(), None, "more shell text than is read");
             return (Vec::new(), Vec::new());
         }
         let values = script.variables.values();
@@ -127,36 +166,30 @@ impl Sink {
         };
         let read = shell::read(text, &scope);
         let mut added = Vec::new();
-        self.compare(&read.commands, before);
-        for command in read.commands {
-            if command.compares_tree {
-                continue;
-            }
+        self.compare(&read.commands, &script.before);
+        for command in read.commands.into_iter().filter(|one| !one.compares_tree) {
             let place = place_of(command.line);
-            let mut env = command.env;
-            script.variables.needed(text, &command.words, &mut env);
-            let (dir, outside) = match to_root(&command.dir) {
-                Ok(dir) => (dir, None),
-                Err(why) => (command.dir, Some(why)),
-            };
-            let ending = match (&script.ignored, command.ending) {
-                (Some(how), Ending::Counts | Ending::TreeCompared) => Ending::Ignored(how.clone()),
-                (_, ending) => ending,
-            };
+            let mut found = SourceCommand::of(command, &part.file, 1, Origin::Ci);
+            script.variables.needed(text, &found.words, &mut found.env);
+            let mut outside = None;
+            match script.checkout.to_root(&found.dir) {
+                Ok(dir) => found.dir = dir,
+                Err(why) => outside = Some(why),
+            }
+            found.unknown = found.unknown.or_else(|| script.lost.clone()).or(outside);
+            if let (Some(how), Ending::Counts | Ending::TreeCompared) =
+                (&script.ignored, &found.ending)
+            {
+                found.ending = Ending::Ignored(how.clone());
+            }
             added.push(self.add(SourceCommand {
-                words: command.words,
-                unknown: command.unknown.or_else(|| script.lost.clone()).or(outside),
-                text: command.text,
-                dir,
-                env,
                 place,
-                origin: Origin::Ci,
                 job: Some(script.job.clone()),
                 label: script.label.clone(),
                 paths: script.paths.clone(),
-                ending,
                 services: script.services.clone(),
                 oddness: script.oddness,
+                ..found
             }));
         }
         (added, read.sets)

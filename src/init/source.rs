@@ -7,30 +7,45 @@ use vplan_base::path::RepoPath;
 
 impl SourceCommand {
     /// A command of a text that begins at this line.
-    #[must_use]
-    pub fn of(command: Command, file: &RepoPath, line: u32, origin: Origin) -> Self {
+    pub(crate) fn of(command: Command, file: &RepoPath, line: u32, origin: Origin) -> Self {
+        let place = Place::of(file, line);
+        let text = Self {
+            place,
+            origin,
+            ..Self::default()
+        };
+        text.with(command)
+    }
+
+    /// A command of the text that begins at the place of this one.
+    pub(crate) fn with(&self, command: Command) -> Self {
         Self {
             words: command.words,
             unknown: command.unknown,
             text: command.text,
             dir: command.dir,
             env: command.env,
-            place: Place::of(file, line.saturating_add(command.line)),
-            origin,
-            job: None,
-            label: String::new(),
-            paths: Vec::new(),
+            place: self.place.below(command.line),
             ending: command.ending,
-            services: Vec::new(),
-            oddness: 0,
+            ..self.clone()
+        }
+    }
+
+    /// A command without a source.
+    pub(crate) fn plain(words: &[String], dir: &RepoPath) -> Self {
+        Self {
+            words: words.to_vec(),
+            text: words.join(" "),
+            dir: dir.clone(),
+            place: Place::of(&RepoPath::root(), 1),
+            ..Self::default()
         }
     }
 }
 
 impl Scope {
     /// A folder with variables that have a value.
-    #[must_use]
-    pub fn of(dir: &RepoPath, variables: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn of(dir: &RepoPath, variables: &BTreeMap<String, String>) -> Self {
         let known = variables
             .iter()
             .map(|(name, value)| (name.clone(), Value::Known(value.clone())));
@@ -42,11 +57,15 @@ impl Scope {
 }
 
 /// A word as shell text.
-#[must_use]
-pub fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
+}
+
+/// The words of a text.
+pub(crate) fn words_of(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }

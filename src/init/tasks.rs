@@ -5,7 +5,7 @@
 
 use super::listed::listed;
 use super::shell::{self, Scope};
-use super::tree::{DataFile, Keys, Syntax, Tree};
+use super::tree::{DataFile, Keys, Tree};
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
@@ -109,14 +109,12 @@ pub const RUNNERS: &[RunnerRow] = &[
 ];
 
 /// The tasks that a program, as the table of tools names it, finds in a folder.
-#[must_use]
 pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
     let own = RUNNERS.iter().filter(|row| listed(row.programs, program));
     own.into_iter().find_map(|row| in_folder(tree, row, dir))
 }
 
 /// The command of the root's task that has a name, where the name says that it verifies something.
-#[must_use]
 pub fn named(tree: &Tree, name: &str) -> Option<Vec<String>> {
     task_word(name).kind()?;
     let root = RepoPath::root();
@@ -135,7 +133,6 @@ impl RunnerRow {
     }
 
     /// The command that starts a task. Of a `package.json` the package manager of its lock file.
-    #[must_use]
     pub fn words(&self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
         let mut words = words(self.start.to_owned());
         if let ("package-json", Some(first)) = (self.key, words.first_mut()) {
@@ -164,12 +161,11 @@ const LOCKS: [(&str, &str); 6] = [
 ];
 
 /// The package manager of a folder: of `packageManager` or a lock file, here or above.
-#[must_use]
 pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
     let named = |name: &str| LOCKS.iter().find(|(_, m)| *m == name).map(|(_, m)| *m);
     for folder in dir.ancestors().into_iter().rev().chain([RepoPath::root()]) {
         let field = folder.join(b"package.json").ok().and_then(|file| {
-            let read = tree.read(&file, Syntax::Json).ok()?;
+            let read = tree.read(&file).ok()?;
             let text = read.root.get("packageManager")?.text()?;
             named(text.split('@').next()?)
         });
@@ -190,15 +186,15 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
     let (all, variables) = match runner.shape {
         Shape::Lines(read) => read(text),
         Shape::Map(keys) => {
-            let data = tree.read(file, Syntax::of(file))?;
+            let data = tree.read(file)?;
             let all = keys.iter().flat_map(|keys| map_tasks(&data, keys));
             (all.collect(), BTreeMap::new())
         }
         Shape::Environments(keys) => {
-            let data = tree.read(file, Syntax::of(file))?;
+            let data = tree.read(file)?;
             (environments(&data, keys), BTreeMap::new())
         }
-        Shape::Tox => tox::data(&tree.read(file, Syntax::Toml)?, "tool.tox"),
+        Shape::Tox => tox::data(&tree.read(file)?, "tool.tox"),
     };
     let mut all: Vec<Task> = all;
     if runner.key == "cargo" {
@@ -220,7 +216,6 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
 }
 
 /// The file of a runner in a folder: the first of its names that is there.
-#[must_use]
 pub fn file(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<RepoPath> {
     let home = match runner.key {
         "cargo" => dir.join(b".cargo").ok()?,
@@ -233,20 +228,17 @@ pub fn file(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<RepoPath> {
 }
 
 /// The tasks of a runner in a folder.
-#[must_use]
 pub fn in_folder(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<Tasks> {
     read(tree, runner, &file(tree, runner, dir)?).ok()
 }
 
 impl Tasks {
     /// A task by its name.
-    #[must_use]
     pub fn task(&self, name: &str) -> Option<&Task> {
         self.all.iter().find(|task| task.name == name)
     }
 
     /// What runs before a task and in it, one level deep, with the place of each.
-    #[must_use]
     pub fn body<'t>(&'t self, task: &'t Task) -> Vec<&'t (u32, String)> {
         let before = ["pre", "post"].map(|hook| format!("{hook}{}", task.name));
         let [pre, _] = &before;
@@ -259,7 +251,6 @@ impl Tasks {
     }
 
     /// The tasks that others start, as patterns of their names, each with the task that does.
-    #[must_use]
     pub fn parts(&self) -> Vec<(String, &str)> {
         let mut parts = Vec::new();
         for task in &self.all {
@@ -279,7 +270,6 @@ impl Tasks {
     }
 
     /// The scope in which its commands are split.
-    #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::of(&self.dir, &self.variables)
     }
@@ -287,7 +277,7 @@ impl Tasks {
 
 /// Tasks of a mapping from names to a text, a list, or a mapping with one of the keys below.
 fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
-    let entries = data.at(keys).map_or(&[][..], Node::entries);
+    let entries = data.root.at(keys).map_or(&[][..], Node::entries);
     let own = entries.iter().filter(|(key, _)| !key.name.starts_with('_'));
     own.map(|(key, node)| {
         let list = |names: &[&str]| {
@@ -296,7 +286,7 @@ fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
         };
         Task {
             name: key.name.clone(),
-            line: data.line_of(key.place),
+            line: data.line(key.place),
             commands: commands(data, node),
             needs: list(&["deps", "depends", "needs"]),
         }
@@ -325,12 +315,12 @@ fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
         // A cargo alias is a list of words.
         Value::List(_) if data.file.as_bytes().ends_with(b".cargo/config.toml") => {
             let words: Vec<String> = texts(node).into_iter().map(|(_, text)| text).collect();
-            vec![(data.line(node), words.join(" "))]
+            vec![(data.line(node.place), words.join(" "))]
         }
         _ => {
             let texts = texts(node).into_iter();
             texts
-                .map(|(node, text)| (data.text_line(node), text))
+                .map(|(node, text)| (data.text_place(node).line, text))
                 .collect()
         }
     });
@@ -355,7 +345,7 @@ fn texts(node: &Node) -> Vec<(&Node, String)> {
 
 /// The scripts of environments.
 fn environments(data: &DataFile, keys: &str) -> Vec<Task> {
-    let environments = data.at(keys).map_or(&[][..], Node::entries);
+    let environments = data.root.at(keys).map_or(&[][..], Node::entries);
     let scripts = environments.iter().flat_map(|(env, node)| {
         let scripts = node.entries_at("scripts").iter();
         scripts.map(|(script, node)| {
@@ -363,7 +353,7 @@ fn environments(data: &DataFile, keys: &str) -> Vec<Task> {
                 "default" => script.name.clone(),
                 env => format!("{env}:{}", script.name),
             };
-            let mut task = Task::new(name, data.line_of(script.place));
+            let mut task = Task::new(name, data.line(script.place));
             task.commands = commands(data, node);
             task
         })

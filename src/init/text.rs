@@ -23,7 +23,6 @@ const MAX_REMARKS: usize = 5;
 const MANY: usize = 3;
 
 /// A command of words; `{changed}` is the changed files.
-#[must_use]
 pub fn command(words: &[String]) -> Command {
     let piece = |word: &String| match &**word {
         CHANGED => Piece::Changed,
@@ -36,7 +35,6 @@ pub fn command(words: &[String]) -> Command {
 }
 
 /// Whether the contract can say a command on a line.
-#[must_use]
 pub fn can_be_said(words: &[String]) -> bool {
     let text = command(words).to_text();
     !words.iter().any(|word| word.contains('\0'))
@@ -45,7 +43,6 @@ pub fn can_be_said(words: &[String]) -> bool {
 }
 
 /// Writes the contract.
-#[must_use]
 pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {

@@ -1,13 +1,15 @@
 //! The files of a repository that say how it is verified, as read before anything is decided.
 
 use crate::found::Place;
+use crate::globs::any_of;
 use crate::listed::listed;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::Diagnostics;
+use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
-use vplan_base::span::SourceId;
-use vplan_front::tree::{self, Key, Node};
+use vplan_base::span;
+use vplan_front::tree::{self, Key, Node, Value};
 
 mod flow;
 
@@ -26,103 +28,117 @@ pub struct Tree {
     pub default_branch: Option<String>,
 }
 
-/// A configuration that was read as data with places.
-#[derive(Clone, Debug)]
-pub struct DataFile {
-    /// Its path.
-    pub file: RepoPath,
-    /// Its value.
-    pub root: Node,
+/// A configuration that was read as data with places, with the files that it includes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DataFile {
+    pub(crate) file: RepoPath,
+    pub(crate) root: Node,
+    /// The file of each source.
+    files: Vec<RepoPath>,
     sources: Sources,
 }
 
 impl DataFile {
-    /// The value at a path of keys, separated by dots.
-    pub(crate) fn at(&self, keys: &str) -> Option<&Node> {
-        keys.split('.')
-            .try_fold(&self.root, |node, key| node.get(key))
-    }
-
-    /// The line of a value, from 1.
-    #[must_use]
-    pub fn line(&self, node: &Node) -> u32 {
-        self.line_of(node.place)
-    }
-
-    /// The line of a place, from 1.
-    #[must_use]
-    pub fn line_of(&self, place: vplan_base::span::Place) -> u32 {
+    /// The line of a key or a value, from 1.
+    pub(crate) fn line(&self, place: span::Place) -> u32 {
         u32::try_from(self.sources.position(place).line).unwrap_or(u32::MAX)
     }
 
     /// The place of a key or a value.
-    #[must_use]
-    pub fn place(&self, place: vplan_base::span::Place) -> Place {
-        Place::of(&self.file, self.line_of(place))
+    pub(crate) fn place(&self, place: span::Place) -> Place {
+        let file = self.files.get(place.source.position());
+        Place::of(file.unwrap_or(&self.file), self.line(place))
     }
 
-    /// A value as it is written in the file.
-    #[must_use]
-    pub fn raw(&self, node: &Node) -> &str {
-        self.sources
-            .get(node.place.source)
-            .map_or("", |source| source.slice(node.place.span))
-    }
-
-    /// The lines of a text scalar's own lines, from 1: a block scalar (`|`, `>`) begins on the line
-    /// after its key.
-    #[must_use]
-    pub fn text_line(&self, node: &Node) -> u32 {
-        let raw = self.raw(node);
+    /// The place of a text scalar's own lines: a block scalar (`|`, `>`) begins on the line after its
+    /// key.
+    pub(crate) fn text_place(&self, node: &Node) -> Place {
+        let source = self.sources.get(node.place.source);
+        let raw = source.map_or("", |source| source.slice(node.place.span));
         let block = raw.starts_with(['|', '>']);
-        self.line(node).saturating_add(u32::from(block))
+        self.place(node.place).below(u32::from(block))
+    }
+
+    /// Reads a text into it.
+    fn add(&mut self, file: &RepoPath, text: &str) -> Result<Node, String> {
+        let id = self.sources.add(Source::new(file.to_string(), text));
+        self.files.push(file.clone());
+        let mut sink = Diagnostics::default();
+        let root = match ending(file) {
+            b"toml" => tree::toml(&self.sources, id, &mut sink),
+            b"json" | b"jsonc" => tree::json_with_comments(&self.sources, id, &mut sink),
+            _ => tree::yaml_merged(&self.sources, id, &mut sink),
+        };
+        let why = || Some(sink.iter().next()?.message.clone());
+        root.ok_or_else(|| why().unwrap_or_else(|| "it cannot be read".to_owned()))
     }
 }
 
-/// What a mapping has at a key; empty where it has nothing of that kind.
+fn ending(file: &RepoPath) -> &[u8] {
+    file.name()
+        .rsplit(|b| *b == b'.')
+        .next()
+        .unwrap_or_default()
+}
+
+/// What a value has at a path of keys, separated by dots; empty where it has nothing of that kind.
 pub(crate) trait Keys {
-    fn entries_at(&self, key: &str) -> &[(Key, Node)];
-    fn list_at(&self, key: &str) -> &[Node];
-    fn text_at(&self, key: &str) -> Option<&str>;
+    fn at(&self, keys: &str) -> Option<&Node>;
+
+    fn entries_at(&self, keys: &str) -> &[(Key, Node)] {
+        self.at(keys).map_or(&[], Node::entries)
+    }
+
+    fn list_at(&self, keys: &str) -> &[Node] {
+        self.at(keys).map_or(&[], Node::list)
+    }
+
+    fn text_at(&self, keys: &str) -> Option<&str> {
+        self.at(keys)?.text()
+    }
+
+    /// The text of a scalar.
+    fn scalar_at(&self, keys: &str) -> String {
+        self.at(keys).map(scalar).unwrap_or_default()
+    }
+
+    /// The texts of a list, or of one scalar.
+    fn scalars_at(&self, keys: &str) -> Vec<String> {
+        self.at(keys).map(scalars).unwrap_or_default()
+    }
 }
 
 impl Keys for Node {
-    fn entries_at(&self, key: &str) -> &[(Key, Node)] {
-        self.get(key).map_or(&[], Node::entries)
-    }
-
-    fn list_at(&self, key: &str) -> &[Node] {
-        self.get(key).map_or(&[], Node::list)
-    }
-
-    fn text_at(&self, key: &str) -> Option<&str> {
-        self.get(key)?.text()
+    fn at(&self, keys: &str) -> Option<&Node> {
+        keys.split('.').try_fold(self, |node, key| node.get(key))
     }
 }
 
-/// The formats of configurations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// JSON; comments are allowed.
-    Json,
-    /// TOML 1.0.
-    Toml,
-    /// YAML 1.2, one document.
-    Yaml,
-    /// YAML with merge keys (`<<`) and tags (`!reference`): a tagged value is a mapping whose only
-    /// key is the tag.
-    YamlMerged,
+impl Keys for Option<&Node> {
+    fn at(&self, keys: &str) -> Option<&Node> {
+        self.as_ref()?.at(keys)
+    }
 }
 
-impl Syntax {
-    /// The format of a file by its name.
-    #[must_use]
-    pub fn of(file: &RepoPath) -> Self {
-        match file.name().rsplit(|b| *b == b'.').next() {
-            Some(b"toml") => Self::Toml,
-            Some(b"json" | b"jsonc") => Self::Json,
-            _ => Self::YamlMerged,
-        }
+/// The text of a scalar as CI systems read it; empty for lists and mappings.
+pub(crate) fn scalar(node: &Node) -> String {
+    match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Bool(yes) => yes.to_string(),
+        Value::Whole(n) => n.to_string(),
+        Value::Other(raw) => raw
+            .parse()
+            .map_or_else(|_| raw.clone(), |n: f64| n.to_string()),
+        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
+    }
+}
+
+/// The texts of a list, or of one scalar.
+pub(crate) fn scalars(node: &Node) -> Vec<String> {
+    match &node.value {
+        Value::Null | Value::Map(_) => Vec::new(),
+        Value::List(items) => items.iter().map(scalar).collect(),
+        _ => vec![scalar(node)],
     }
 }
 
@@ -140,7 +156,6 @@ impl Tree {
     }
 
     /// The text of a file of a directory.
-    #[must_use]
     pub fn text(&self, dir: &RepoPath, name: &str) -> Option<(RepoPath, &str)> {
         let path = dir.join(name.as_bytes()).ok()?;
         let text = self.texts.get(&path)?;
@@ -148,14 +163,25 @@ impl Tree {
     }
 
     /// Whether git tracks a file of a directory.
-    #[must_use]
     pub fn has(&self, dir: &RepoPath, name: &str) -> bool {
         dir.join(name.as_bytes())
             .is_ok_and(|path| self.files.contains(&path))
     }
 
+    /// Those of the files named by words of a text that git tracks.
+    pub(crate) fn present(&self, names: &str) -> Vec<RepoPath> {
+        let files = names.split_whitespace().map(str::as_bytes);
+        let files = files.filter_map(RepoPath::from_exact);
+        files.filter(|file| self.files.contains(file)).collect()
+    }
+
+    /// The tracked files that a glob matches.
+    pub(crate) fn matching(&self, globs: &[impl AsRef<str>]) -> impl Iterator<Item = &RepoPath> {
+        let is_one = any_of(globs);
+        self.files.iter().filter(move |file| is_one(file))
+    }
+
     /// Whether git tracks a file below a directory.
-    #[must_use]
     pub fn has_folder(&self, dir: &RepoPath) -> bool {
         dir.is_root() || self.files.iter().any(|file| file.below(dir).is_some())
     }
@@ -171,44 +197,29 @@ impl Tree {
     }
 
     /// Reads a file as data. The error is one line for people.
-    ///
-    /// # Errors
-    /// The file was not read, or is not of the format.
-    pub fn read(&self, file: &RepoPath, syntax: Syntax) -> Result<DataFile, String> {
-        let text = self.source(file)?;
-        let read = DataFile::of(file, text, syntax);
-        // CI systems and hook managers take what the standard does not.
-        match (&read, syntax) {
-            (Err(_), Syntax::Yaml | Syntax::YamlMerged) => flow::indented(text)
-                .and_then(|text| DataFile::of(file, &text, syntax).ok())
-                .map_or(read, Ok),
-            _ => read,
-        }
-    }
-}
-
-impl DataFile {
-    fn of(file: &RepoPath, text: &str, syntax: Syntax) -> Result<Self, String> {
-        let mut sources = Sources::default();
-        let id: SourceId = sources.add(Source::new(file.to_string(), text));
-        let mut sink = Diagnostics::default();
-        let root = match syntax {
-            Syntax::Json => tree::json_with_comments(&sources, id, &mut sink),
-            Syntax::Toml => tree::toml(&sources, id, &mut sink),
-            Syntax::Yaml => tree::yaml(&sources, id, &mut sink),
-            Syntax::YamlMerged => tree::yaml_merged(&sources, id, &mut sink),
+    pub(crate) fn read(&self, file: &RepoPath) -> Result<DataFile, String> {
+        let mut data = DataFile {
+            file: file.clone(),
+            ..DataFile::default()
         };
-        match root {
-            Some(root) => Ok(DataFile {
-                file: file.clone(),
-                root,
-                sources,
-            }),
-            None => Err(sink
-                .iter()
-                .next()
-                .map_or_else(|| "it cannot be read".to_owned(), |d| d.message.clone())),
-        }
+        data.root = self.read_into(&mut data, file)?;
+        Ok(data)
+    }
+
+    /// Reads another file into a configuration: JSON with comments or TOML by its name, else YAML with
+    /// merge keys (`<<`) and tags (`!reference`), where a tagged value is a mapping whose only key is
+    /// the tag.
+    pub(crate) fn read_into(&self, data: &mut DataFile, file: &RepoPath) -> Result<Node, String> {
+        let text = self.source(file)?;
+        let read = data.add(file, text);
+        // CI systems and hook managers take what the standard does not.
+        read.or_else(|why| {
+            let is_yaml = !matches!(ending(file), b"toml" | b"json" | b"jsonc");
+            let indented = flow::indented(text).filter(|_| is_yaml);
+            indented
+                .and_then(|text| data.add(file, &text).ok())
+                .ok_or(why)
+        })
     }
 }
 
@@ -280,7 +291,6 @@ fn is_source(file: &RepoPath) -> bool {
 }
 
 /// Whether a tracked file is prose by its name: documentation or a licence.
-#[must_use]
 pub fn is_prose(file: &RepoPath) -> bool {
     let name = name_of(file);
     let upper = name.to_ascii_uppercase();
@@ -297,6 +307,14 @@ pub fn is_prose(file: &RepoPath) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_alias_of_a_number_is_that_number() {
+        let tree = Tree::of(&[("a.yml", "a: &v 3.50\nb: *v\nc: [*v, x]\n")]);
+        let root = tree.read(&RepoPath::parse(b"a.yml").unwrap()).unwrap().root;
+        assert_eq!(root.scalar_at("b"), "3.5");
+        assert_eq!(root.scalars_at("c"), ["3.5", "x"]);
+    }
 
     #[test]
     fn files_that_may_declare_something() {

@@ -53,7 +53,6 @@ fn packages(tree: &Tree) -> Option<FoundMembers> {
 }
 
 /// The folders of the packages of the workspace.
-#[must_use]
 pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
     packages(tree)
         .map(|found| found.members.into_keys().collect())
@@ -62,7 +61,6 @@ pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
 
 /// The folders of the packages where each must have its tests started by itself, as no command at the
 /// root starts those of all: `cargo test` and `pytest` do.
-#[must_use]
 pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
     let of_language = |found: &FoundMembers| match found.manifest {
         Some(Manifest::Npm | Manifest::Pnpm) => language == "javascript",
@@ -195,7 +193,6 @@ fn complete(
 }
 
 /// Whether a task starts those of all packages.
-#[must_use]
 pub fn is_whole(task: &Task) -> bool {
     let mut words = task
         .commands
@@ -230,7 +227,6 @@ fn fold_into_whole(checks: &mut [Check], found: &FoundMembers, tree: &Tree) -> B
 }
 
 /// The globs of the files that are in no package, prose left out.
-#[must_use]
 pub fn shared(tree: &Tree, checks: &[Check]) -> Vec<String> {
     let folders = folders(tree);
     let mut by_parent: BTreeMap<RepoPath, BTreeSet<&RepoPath>> = BTreeMap::new();

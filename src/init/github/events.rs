@@ -1,12 +1,10 @@
 //! The events that start a workflow: whether it verifies a change, and for which files.
 
-use super::value::texts;
-use crate::globs;
+use crate::globs::{self, any_of};
 use crate::listed::listed;
-use crate::tree::{DataFile, Tree};
-use vplan_base::glob::Glob;
+use crate::tree::{DataFile, Keys, Tree, scalars};
 use vplan_base::path::RepoPath;
-use vplan_front::tree::{Node, Value};
+use vplan_front::tree::Node;
 
 /// The events that come with a change, in the order in which they are preferred.
 const LIVE: &[&str] = &["pull_request", "merge_group", "push"];
@@ -20,34 +18,26 @@ pub(super) struct Starts {
     pub(super) live: Vec<&'static str>,
     /// The globs of the changes for which it runs; empty for all.
     pub(super) paths: Vec<String>,
-    /// Whether other workflows may call it.
-    pub(super) called: bool,
     /// Why it is not read, where no event is live.
     pub(super) why: String,
 }
 
+/// What starts a workflow. YAML 1.1 reads `on` as `true`.
+pub(super) fn on(doc: &DataFile) -> Option<&Node> {
+    doc.root.get("on").or_else(|| doc.root.get("true"))
+}
+
 /// Reads `on`.
 pub(super) fn read(tree: &Tree, doc: &DataFile) -> Starts {
-    // YAML 1.1 reads `on` as `true`.
-    let on = doc.root.get("on").or_else(|| doc.root.get("true"));
-    let mut events: Vec<(String, Option<&Node>)> = Vec::new();
-    match on.map(|node| &node.value) {
-        Some(Value::Map(entries)) => {
-            events.extend(
-                entries
-                    .iter()
-                    .map(|(key, node)| (key.name.clone(), Some(node))),
-            );
-        }
-        _ => events.extend(texts(doc, on).into_iter().map(|name| (name, None))),
-    }
+    let on = on(doc);
+    let keys = on.map_or(&[][..], Node::entries).iter();
+    let mut names: Vec<String> = keys.map(|(key, _)| key.name.clone()).collect();
+    names.extend(on.map(scalars).unwrap_or_default());
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut starts = Starts::default();
     let mut own_files = false;
-    for wanted in LIVE {
-        let Some((_, node)) = events.iter().find(|(name, _)| name == wanted) else {
-            continue;
-        };
-        let of = |key: &str| texts(doc, node.and_then(|node| node.get(key)));
+    for wanted in LIVE.iter().filter(|wanted| names.contains(wanted)) {
+        let of = |key: &str| on.scalars_at(&format!("{wanted}.{key}"));
         let types = of("types");
         let comes = types.is_empty() || types.iter().any(|t| listed(CHANGES, t));
         let tags_only = *wanted == "push"
@@ -58,17 +48,14 @@ pub(super) fn read(tree: &Tree, doc: &DataFile) -> Starts {
             continue;
         }
         let paths = of("paths");
-        if !paths.is_empty()
-            && paths
-                .iter()
-                .all(|p| p.starts_with(".github/") || p.starts_with('!'))
-        {
+        let is_own = |path: &String| path.starts_with(".github/") || path.starts_with('!');
+        if !paths.is_empty() && paths.iter().all(is_own) {
             own_files = true;
             continue;
         }
         if starts.live.is_empty() {
             let own = doc.file.to_string();
-            let others: Vec<String> = paths.iter().filter(|path| **path != own).cloned().collect();
+            let others: Vec<String> = paths.into_iter().filter(|path| *path != own).collect();
             starts.paths = match &*of("paths-ignore") {
                 [] => globs::list(&others),
                 ignored => globs::all_but(ignored),
@@ -80,11 +67,10 @@ pub(super) fn read(tree: &Tree, doc: &DataFile) -> Starts {
     if starts.live.len() > 1 {
         starts.live.retain(|event| *event != "push");
     }
-    starts.called = events.iter().any(|(name, _)| name == "workflow_call");
-    let names: Vec<&str> = events.iter().map(|(name, _)| &**name).collect();
     starts.why = match (&*names, own_files) {
         (_, true) => "it starts only on changes below `.github/`".to_owned(),
         ([], _) => "nothing starts it".to_owned(),
+        (["workflow_call"], _) => "no workflow that is read calls it".to_owned(),
         (["push"], _) => "it starts on tags or other branches".to_owned(),
         (["pull_request"], _) => "it starts on other branches or types of pull requests".to_owned(),
         _ => format!("it starts on {}", names.join(", ")),
@@ -99,13 +85,8 @@ fn on_branch(tree: &Tree, branches: &[String], ignored: &[String]) -> bool {
     };
     let matches = |pattern: &str| {
         let path = RepoPath::from_exact(name.as_bytes());
-        match (path, globs::translate(pattern)) {
-            (Some(path), Some(globs)) => {
-                let globs = globs.iter().filter_map(|glob| Glob::parse(glob).ok());
-                globs.into_iter().any(|glob| glob.matches(&path))
-            }
-            _ => true,
-        }
+        path.zip(globs::translate(pattern))
+            .is_none_or(|(path, globs)| any_of(&globs)(&path))
     };
     let selected = branches
         .iter()

@@ -1,10 +1,8 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
-use super::value::value_of;
 use crate::expression::{Scope, Value};
 use crate::listed::listed;
 use crate::sink::{MAX_CELLS, product};
-use crate::tree::DataFile;
 use vplan_front::tree::Node;
 
 /// The values of the axes.
@@ -21,8 +19,8 @@ const ODD: &str = "\
 const TARGETS: &str = "target arch triple experimental cross";
 
 /// Builds the cells. `None` where the matrix is not known before CI runs.
-pub(super) fn cells(scope: &Scope, doc: &DataFile, node: &Node) -> Option<Vec<Cell>> {
-    let Value::Map(entries, _) = value_of(scope, doc, node) else {
+pub(super) fn cells(scope: &Scope, node: &Node) -> Option<Vec<Cell>> {
+    let Value::Map(entries, _) = scope.node(node) else {
         return None;
     };
     let maps = |name: &str| -> Vec<Cell> {
@@ -40,13 +38,9 @@ pub(super) fn cells(scope: &Scope, doc: &DataFile, node: &Node) -> Option<Vec<Ce
         Value::List(items) => (key.clone(), items.clone()),
         single => (key.clone(), vec![single.clone()]),
     }));
+    let is_out = |cell: &Cell, out: &Cell| out.iter().all(|(k, v)| is(cell, k, v));
     let excluded = maps("exclude");
-    all.retain(|cell| {
-        !excluded
-            .iter()
-            .any(|out| out.iter().all(|(k, v)| is(cell, k, v)))
-    });
-    all.retain(|cell| !cell.is_empty());
+    all.retain(|cell| !cell.is_empty() && !excluded.iter().any(|out| is_out(cell, out)));
     let original = all.len();
     for included in maps("include") {
         let own = |key: &str| axes.clone().any(|(axis, _)| axis == key);
@@ -75,10 +69,8 @@ fn is(cell: &Cell, key: &str, value: &Value) -> bool {
 
 fn parts(text: &str) -> Vec<String> {
     let lower = text.to_ascii_lowercase();
-    lower
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .map(str::to_owned)
-        .collect()
+    let parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    parts.map(str::to_owned).collect()
 }
 
 /// Whether a runner's label is another system.
@@ -89,7 +81,7 @@ pub(crate) fn is_foreign(label: &str) -> bool {
 
 /// How ordinary a cell is among all: 0 for the newest versions without a target.
 pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
-    let mut odd = 0_usize;
+    let mut odd = 0_u32;
     for (key, value) in cell {
         let text = match value {
             Value::Map(entries, _) => {
@@ -107,17 +99,19 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
             let others = all.iter().flatten().filter(|(other, _)| other == key);
             let others = others.filter_map(|(_, value)| self::version(&value.scalar()?));
             let newer: std::collections::BTreeSet<_> = others.filter(|v| *v > version).collect();
-            odd += newer.len().min(3);
+            odd += u32::try_from(newer.len().min(3)).unwrap_or_default();
         }
     }
-    u32::try_from(odd).unwrap_or(u32::MAX)
+    odd
 }
 
 /// A weight for the words of a text that name another machine, a preview or a lower bound.
-pub(crate) fn odd_words(text: &str) -> usize {
+pub(crate) fn odd_words(text: &str) -> u32 {
     let parts = parts(text);
-    let odd = |part: &&String| listed(ODD, part) || listed(FOREIGN, part);
-    3 * parts.iter().filter(odd).count()
+    let odd = parts
+        .iter()
+        .filter(|part| listed(ODD, part) || listed(FOREIGN, part));
+    odd.map(|_| 3).sum()
 }
 
 /// The version in a text such as `3.12`, `v20.x`, `ubuntu-22.04`, `stable`; named ones are the newest.

@@ -1,16 +1,15 @@
 //! GitLab's configuration as one value: included files, `extends` and `!reference` put in. Each text
-//! keeps its file and line.
+//! keeps its place.
 
 use crate::found::Place;
-use crate::github::value::text_of;
 use crate::listed::listed;
 use crate::sink::Sink;
-use crate::tree::{DataFile, Syntax, Tree};
+use crate::tree::{DataFile, Tree, scalar};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
-use vplan_front::tree::{Node, Value};
+use vplan_front::tree::{Key, Node, Value};
 
-/// The tag of a reference, as a key (see [`Syntax::YamlMerged`]).
+/// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";
 /// The most files that include each other.
 const MAX_FILES: usize = 150;
@@ -19,100 +18,46 @@ const MAX_DEPTH: usize = 11;
 /// The most values that inheritance and references copy.
 const MAX_COPIED: usize = 300_000;
 
-/// A file by its index, and a line.
-pub(super) type At = (usize, u32);
+pub(super) type Entry = (Key, Node);
 
-#[derive(Clone, Debug)]
-pub(super) enum Item {
-    Null,
-    Text(String, At),
-    List(Vec<Item>),
-    Map(Vec<ItemEntry>),
+/// The items of lists in lists; of anything else itself.
+pub(super) fn flat(node: &Node) -> Vec<&Node> {
+    match &node.value {
+        Value::List(items) => items.iter().flat_map(flat).collect(),
+        Value::Null => Vec::new(),
+        _ => vec![node],
+    }
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct ItemEntry {
-    pub(super) key: String,
-    pub(super) at: At,
-    pub(super) value: Item,
+/// The texts of lists in lists, or of a scalar.
+pub(super) fn texts(node: Option<&Node>) -> Vec<String> {
+    let all = node.map(flat).unwrap_or_default().into_iter();
+    all.filter(|node| is_scalar(node)).map(scalar).collect()
 }
 
-impl Item {
-    fn of(doc: &DataFile, file: usize, node: &Node) -> Self {
-        match &node.value {
-            Value::Null => Item::Null,
-            Value::List(items) => {
-                Item::List(items.iter().map(|item| Item::of(doc, file, item)).collect())
-            }
-            Value::Map(entries) => {
-                let entry = |(key, node): &(vplan_front::tree::Key, Node)| ItemEntry {
-                    key: key.name.clone(),
-                    at: (file, doc.line_of(key.place)),
-                    value: Item::of(doc, file, node),
-                };
-                Item::Map(entries.iter().map(entry).collect())
-            }
-            _ => Item::Text(text_of(doc, node), (file, doc.text_line(node))),
-        }
-    }
+pub(super) fn is_scalar(node: &Node) -> bool {
+    !matches!(node.value, Value::Null | Value::List(_) | Value::Map(_))
+}
 
-    pub(super) fn entries(&self) -> &[ItemEntry] {
-        match self {
-            Item::Map(entries) => entries,
-            _ => &[],
-        }
-    }
-
-    pub(super) fn get(&self, key: &str) -> Option<&Item> {
-        self.entries()
-            .iter()
-            .find(|entry| entry.key == key)
-            .map(|entry| &entry.value)
-    }
-
-    /// The items of lists in lists; of anything else itself.
-    pub(super) fn flat(&self) -> Vec<&Item> {
-        match self {
-            Item::List(items) => items.iter().flat_map(Item::flat).collect(),
-            Item::Null => Vec::new(),
-            other => vec![other],
-        }
-    }
-
-    /// The texts of lists in lists, or of a scalar.
-    pub(super) fn texts(&self) -> Vec<(String, At)> {
-        let text = |item: &Item| match item {
-            Item::Text(text, at) => Some((text.clone(), *at)),
-            _ => None,
-        };
-        self.flat().into_iter().filter_map(text).collect()
-    }
-
-    pub(super) fn is(&self, text: &str) -> bool {
-        matches!(self, Item::Text(own, _) if own == text)
-    }
-
-    fn size(&self) -> usize {
-        1 + match self {
-            Item::Null | Item::Text(..) => 0,
-            Item::List(items) => items.iter().map(Item::size).sum(),
-            Item::Map(entries) => entries.iter().map(|entry| entry.value.size()).sum(),
-        }
-    }
+fn size(node: &Node) -> usize {
+    let items = node.list().iter();
+    let below = items.chain(node.entries().iter().map(|(_, node)| node));
+    1 + below.map(size).sum::<usize>()
 }
 
 /// Puts entries over others: mappings are merged, all else is replaced.
-fn over(base: &mut Vec<ItemEntry>, upper: Vec<ItemEntry>) {
-    for entry in upper {
-        match base.iter_mut().find(|own| own.key == entry.key) {
+fn over(base: &mut Vec<Entry>, upper: Vec<Entry>) {
+    for (key, node) in upper {
+        match base.iter_mut().find(|(own, _)| own.name == key.name) {
             Some(own) => {
-                own.at = entry.at;
-                match (&mut own.value, entry.value) {
-                    (Item::Map(below), Item::Map(above)) => over(below, above),
+                own.0 = key;
+                own.1.place = node.place;
+                match (&mut own.1.value, node.value) {
+                    (Value::Map(below), Value::Map(above)) => over(below, above),
                     (own, value) => *own = value,
                 }
             }
-            None => base.push(entry),
+            None => base.push((key, node)),
         }
     }
 }
@@ -120,105 +65,89 @@ fn over(base: &mut Vec<ItemEntry>, upper: Vec<ItemEntry>) {
 /// All files of a configuration together.
 #[derive(Debug, Default)]
 pub(super) struct Config {
-    files: Vec<RepoPath>,
-    top: Vec<ItemEntry>,
+    seen: Vec<RepoPath>,
+    pub(super) data: DataFile,
 }
 
 impl Config {
     /// Reads a configuration with what it includes from the repository.
     pub(super) fn read(tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Self {
         let mut config = Self::default();
-        config.top = config.file(tree, file, sink);
+        config.data.root.value = Value::Map(config.file(tree, file, sink));
         config
     }
 
-    fn file(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Vec<ItemEntry> {
-        if self.files.contains(file) || self.files.len() >= MAX_FILES {
+    fn file(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Vec<Entry> {
+        if self.seen.contains(file) || self.seen.len() >= MAX_FILES {
             return Vec::new();
         }
-        let index = self.files.len();
-        self.files.push(file.clone());
-        let doc = match tree.read(file, Syntax::YamlMerged) {
-            Ok(doc) => doc,
+        self.seen.push(file.clone());
+        let own = match tree.read_into(&mut self.data, file) {
+            Ok(root) => root,
             Err(why) => {
-                sink.not_read(self.place((index, 1)), None, why);
+                sink.not_read(Place::of(file, 1), None, why);
                 return Vec::new();
             }
         };
-        let Item::Map(own) = Item::of(&doc, index, &doc.root) else {
-            return Vec::new();
-        };
-        let include = own.iter().find(|entry| entry.key == "include");
         let mut all = Vec::new();
-        for item in include.map(|entry| entry.value.flat()).unwrap_or_default() {
+        let include = own.entries().iter().find(|(key, _)| key.name == "include");
+        let at = include.map_or(own.place, |(key, _)| key.place);
+        for item in include.map(|(_, list)| flat(list)).unwrap_or_default() {
             let local = item.get("local").unwrap_or(item);
-            let at = include.map_or((index, 1), |entry| entry.at);
-            match local {
-                Item::Text(path, _) if !path.contains("://") => {
-                    for file in local_files(tree, path) {
-                        let included = self.file(tree, &file, sink);
-                        over(&mut all, included);
-                    }
-                    if local_files(tree, path).is_empty() {
-                        sink.not_read(
-                            self.place(at),
-                            None,
-                            format!("`{path}` is not in the repository"),
-                        );
-                    }
-                }
-                _ => {
-                    let shown = ["project", "remote", "template", "component"];
-                    let shown = shown.iter().find_map(|key| item.get(key)).unwrap_or(item);
-                    let shown = shown.texts().into_iter().map(|(text, _)| text).next();
-                    let shown = shown.unwrap_or_else(|| "an artifact".to_owned());
-                    sink.not_read(
-                        self.place(at),
-                        Some(format!("include `{shown}`")),
-                        "it is not in the repository",
-                    );
-                }
+            let path = scalar(local);
+            if !is_scalar(local) || path.contains("://") {
+                let mut keys = ["project", "remote", "template", "component"].iter();
+                let named = keys.find_map(|key| item.get(key)).unwrap_or(item);
+                let named = texts(Some(named)).into_iter().next();
+                let named = named.unwrap_or_else(|| "an artifact".to_owned());
+                let part = Some(format!("include `{named}`"));
+                let why = "it is not in the repository";
+                sink.not_read(self.data.place(at), part, why);
+                continue;
+            }
+            let files = local_files(tree, &path);
+            if files.is_empty() {
+                let why = format!("`{path}` is not in the repository");
+                sink.not_read(self.data.place(at), None, why);
+            }
+            for file in files {
+                let included = self.file(tree, &file, sink);
+                over(&mut all, included);
             }
         }
-        over(&mut all, own);
+        if let Value::Map(own) = own.value {
+            over(&mut all, own);
+        }
         all
     }
 
-    pub(super) fn place(&self, (file, line): At) -> Place {
-        let file = self.files.get(file).cloned().unwrap_or_default();
-        Place { file, line }
-    }
-
-    pub(super) fn top(&self, key: &str) -> Option<&Item> {
-        self.top
-            .iter()
-            .find(|entry| entry.key == key)
-            .map(|entry| &entry.value)
+    pub(super) fn top(&self, key: &str) -> Option<&Node> {
+        self.data.root.get(key)
     }
 
     /// The jobs, with what they extend.
-    pub(super) fn jobs(&self, keywords: &str) -> Vec<ItemEntry> {
+    pub(super) fn jobs(&self, keywords: &str) -> Vec<Entry> {
         let mut left = MAX_COPIED;
-        let is_job = |entry: &&ItemEntry| {
-            let named = !entry.key.starts_with('.') && !listed(keywords, &entry.key);
-            named && matches!(entry.value, Item::Map(_))
+        let is_job = |(key, node): &&Entry| {
+            let named = !key.name.starts_with('.') && !listed(keywords, &key.name);
+            named && matches!(node.value, Value::Map(_))
         };
-        let jobs = self.top.iter().filter(is_job);
-        let extended = jobs.map(|entry| ItemEntry {
-            value: Item::Map(self.extended(&entry.value, 0, &mut left)),
-            ..entry.clone()
+        let jobs = self.data.root.entries().iter().filter(is_job);
+        let extended = jobs.map(|(key, node)| {
+            let value = Value::Map(self.extended(node, 0, &mut left));
+            (key.clone(), Node { value, ..*node })
         });
         extended.collect()
     }
 
-    fn extended(&self, job: &Item, depth: usize, left: &mut usize) -> Vec<ItemEntry> {
+    fn extended(&self, job: &Node, depth: usize, left: &mut usize) -> Vec<Entry> {
         let mut all = Vec::new();
-        let size = job.size();
+        let size = size(job);
         if depth > MAX_DEPTH || size > *left {
             return all;
         }
         *left -= size;
-        for (name, _) in job.get("extends").map(Item::texts).unwrap_or_default() {
+        for name in texts(job.get("extends")) {
             if let Some(base) = self.top(&name) {
                 over(&mut all, self.extended(base, depth + 1, left));
             }
@@ -228,31 +157,30 @@ impl Config {
     }
 
     /// A value with the references in its lists put in.
-    pub(super) fn resolved(&self, item: &Item) -> Item {
-        self.resolve(item, 0, &mut MAX_COPIED.clone())
+    pub(super) fn resolved(&self, node: &Node) -> Node {
+        self.resolve(node, 0, &mut MAX_COPIED.clone())
     }
 
-    fn resolve(&self, item: &Item, depth: usize, left: &mut usize) -> Item {
+    fn resolve(&self, node: &Node, depth: usize, left: &mut usize) -> Node {
         if depth > MAX_DEPTH || *left == 0 {
-            return Item::Null;
+            return Node::default();
         }
         *left -= 1;
-        match item {
-            Item::List(items) => {
-                Item::List(items.iter().map(|i| self.resolve(i, depth, left)).collect())
+        match (&node.value, node.get(REFERENCE)) {
+            (Value::List(items), _) => {
+                let items = items.iter().map(|item| self.resolve(item, depth, left));
+                let value = Value::List(items.collect());
+                Node { value, ..*node }
             }
-            Item::Map(_) => match item.get(REFERENCE) {
-                Some(keys) => {
-                    let keys: Vec<String> = keys.texts().into_iter().map(|(key, _)| key).collect();
-                    let (first, rest) = keys
-                        .split_first()
-                        .map_or((None, &[][..]), |(f, r)| (self.top(f), r));
-                    let target = rest.iter().fold(first, |item, key| item?.get(key));
-                    target.map_or(Item::Null, |target| self.resolve(target, depth + 1, left))
-                }
-                None => item.clone(),
-            },
-            other => other.clone(),
+            (_, Some(keys)) => {
+                let keys = texts(Some(keys));
+                let found = keys
+                    .iter()
+                    .try_fold(&self.data.root, |node, key| node.get(key));
+                let found = found.filter(|_| !keys.is_empty());
+                found.map_or_else(Node::default, |found| self.resolve(found, depth + 1, left))
+            }
+            _ => node.clone(),
         }
     }
 }
@@ -260,18 +188,11 @@ impl Config {
 /// The files that a local include names.
 fn local_files(tree: &Tree, path: &str) -> Vec<RepoPath> {
     let path = path.trim_start_matches('/');
-    match Glob::parse(path) {
-        Ok(glob) if path.contains('*') => tree
-            .files
-            .iter()
-            .filter(|file| glob.matches(file))
-            .cloned()
-            .collect(),
-        _ => {
-            let file = RepoPath::parse(path.as_bytes()).ok();
-            file.filter(|file| tree.files.contains(file))
-                .into_iter()
-                .collect()
-        }
+    if path.contains('*') && Glob::parse(path).is_ok() {
+        return tree.matching(&[path]).cloned().collect();
     }
+    let file = RepoPath::parse(path.as_bytes()).ok();
+    file.filter(|file| tree.files.contains(file))
+        .into_iter()
+        .collect()
 }

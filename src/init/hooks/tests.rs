@@ -7,7 +7,7 @@ fn listed(key: &str, file: &str, text: &str) -> Vec<String> {
     let tree = Tree::of(&[(file, text)]);
     let manager = MANAGERS.iter().find(|manager| manager.key == key).unwrap();
     let path = RepoPath::parse(file.as_bytes()).unwrap();
-    let found = read_file(&tree, manager, &path, None);
+    let found = read_file(&tree, manager, &path);
     let one = |one: &SourceCommand| {
         format!("{} {}", one.words.join(" "), one.paths.join(" "))
             .trim()

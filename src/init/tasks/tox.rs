@@ -4,7 +4,7 @@
 use super::super::source::quoted;
 use super::lines::logical;
 use super::task::{Lines, Task, Variables};
-use crate::tree::DataFile;
+use crate::tree::{DataFile, Keys};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -72,40 +72,31 @@ pub(super) fn ini(text: &str) -> Lines {
 
 /// The environments of a `tox.toml` or of a table of another file.
 pub(super) fn data(data: &DataFile, table: &str) -> Lines {
-    let root = data.at(table).unwrap_or(&data.root);
+    let root = data.root.at(table).unwrap_or(&data.root);
     if let Some(node) = root.get("legacy_tox_ini") {
         let (mut tasks, variables) = ini(node.text().unwrap_or_default());
         let places = tasks.iter_mut().flat_map(|task| {
             let commands = task.commands.iter_mut().map(|(line, _)| line);
             commands.chain([&mut task.line])
         });
-        places.for_each(|line| *line = line.saturating_add(data.line(node)));
+        places.for_each(|line| *line = line.saturating_add(data.line(node.place)));
         return (tasks, variables);
     }
     let own = |node: &Node, line: u32| Section {
         line,
         commands: node.get("commands").map(|commands| {
-            let of = |node: &Node| (data.line(node), command(node));
+            let of = |node: &Node| (data.line(node.place), command(node));
             commands.list().iter().map(of).collect()
         }),
-        dir: node
-            .get("change_dir")
-            .and_then(Node::text)
-            .map(str::to_owned),
+        dir: node.text_at("change_dir").map(str::to_owned),
     };
     let base = root.get("env_run_base");
-    let mut sections: Vec<(String, Section)> = base
-        .map(|node| (String::new(), own(node, data.line(node))))
-        .into_iter()
-        .collect();
-    for (key, node) in root.get("env").map_or(&[][..], Node::entries) {
-        sections.push((key.name.clone(), own(node, data.line_of(key.place))));
-    }
-    let listed = root.get("env_list").map_or(&[][..], Node::list).iter();
-    environments(
-        &sections,
-        &listed.flat_map(listed_names).collect::<Vec<_>>(),
-    )
+    let base = base.map(|node| (String::new(), own(node, data.line(node.place))));
+    let all = root.entries_at("env").iter();
+    let all = all.map(|(key, node)| (key.name.clone(), own(node, data.line(key.place))));
+    let sections: Vec<(String, Section)> = base.into_iter().chain(all).collect();
+    let listed = root.list_at("env_list").iter().flat_map(listed_names);
+    environments(&sections, &listed.collect::<Vec<_>>())
 }
 
 /// The words of a command; a reference to arguments is their default.
@@ -321,11 +312,9 @@ pub(crate) fn started(
     });
     let chosen = by_name.or(by_factor).unwrap_or_else(|| default(variables));
     let named = chosen.iter().filter_map(|name| {
-        let own = all
-            .iter()
-            .find(|task| task.name == *name && !name.is_empty());
-        let base = || all.iter().find(|task| task.name.is_empty());
-        own.cloned().or_else(|| Some(selected(base()?, name)))
+        let task = |name: &str| all.iter().find(|task| task.name == name);
+        let own = task(name).filter(|_| !name.is_empty()).cloned();
+        own.or_else(|| Some(selected(task("")?, name)))
     });
     named.collect()
 }
