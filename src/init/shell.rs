@@ -88,13 +88,11 @@ const MAX_COMMANDS: usize = 2000;
 const MAX_PIPES: usize = 20_000;
 
 /// Returns the commands of a text, in order.
-#[must_use]
 pub fn split(text: &str, scope: &Scope) -> Vec<Command> {
     read(text, scope).commands
 }
 
 /// Returns the commands of a text and what it sets for later steps.
-#[must_use]
 pub fn read(text: &str, scope: &Scope) -> Script {
     let tokens = words::split(text);
     let items = Parser::new(text, &tokens).all();
@@ -102,14 +100,8 @@ pub fn read(text: &str, scope: &Scope) -> Script {
         text,
         tokens: &tokens,
         scope: scope.clone(),
-        lost: None,
-        exported: BTreeMap::new(),
-        folders: Vec::new(),
-        unsure: false,
-        condition: false,
         left: MAX_PIPES,
-        last: (0, 0),
-        out: Script::default(),
+        ..Walk::default()
     };
     walk.list(&items);
     walk.out
@@ -125,6 +117,7 @@ struct Filled {
     unknown: Option<String>,
 }
 
+#[derive(Default)]
 struct Walk<'t> {
     text: &'t str,
     tokens: &'t [Token],
@@ -146,14 +139,11 @@ struct Walk<'t> {
 
 impl<'t> Walk<'t> {
     fn raw(&self, span: &Range<usize>) -> String {
-        let last = span.end.min(self.tokens.len()).saturating_sub(1);
-        let bounds = self.tokens.get(span.start).zip(self.tokens.get(last));
+        let tokens = self.tokens(span);
+        let bounds = tokens.first().zip(tokens.last());
         let raw = bounds.and_then(|(first, last)| self.text.get(first.start..last.end));
-        let raw = raw
-            .unwrap_or_default()
-            .replace("\\\r\n", " ")
-            .replace("\\\n", " ");
-        raw.split_whitespace().collect::<Vec<_>>().join(" ")
+        let raw = raw.unwrap_or_default();
+        one_line(&raw.replace("\\\r\n", " ").replace("\\\n", " "))
     }
 
     fn tokens(&self, span: &Range<usize>) -> &'t [Token] {
@@ -190,8 +180,7 @@ impl<'t> Walk<'t> {
     /// again, they cannot fail.
     fn fallback(&mut self, chain: usize, item: &Item, previous: Option<&Item>) {
         let text = self.raw(&item.span);
-        let bare = |span: &Range<usize>| self.raw(span);
-        let again = previous.is_some_and(|previous| bare(&previous.span) == text);
+        let again = previous.is_some_and(|previous| self.raw(&previous.span) == text);
         if again || self.fails(&item.span) || self.condition {
             return;
         }
@@ -202,15 +191,21 @@ impl<'t> Walk<'t> {
 
     /// Whether these tokens hold `exit 1`, `false`, `return`, or keep the failure in a variable.
     fn fails(&self, span: &Range<usize>) -> bool {
-        let raw = |token: &Token| self.text.get(token.start..token.end).unwrap_or_default();
-        let tokens = self.tokens(span);
-        tokens
+        let mut raws = self
+            .tokens(span)
             .iter()
-            .enumerate()
-            .any(|(at, token)| match raw(token) {
-                "exit" | "return" => tokens.get(at + 1).is_none_or(|code| raw(code) != "0"),
+            .map(|token| token.raw(self.text))
+            .peekable();
+        while let Some(word) = raws.next() {
+            let fails = match word {
+                "exit" | "return" => raws.peek() != Some(&"0"),
                 word => word == "false" || word.contains("=1") || word.contains("$?"),
-            })
+            };
+            if fails {
+                return true;
+            }
+        }
+        false
     }
 
     fn item(&mut self, item: &Item) -> Option<bool> {
@@ -219,17 +214,14 @@ impl<'t> Walk<'t> {
         }
         self.left -= 1;
         let start = self.out.commands.len();
-        let piped = item.pipe.len() > 1;
-        let through = match (item.pipe.first(), item.pipe.last()) {
-            (Some(Node::Simple(first)), Some(Node::Simple(last))) if piped => {
-                self.listed(first, last, item)
-            }
-            _ => false,
-        };
         let mut status = None;
-        if !through {
-            let nodes = item.pipe.iter().enumerate();
-            for (at, node) in nodes {
+        let through = matches!(&*item.pipe, [Node::Simple(first), .., Node::Simple(last)]
+            if self.lists(first, last, item));
+        if through {
+            let words = ["sh", "-c", &self.raw(&item.span)].map(str::to_owned);
+            self.emit(&item.span, words.to_vec(), None, BTreeMap::new());
+        } else {
+            for (at, node) in item.pipe.iter().enumerate() {
                 let first = self.out.commands.len();
                 status = self.node(node);
                 for command in self.out.commands.iter_mut().skip(first).filter(|_| at > 0) {
@@ -246,29 +238,17 @@ impl<'t> Walk<'t> {
                 command.unknown.get_or_insert("it must fail".to_owned());
             }
         }
-        if piped && self.out.commands.len() > start {
+        if item.pipe.len() > 1 && self.out.commands.len() > start {
             return Some(true);
         }
-        if item.negated {
-            status.map(|passes| !passes)
-        } else {
-            status
-        }
+        status.map(|passes| passes != item.negated)
     }
 
-    /// Takes `find … | xargs TOOL` as one command of a shell.
-    fn listed(&mut self, first: &Range<usize>, last: &Range<usize>, item: &Item) -> bool {
-        let (list, end) = (self.raw(first), self.raw(last));
-        let text = self.raw(&item.span);
-        let lists = LISTS
-            .iter()
-            .any(|name| list.starts_with(&format!("{name} ")));
-        if !lists || !end.starts_with("xargs ") || text.contains('$') {
-            return false;
-        }
-        let words = ["sh", "-c", &text].map(str::to_owned).to_vec();
-        self.emit(&item.span, words, None, BTreeMap::new());
-        true
+    /// Whether a pipe is `find … | xargs TOOL`, which is one command of a shell.
+    fn lists(&self, first: &Range<usize>, last: &Range<usize>, item: &Item) -> bool {
+        lists(&self.raw(first))
+            && self.raw(last).starts_with("xargs ")
+            && !self.raw(&item.span).contains('$')
     }
 
     fn node(&mut self, node: &Node) -> Option<bool> {
@@ -278,8 +258,8 @@ impl<'t> Walk<'t> {
                 let before =
                     own.then(|| (self.scope.clone(), self.lost.clone(), self.exported.clone()));
                 let status = self.list(items);
-                if let Some((scope, lost, exported)) = before {
-                    (self.scope, self.lost, self.exported) = (scope, lost, exported);
+                if let Some(before) = before {
+                    (self.scope, self.lost, self.exported) = before;
                 }
                 return status;
             }
@@ -294,23 +274,23 @@ impl<'t> Walk<'t> {
                     self.tokens(values).iter().map(|t| self.fill(t)).collect();
                 let known = filled.iter().all(|f| f.unknown.is_none() && !f.needs_shell);
                 let fields: Vec<String> = filled.into_iter().flat_map(|f| f.fields).collect();
-                let raw = self.raw(span);
-                let named =
-                    raw.contains(&format!("${name}")) || raw.contains(&format!("${{{name}"));
-                if named && known && !fields.is_empty() && fields.len() <= MAX_VALUES {
+                let is_named = names(&self.raw(span), name);
+                if is_named && known && (1..=MAX_VALUES).contains(&fields.len()) {
                     for field in fields {
-                        self.scope
-                            .variables
-                            .insert(name.clone(), Value::Known(field));
+                        self.set(name, Value::Known(field));
                         self.list(body);
                     }
                 } else {
-                    self.scope.variables.insert(name.clone(), Value::Unknown);
+                    self.set(name, Value::Unknown);
                     self.around_one(&[body], span);
                 }
             }
             Node::While(condition, body, span) => self.around_one(&[condition, body], span),
-            Node::Unread(why, span) => self.unread(why, span),
+            // A command without words.
+            Node::Unread(why, span) => {
+                self.forget(span);
+                self.emit(span, Vec::new(), Some((*why).to_owned()), BTreeMap::new());
+            }
         }
         None
     }
@@ -323,12 +303,9 @@ impl<'t> Walk<'t> {
             let was = std::mem::replace(&mut self.condition, true);
             let mut status = self.list(condition);
             self.condition = was;
-            let end = self.out.commands.len();
-            if end > start {
+            if self.out.commands.len() > start {
                 status = None;
-                let fails = [&**body, rest]
-                    .iter()
-                    .any(|items| items.iter().any(|item| self.fails(&item.span)));
+                let fails = body.iter().chain(rest).any(|item| self.fails(&item.span));
                 for command in self.out.commands.iter_mut().skip(start).filter(|_| !fails) {
                     command.ending = Ending::Ignored("it only decides what runs next".to_owned());
                 }
@@ -369,20 +346,17 @@ impl<'t> Walk<'t> {
 
     /// What a part that is not read assigns is not known after it.
     fn forget(&mut self, span: &Range<usize>) {
-        for token in self.tokens(span) {
-            let Kind::Word(pieces) = &token.kind else {
-                continue;
-            };
-            if let Some((name, _)) = assignment(pieces) {
-                self.scope.variables.insert(name, Value::Unknown);
-            }
+        for (name, _) in self
+            .tokens(span)
+            .iter()
+            .filter_map(|token| assignment(token.pieces()))
+        {
+            self.set(&name, Value::Unknown);
         }
     }
 
-    /// Notes what is not read: a command without words.
-    fn unread(&mut self, why: &str, span: &Range<usize>) {
-        self.forget(span);
-        self.emit(span, Vec::new(), Some(why.to_owned()), BTreeMap::new());
+    fn set(&mut self, name: &str, value: Value) {
+        self.scope.variables.insert(name.to_owned(), value);
     }
 
     fn emit(
@@ -396,11 +370,9 @@ impl<'t> Walk<'t> {
             return;
         }
         let start = self.tokens.get(span.start).map_or(0, |token| token.start);
-        let (last, lines) = if self.last.0 <= start {
-            self.last
-        } else {
-            (0, 0)
-        };
+        let (last, lines) = Some(self.last)
+            .filter(|last| last.0 <= start)
+            .unwrap_or_default();
         let between = self.text.get(last..start).unwrap_or_default();
         let line = lines + u32::try_from(between.matches('\n').count()).unwrap_or_default();
         self.last = (start, line);
@@ -438,7 +410,7 @@ impl<'t> Walk<'t> {
             match (&token.kind, target.take()) {
                 (Kind::Redirection(sign), _) => target = Some(*sign),
                 (Kind::Word(_), Some(sign)) => {
-                    let raw = self.text.get(token.start..token.end).unwrap_or_default();
+                    let raw = token.raw(self.text);
                     if sign.starts_with('<') && raw != "/dev/null" {
                         unknown = Some(format!("its input is {sign} {raw}"));
                     } else if sign == ">>" && raw.contains("GITHUB_ENV") {
@@ -447,27 +419,19 @@ impl<'t> Walk<'t> {
                 }
                 (Kind::Word(pieces), None) => match assignment(pieces) {
                     Some((name, rest)) if filled.is_empty() => {
-                        let value = self.fill_pieces(&rest, true);
-                        env.insert(name, value);
+                        env.insert(name, self.fill_pieces(&rest, true));
                     }
                     _ => filled.push(self.fill(token)),
                 },
                 (Kind::Operator(_), _) => {}
             }
         }
-        if filled
-            .iter()
-            .all(|word| word.fields.is_empty() && word.unknown.is_none())
-        {
+        let is_empty = |word: &Filled| word.fields.is_empty() && word.unknown.is_none();
+        if filled.iter().all(is_empty) {
             for (name, value) in env {
                 self.assign(&name, value);
             }
-            let tokens = self.tokens(span).iter();
-            let pieces = tokens.flat_map(|token| match &token.kind {
-                Kind::Word(pieces) => &**pieces,
-                _ => &[],
-            });
-            for piece in pieces {
+            for piece in self.tokens(span).iter().flat_map(Token::pieces) {
                 if let Piece::Output(inner) = piece
                     && let Some(words) = verifying(inner)
                 {
@@ -487,12 +451,8 @@ impl<'t> Walk<'t> {
         let mut assigned = BTreeMap::new();
         for (name, value) in env {
             match value {
-                Value::Known(value) => {
-                    assigned.insert(name, value);
-                }
-                Value::Unset => {
-                    assigned.insert(name, String::new());
-                }
+                Value::Known(value) => drop(assigned.insert(name, value)),
+                Value::Unset => drop(assigned.insert(name, String::new())),
                 Value::Unknown if name == "PATH" => {}
                 Value::Unknown => unknown = Some(format!("${name} in front of it")),
             }
@@ -522,17 +482,13 @@ impl<'t> Walk<'t> {
             "cd" | "pushd" | "popd" => self.enter(name, arguments),
             "export" | "declare" | "local" | "readonly" => {
                 for token in self.tokens(span).iter().skip(1) {
-                    let Kind::Word(pieces) = &token.kind else {
-                        continue;
-                    };
-                    let raw = self.text.get(token.start..token.end).unwrap_or_default();
-                    let variable = match assignment(pieces) {
+                    let variable = match assignment(token.pieces()) {
                         Some((variable, rest)) => {
                             let value = self.fill_pieces(&rest, true);
                             self.assign(&variable, value);
                             variable
                         }
-                        None => raw.to_owned(),
+                        None => token.raw(self.text).to_owned(),
                     };
                     let value = self.scope.variables.get(&variable);
                     if let (Some(Value::Known(value)), "export") = (value, name) {
@@ -542,14 +498,13 @@ impl<'t> Walk<'t> {
             }
             "unset" => {
                 for field in arguments.iter().flat_map(|word| &word.fields) {
-                    self.scope.variables.insert(field.clone(), Value::Unset);
+                    self.set(field, Value::Unset);
                     self.exported.remove(field);
                 }
             }
             "read" => {
-                for field in arguments.iter().flat_map(|word| &word.fields) {
-                    self.scope.variables.insert(field.clone(), Value::Unknown);
-                }
+                let fields = arguments.iter().flat_map(|word| &word.fields);
+                fields.for_each(|field| self.set(field, Value::Unknown));
             }
             "set" | "shopt" | "trap" | "exit" | "return" | "true" | ":" | "shift" | "wait" => {}
             "false" => return Some(Some(false)),
@@ -619,11 +574,7 @@ impl<'t> Walk<'t> {
     /// Reads `echo NAME=VALUE >> "$GITHUB_ENV"`.
     fn sets(&mut self, filled: &[Filled]) {
         let unknown = filled.iter().any(|word| word.unknown.is_some()) || self.unsure;
-        let fields: Vec<&str> = filled
-            .iter()
-            .flat_map(|w| &w.fields)
-            .map(String::as_str)
-            .collect();
+        let fields: Vec<String> = filled.iter().flat_map(|word| word.fields.clone()).collect();
         let text = fields.get(1..).unwrap_or_default().join(" ");
         if let Some((name, value)) = text.split_once('=') {
             let value = Value::Known(value.to_owned());
@@ -641,13 +592,11 @@ impl<'t> Walk<'t> {
             }
             _ => {}
         }
-        self.scope.variables.insert(name.to_owned(), value);
+        self.set(name, value);
     }
 
     fn fill(&self, token: &Token) -> Filled {
-        let Kind::Word(pieces) = &token.kind else {
-            return Filled::default();
-        };
+        let pieces = token.pieces();
         let unquoted = |piece: &Piece, marks: &[char]| matches!(piece, Piece::Text(text, false) if text.contains(marks));
         let is_home = |piece: &Piece| matches!(piece, Piece::Text(t, false) if t.starts_with('~'));
         let mut out = Filled {
@@ -679,12 +628,10 @@ impl<'t> Walk<'t> {
                     out.unknown.get_or_insert_with(|| raw_of(piece));
                 }
                 Value::Known(value) if is_quoted || is_text => {
-                    let spelled = if is_quoted {
-                        escape(&value)
-                    } else {
-                        value.clone()
-                    };
-                    out.spelled.push_str(&spelled);
+                    match is_quoted {
+                        true => out.spelled.push_str(&escape(&value)),
+                        false => out.spelled.push_str(&value),
+                    }
                     if !value.is_empty() || is_text && is_quoted {
                         field.get_or_insert_default().push_str(&value);
                     }
@@ -715,7 +662,7 @@ impl<'t> Walk<'t> {
                 Piece::Text(text, _) => Value::Known(text.clone()),
                 Piece::Variable(variable) => self.value(variable),
                 Piece::Output(inner) => {
-                    let inner = inner.split_whitespace().collect::<Vec<_>>().join(" ");
+                    let inner = one_line(inner);
                     match OUTPUTS.iter().find(|(program, _)| *program == inner) {
                         Some((_, "/")) => Value::Known(self.up()),
                         Some((_, output)) => Value::Known((*output).to_owned()),
@@ -763,6 +710,16 @@ impl<'t> Walk<'t> {
     }
 }
 
+/// A text on one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text names a variable: `$NAME` or `${NAME`.
+pub(crate) fn names(text: &str, variable: &str) -> bool {
+    text.contains(&format!("${variable}")) || text.contains(&format!("${{{variable}"))
+}
+
 /// The name and value of `NAME=VALUE`.
 fn assignment(pieces: &[Piece]) -> Option<(String, Vec<Piece>)> {
     let (Piece::Text(text, false), rest) = pieces.split_first()? else {
@@ -784,10 +741,12 @@ fn assignment(pieces: &[Piece]) -> Option<(String, Vec<Piece>)> {
 
 /// Whether a command lists files, and nothing in it is a variable.
 fn lists(inner: &str) -> bool {
+    let rest = |name: &&str| inner.trim_start().strip_prefix(*name);
     !inner.contains('$')
         && LISTS
             .iter()
-            .any(|name| inner.trim_start().starts_with(&format!("{name} ")))
+            .filter_map(rest)
+            .any(|rest| rest.starts_with(' '))
 }
 
 fn raw_of(piece: &Piece) -> String {
@@ -807,35 +766,37 @@ fn compares_tree(text: &str) -> bool {
 
 /// The words of the first command whose output is put in, if it verifies something.
 fn verifying(inner: &str) -> Option<Vec<String>> {
-    let first = inner.split(['|', ';', '&', '\n']).next()?;
-    let words: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
+    let first = inner
+        .split(['|', ';', '&', '\n'])
+        .next()?
+        .split_whitespace();
+    let words: Vec<String> = first.map(str::to_owned).collect();
     let reading = vplan_check::tool::reading::read(&words)?;
     (matches!(reading.class, Class::Tool | Class::Task) && reading.verb.is_some()).then_some(words)
 }
 
 /// Whether a variable gets what has changed in the tree, for a test of it.
 fn assigns_tree(text: &str) -> bool {
+    const CHANGES: [&str; 4] = [
+        "diff",
+        "status --porcelain",
+        "status -s",
+        "diff --name-only",
+    ];
     let value = text.split_once('=').map_or("", |(_, value)| value);
-    let value = value.trim_matches('"');
-    [
-        "$(git diff)",
-        "$(git status --porcelain)",
-        "$(git status -s)",
-        "$(git diff --name-only)",
-    ]
-    .contains(&value)
+    let value = value.trim_matches('"').strip_prefix("$(git ");
+    value
+        .and_then(|value| value.strip_suffix(')'))
+        .is_some_and(|value| CHANGES.contains(&value))
 }
 
 /// Quotes what a shell would replace or split at.
 fn escape(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,^".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
+    match text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
-    if text.is_empty() {
-        return String::new();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Variables of CI jobs: which of them a check needs.
 
 use crate::listed::listed;
-use crate::shell::Value;
+use crate::shell::{Value, names};
 use std::collections::BTreeMap;
 
 /// Variables that change what a tool verifies.
@@ -40,9 +40,6 @@ impl Variables {
         words: &[String],
         env: &mut BTreeMap<String, String>,
     ) {
-        let named = |text: &str, name: &str| {
-            text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
-        };
         for (name, (value, of_step)) in &self.all {
             let Value::Known(value) = value else {
                 continue;
@@ -50,8 +47,8 @@ impl Variables {
             let is_plain =
                 vplan_base::command::is_env_name(name) && !value.contains(['\n', '\r', '\0']);
             let wanted = listed(KEPT, name)
-                || *of_step && !named(script, name)
-                || words.iter().any(|word| named(word, name));
+                || *of_step && !names(script, name)
+                || words.iter().any(|word| names(word, name));
             if is_plain && wanted {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }

@@ -48,9 +48,9 @@ const MAX_DEPTH: usize = 40;
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 pub(super) struct Parser<'t> {
-    pub(super) text: &'t str,
-    pub(super) tokens: &'t [Token],
-    pub(super) at: usize,
+    text: &'t str,
+    tokens: &'t [Token],
+    at: usize,
     depth: usize,
 }
 
@@ -75,19 +75,24 @@ impl<'t> Parser<'t> {
         items
     }
 
-    fn operator(&self) -> Option<&'static str> {
-        match self.tokens.get(self.at)?.kind {
-            Kind::Operator(sign) => Some(sign),
-            _ => None,
+    /// The operator that comes next; none before a word.
+    fn operator(&self) -> &'static str {
+        match self.tokens.get(self.at).map(|token| &token.kind) {
+            Some(Kind::Operator(sign)) => sign,
+            _ => "",
+        }
+    }
+
+    fn skip(&mut self, signs: &[&str]) {
+        while signs.contains(&self.operator()) {
+            self.at += 1;
         }
     }
 
     /// The word that comes next, as it is written.
     fn word(&self) -> &'t str {
         match self.tokens.get(self.at) {
-            Some(token) if matches!(token.kind, Kind::Word(_)) => {
-                self.text.get(token.start..token.end).unwrap_or_default()
-            }
+            Some(token) if matches!(token.kind, Kind::Word(_)) => token.raw(self.text),
             _ => "",
         }
     }
@@ -102,15 +107,9 @@ impl<'t> Parser<'t> {
         let mut items = Vec::new();
         let mut join = Join::Always;
         loop {
-            while self
-                .operator()
-                .is_some_and(|sign| matches!(sign, "\n" | ";" | "&"))
-            {
-                self.at += 1;
-            }
-            let ends = self
-                .operator()
-                .is_some_and(|sign| sign == ")" || sign.starts_with(";;"));
+            self.skip(&["\n", ";", "&"]);
+            let sign = self.operator();
+            let ends = sign == ")" || sign.starts_with(";;");
             if self.at >= self.tokens.len() || ends || ENDS.contains(&self.word()) {
                 return items;
             }
@@ -120,15 +119,13 @@ impl<'t> Parser<'t> {
                 negated = !negated;
             }
             let pipe = self.pipe();
-            let span = start..self.at;
-            let sign = self.operator().unwrap_or(";");
-            let background = sign == "&";
+            let sign = self.operator();
             items.push(Item {
                 join,
                 negated,
-                background,
+                background: sign == "&",
                 pipe,
-                span,
+                span: start..self.at,
             });
             join = match sign {
                 "&&" => Join::And,
@@ -143,14 +140,9 @@ impl<'t> Parser<'t> {
 
     fn pipe(&mut self) -> Vec<Node> {
         let mut pipe = vec![self.command()];
-        while self
-            .operator()
-            .is_some_and(|sign| matches!(sign, "|" | "|&"))
-        {
+        while matches!(self.operator(), "|" | "|&") {
             self.at += 1;
-            while self.operator() == Some("\n") {
-                self.at += 1;
-            }
+            self.skip(&["\n"]);
             pipe.push(self.command());
         }
         pipe
@@ -177,23 +169,18 @@ impl<'t> Parser<'t> {
     }
 
     fn compound(&mut self, start: usize) -> Node {
-        if self.operator() == Some("(") {
+        let is_own = self.operator() == "(";
+        if is_own || self.word() == "{" {
             self.at += 1;
-            let arithmetic = self.operator() == Some("(");
+            let is_arithmetic = is_own && self.operator() == "(";
             let items = self.list();
             self.at += 1;
-            if arithmetic {
-                return Node::Unread("arithmetic", start..self.at);
-            }
-            return Node::Group(items, true);
+            return match is_arithmetic {
+                true => Node::Unread("arithmetic", start..self.at),
+                false => Node::Group(items, is_own),
+            };
         }
         match self.word() {
-            "{" => {
-                self.at += 1;
-                let items = self.list();
-                self.at += 1;
-                Node::Group(items, false)
-            }
             "if" => self.condition(),
             "for" | "select" => self.for_loop(start),
             "while" | "until" => {
@@ -232,12 +219,7 @@ impl<'t> Parser<'t> {
     }
 
     fn function(&mut self, start: usize) -> Node {
-        while self
-            .operator()
-            .is_some_and(|sign| matches!(sign, "(" | ")" | "\n"))
-        {
-            self.at += 1;
-        }
+        self.skip(&["(", ")", "\n"]);
         self.command();
         Node::Unread("a function is not read", start..self.at)
     }
@@ -261,25 +243,19 @@ impl<'t> Parser<'t> {
         self.at += 1;
         let name = self.word().to_owned();
         self.at += 1;
-        while self.operator() == Some("\n") {
-            self.at += 1;
-        }
+        self.skip(&["\n"]);
         self.take("in");
         let values = self.at;
-        while self.at < self.tokens.len() && !matches!(self.operator(), Some(";" | "\n")) {
+        while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
             self.at += 1;
         }
         let values = values..self.at;
-        while matches!(self.operator(), Some(";" | "\n")) {
-            self.at += 1;
-        }
-        let body = self.body();
-        let span = start..self.at;
+        self.skip(&[";", "\n"]);
         Node::For {
             name,
             values,
-            body,
-            span,
+            body: self.body(),
+            span: start..self.at,
         }
     }
 

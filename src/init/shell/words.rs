@@ -44,6 +44,21 @@ pub(super) struct Token {
     pub(super) end: usize,
 }
 
+impl Token {
+    /// The pieces of a word.
+    pub(super) fn pieces(&self) -> &[Piece] {
+        match &self.kind {
+            Kind::Word(pieces) => pieces,
+            _ => &[],
+        }
+    }
+
+    /// Its part of the text.
+    pub(super) fn raw<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
 /// Operators, the longest first.
 const OPERATORS: &[&str] = &[
     "&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "(", ")", "\n",
@@ -136,6 +151,14 @@ impl Scan<'_> {
         Some(next)
     }
 
+    /// The text up to a character, which is skipped; nothing is where it does not come.
+    fn to(&mut self, end: char) -> Option<String> {
+        let (inner, _) = self.rest().split_once(end)?;
+        let inner = inner.to_owned();
+        self.at += inner.len() + end.len_utf8();
+        Some(inner)
+    }
+
     fn blanks(&mut self) {
         loop {
             let rest = self.rest();
@@ -209,12 +232,8 @@ impl Scan<'_> {
                 }
                 add(if escaped == "\n" { "" } else { &escaped }, true);
             }
-            '\'' if !quotes => match self.rest().split_once('\'') {
-                Some((inner, _)) => {
-                    let inner = inner.to_owned();
-                    self.at += inner.len() + 1;
-                    add(&inner, true);
-                }
+            '\'' if !quotes => match self.to('\'') {
+                Some(inner) => add(&inner, true),
                 None => pieces.push(self.unread(start, true)),
             },
             '"' if !quotes => {
@@ -225,18 +244,11 @@ impl Scan<'_> {
                     pieces.push(self.unread(start, true));
                 }
             }
-            '`' => match self.rest().split_once('`') {
-                Some((inner, _)) => {
-                    let inner = inner.to_owned();
-                    self.at += inner.len() + 1;
-                    pieces.push(Piece::Output(inner));
-                }
-                None => pieces.push(self.unread(start, true)),
-            },
-            '$' => {
-                let piece = self.dollar(start, quotes);
-                pieces.push(piece);
+            '`' => {
+                let output = self.to('`').map(Piece::Output);
+                pieces.push(output.unwrap_or_else(|| self.unread(start, true)));
             }
+            '$' => pieces.push(self.dollar(start, quotes)),
             other => add(other.encode_utf8(&mut [0; 4]), quotes),
         }
     }
@@ -282,14 +294,7 @@ impl Scan<'_> {
                 '\\' => {
                     self.next();
                 }
-                '\'' => {
-                    let length = self.rest().find('\'').map_or(0, |end| end + 1);
-                    self.at += length;
-                }
-                '"' => {
-                    let length = self.rest().find('"').map_or(0, |end| end + 1);
-                    self.at += length;
-                }
+                '\'' | '"' => drop(self.to(next)),
                 _ if next == opening => open += 1,
                 _ if next == closing => {
                     open = open.saturating_sub(1);
@@ -314,22 +319,22 @@ impl Scan<'_> {
             self.enclosed('(', ')');
             return self.unread(start, false);
         }
-        if rest.starts_with('(') || rest.starts_with('{') {
-            let output = rest.starts_with('(');
-            let inner = self.at + 1;
-            let (opening, closing) = if output { ('(', ')') } else { ('{', '}') };
-            self.enclosed(opening, closing);
-            let inner = self.text.get(inner..self.at).unwrap_or_default();
-            let inner = inner.strip_suffix(closing).unwrap_or(inner).to_owned();
-            if output {
-                return Piece::Output(inner);
+        for (opening, closing) in [('(', ')'), ('{', '}')] {
+            if self.rest().starts_with(opening) {
+                let inner = self.at + 1;
+                self.enclosed(opening, closing);
+                let inner = self.text.get(inner..self.at).unwrap_or_default();
+                let inner = inner.strip_suffix(closing).unwrap_or(inner);
+                return match opening {
+                    '(' => Piece::Output(inner.to_owned()),
+                    _ => self.variable(start, inner, quotes),
+                };
             }
-            return self.variable(start, &inner, quotes);
         }
+        let rest = self.rest();
         if rest.starts_with('\'') && !quotes {
             self.at += 1;
-            let length = self.rest().find('\'').map_or(0, |end| end + 1);
-            self.at += length;
+            self.to('\'');
             return self.unread(start, false);
         }
         let name = name_of(rest).to_owned();
