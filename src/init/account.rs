@@ -2,9 +2,9 @@
 
 use super::check::{Check, Folded, Uncovered};
 use super::found::{NotRead, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
-use vplan_base::word::{count, visible};
+use vplan_base::word::{and_more, count, first_of, visible};
 use vplan_check::Kind;
 
 /// The most lines of a part, unless all are asked for.
@@ -32,7 +32,7 @@ pub struct Account {
     pub not_read: Vec<NotRead>,
     pub folded: Vec<Folded>,
     /// The files of checks that CI does not declare.
-    others: Vec<String>,
+    others: BTreeSet<String>,
 }
 
 impl Account {
@@ -46,14 +46,9 @@ impl Account {
     ) -> Self {
         not_read.sort();
         not_read.dedup();
-        let mut others: Vec<String> = checks
-            .iter()
-            .map(|check| &check.place.file)
-            .filter(|file| !sources.files.contains(file) && !is_workflow(file))
-            .map(ToString::to_string)
-            .collect();
-        others.sort();
-        others.dedup();
+        let others = checks.iter().map(|check| &check.place.file);
+        let others = others.filter(|file| !sources.files.contains(file) && !is_workflow(file));
+        let others: BTreeSet<String> = others.map(ToString::to_string).collect();
         let mut account = Self {
             sources,
             left: Vec::new(),
@@ -77,11 +72,8 @@ impl Account {
     #[must_use]
     pub fn origin(&self) -> String {
         let mut parts = Vec::new();
-        let (workflows, files): (Vec<&RepoPath>, Vec<&RepoPath>) = self
-            .sources
-            .files
-            .iter()
-            .partition(|file| is_workflow(file));
+        let files = self.sources.files.iter();
+        let (workflows, files): (Vec<_>, Vec<_>) = files.partition(|file| is_workflow(file));
         if !workflows.is_empty() {
             parts.push(count(workflows.len(), "workflow"));
         }
@@ -115,7 +107,7 @@ impl Account {
         if !all {
             setup.truncate(1);
             for [_, place, why] in &mut setup {
-                *place = and_more(self.setup.len());
+                *place = and_more(self.setup.len() - 1).trim_start().to_owned();
                 *why = "prepares the machine".to_owned();
             }
         }
@@ -136,11 +128,8 @@ impl Account {
     }
 
     fn tests_line(&self, checks: &[Check]) -> String {
-        let names: Vec<&str> = checks
-            .iter()
-            .filter(|check| check.verb == Kind::Test)
-            .map(|check| &*check.name)
-            .collect();
+        let tests = checks.iter().filter(|check| check.verb == Kind::Test);
+        let names: Vec<&str> = tests.map(|check| &*check.name).collect();
         let missing: Vec<String> = self.tests().map(|left| shorten(&left.text)).collect();
         let covered = match (&*names, &*missing) {
             ([], []) => return "tests: no test was found\n".to_owned(),
@@ -149,14 +138,7 @@ impl Account {
         };
         let rest = match &*missing {
             [] => "every test that was found is covered".to_owned(),
-            missing => {
-                let shown: Vec<&str> = missing.iter().map(String::as_str).take(4).collect();
-                let more = match missing.len().saturating_sub(shown.len()) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                format!("not covered: {}{more}", shown.join(", "))
-            }
+            missing => format!("not covered: {}", first_of(missing, 4)),
         };
         format!("tests: {covered}; {rest}\n")
     }
@@ -183,12 +165,8 @@ impl Account {
     /// The lines of the contract about what it does not cover: tests, then the most relevant others.
     pub fn remarks(&self, most: usize) -> Vec<String> {
         let line = |left: &Uncovered| {
-            format!(
-                "Not covered: {} ({}, {})",
-                shorten(&left.text),
-                left.why,
-                place(&left.place)
-            )
+            let (text, place) = (shorten(&left.text), place(&left.place));
+            format!("Not covered: {text} ({}, {place})", left.why)
         };
         let mut lines: Vec<String> = self.left.iter().take(most).map(line).collect();
         if let (Some(last), true) = (lines.last_mut(), self.left.len() > most) {
@@ -205,11 +183,11 @@ fn part(out: &mut String, title: &str, rows: Vec<[String; 3]>, most: usize) {
         return;
     }
     out.push_str(&format!("\n{title}\n"));
-    let width = |column: usize| {
-        let widths = rows.iter().take(most).filter_map(|row| row.get(column));
-        widths.map(|text| text.chars().count()).max().unwrap_or(0)
+    let width = |text: fn(&[String; 3]) -> &String| {
+        let widths = rows.iter().take(most).map(|row| text(row).chars().count());
+        widths.max().unwrap_or(0)
     };
-    let (first, second) = (width(0), width(1));
+    let (first, second) = (width(|[text, ..]| text), width(|[_, place, _]| place));
     for [text, place, why] in rows.iter().take(most) {
         let place = match second {
             0 => String::new(),
@@ -222,22 +200,12 @@ fn part(out: &mut String, title: &str, rows: Vec<[String; 3]>, most: usize) {
     }
 }
 
-fn and_more(number: usize) -> String {
-    match number.saturating_sub(1) {
-        0 => String::new(),
-        more => format!("and {more} more"),
-    }
-}
-
 fn is_workflow(file: &RepoPath) -> bool {
-    let bytes = file.as_bytes();
-    [
-        &b".github/workflows/"[..],
-        b".forgejo/workflows/",
-        b".gitea/workflows/",
-    ]
-    .iter()
-    .any(|folder| bytes.starts_with(folder))
+    let mut systems = ["github", "forgejo", "gitea"].iter();
+    systems.any(|name| {
+        file.as_bytes()
+            .starts_with(format!(".{name}/workflows/").as_bytes())
+    })
 }
 
 /// A file's name; the path where it is no workflow.

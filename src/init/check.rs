@@ -73,6 +73,16 @@ pub struct Check {
 }
 
 impl Check {
+    /// What stays of it where it is left out.
+    pub(crate) fn left(&self, why: String) -> Uncovered {
+        Uncovered {
+            text: self.words.join(" "),
+            place: self.place.clone(),
+            why,
+            is_test: self.verb == Kind::Test,
+        }
+    }
+
     /// Takes what it was seen to read as its inputs: the folders at the root, and the files there.
     /// Wider than what was read, because one run is one path through the code.
     pub fn add_inputs(&mut self, read: &BTreeSet<RepoPath>) {

@@ -20,13 +20,13 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
 }
 
 /// Reads the configurations.
-pub fn read(tree: &Tree) -> Reading {
+pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut reader = Reader {
         sink: Sink::default(),
         left: MAX_STEPS,
     };
-    for file in files(tree) {
-        if let Some(doc) = reader.sink.open(tree, &file) {
+    for file in files {
+        if let Some(doc) = reader.sink.open(tree, file) {
             reader.workflows(&doc);
         }
     }

@@ -440,27 +440,23 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         "package-json" => hooks::launcher(tasks::manager(tree, &tasks.dir)),
         _ => "",
     };
+    let step = |command| {
+        let mut found = SourceCommand::of(command, &tasks.file, line, found.origin);
+        if found.text.contains("{{") {
+            found.unknown = Some("a parameter of the recipe".to_owned());
+        }
+        let reading = read(&deciding(&found.words).0);
+        let first = found.words.first().filter(|word| *word != "node");
+        let of_tool = reading
+            .as_ref()
+            .filter(|reading| reading.class == Row::Tool);
+        if of_tool.is_some_and(|reading| first == Some(&reading.key.0)) {
+            launcher.clone_into(&mut found.label);
+        }
+        Step { found, reading }
+    };
     let commands = shell::split(text, &tasks.scope()).into_iter();
-    commands
-        .map(|command| {
-            let mut inner = SourceCommand::of(command, &tasks.file, line, found.origin);
-            if inner.text.contains("{{") {
-                inner.unknown = Some("a parameter of the recipe".to_owned());
-            }
-            let reading = read(&deciding(&inner.words).0);
-            let first = inner.words.first().filter(|word| *word != "node");
-            let of_tool = reading
-                .as_ref()
-                .filter(|reading| reading.class == Row::Tool);
-            if of_tool.is_some_and(|reading| first == Some(&reading.key.0)) {
-                launcher.clone_into(&mut inner.label);
-            }
-            Step {
-                found: inner,
-                reading,
-            }
-        })
-        .collect()
+    commands.map(step).collect()
 }
 
 /// The folder of a runner: that of the command, or the one that an option names.
@@ -482,18 +478,16 @@ fn folder(found: &SourceCommand) -> RepoPath {
 fn is_elsewhere(words: &[String]) -> bool {
     const ELSEWHERE: &str = "\
         -r --recursive -w --workspace --workspaces -ws --filter -F workspace workspaces";
-    words.iter().any(|word| {
-        let name = word.split('=').next().unwrap_or(word);
-        listed(ELSEWHERE, name)
-    })
+    let mut names = words.iter().filter_map(|word| word.split('=').next());
+    names.any(|name| listed(ELSEWHERE, name))
 }
 
 /// Whether later commands of its job use what a command makes.
 fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
     const MAKERS: &str = "\
         autogen.sh autoreconf bootstrap buildconf cmake configure gmake make meson ninja";
-    let word = |word: &str| ["build", "compile", "configure", "bootstrap"].contains(&word);
-    let named = subcommand.split(|c: char| !c.is_alphanumeric()).any(word);
+    let mut words = subcommand.split(|c: char| !c.is_alphanumeric());
+    let named = words.any(|word| listed("build compile configure bootstrap", word));
     let tests = verb.is_some_and(|verb| verb != Kind::Compile);
     !tests && (listed(MAKERS, program) || verb == Some(Kind::Compile) && named)
 }
@@ -509,26 +503,18 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
         let path = found.dir.join(word.as_bytes()).ok();
         path.filter(|path| tree.files.contains(path))
     };
-    let at = words
-        .iter()
-        .take(6)
-        .position(|word| is_tracked(word).is_some())?;
-    let before = words.get(..at)?;
+    let mut first = words.iter().take(6).enumerate();
+    let (at, path) = first.find_map(|(at, word)| Some((at, is_tracked(word)?)))?;
     let runs =
         |word: &String| listed(INTERPRETERS, word) || word.starts_with('-') || word.contains('=');
-    if !before.iter().all(runs) {
+    if !words.iter().take(at).all(runs) {
         return None;
     }
-    let path = words.get(at).and_then(is_tracked)?;
     let file = String::from_utf8_lossy(path.name()).into_owned();
     let stem = file.split('.').next().unwrap_or_default().to_owned();
-    let plain = |word: &&String| {
-        word.chars()
-            .all(|c| c.is_alphanumeric() || "-_:".contains(c))
-            && !word.starts_with('-')
-    };
-    let arguments = words.iter().skip(at + 1).filter(plain);
-    let arguments: Vec<&str> = arguments.map(String::as_str).collect();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
+    let plain = |word: &&String| word.chars().all(is_plain) && !word.starts_with('-');
+    let arguments: Vec<String> = words.iter().skip(at + 1).filter(plain).cloned().collect();
     let folder = String::from_utf8_lossy(path.folder().name()).into_owned();
     let said = match task_word(&arguments.join(" ")) {
         // `docs.py update` updates.
@@ -545,25 +531,24 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
         _ if hooks::is_file(&found.place.file) => TaskVerb::Unclear,
         said => said,
     };
+    let first = arguments
+        .first()
+        .filter(|_| task_word(&stem) == TaskVerb::Unclear);
     let mut one = Classified {
-        name: match (&*stem, arguments.first()) {
-            (stem, Some(first)) if task_word(stem) == TaskVerb::Unclear => (*first).to_owned(),
-            _ => stem.clone(),
-        },
+        class: Class::Check,
+        name: first.unwrap_or(&stem).clone(),
         paths: "code",
+        unchanged: found.ending == Ending::TreeCompared,
+        // A script is often named by the tool that it starts.
+        tools: [stem].into(),
+        key: Key {
+            tool: path.to_string(),
+            dir: found.dir.clone(),
+            operands: arguments,
+            ..Key::default()
+        },
         ..blank(found)
     };
-    // A script is often named by the tool that it starts.
-    one.tools.insert(stem.clone());
-    one.key = Key {
-        verb: Kind::Run,
-        tool: path.to_string(),
-        dir: found.dir.clone(),
-        operands: arguments.iter().map(|word| (*word).to_owned()).collect(),
-        ..Key::default()
-    };
-    one.unchanged = found.ending == Ending::TreeCompared;
-    one.class = Class::Check;
     match said {
         TaskVerb::Never(reason) => return Some(one.out(&format!("{reason}, by its name"))),
         TaskVerb::Writes | TaskVerb::Unclear | TaskVerb::Idle if one.unchanged => {}
@@ -610,17 +595,15 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
         ..Key::default()
     };
     // The folders of builds differ by cell of a matrix; one job's chain stays.
-    let builds = ["cmake", "ctest", "meson", "ninja"].contains(&program.as_str());
+    let builds = listed("cmake ctest meson ninja", program);
     if builds && !tree.has_folder(&found.dir) {
         key.dir = RepoPath::root();
     }
     // A phase of Maven and a task such as `check` contain the tests of the earlier ones.
-    let jvm = ["mvn", "mvnw", "gradle", "gradlew"].contains(&program.as_str());
+    let is_jvm_test =
+        listed("mvn mvnw gradle gradlew", program) && reading.verb == Some(Kind::Test);
     match &reading.task {
-        task if jvm
-            && reading.verb == Some(Kind::Test)
-            && task.as_deref().is_none_or(is_lifecycle) =>
-        {
+        task if is_jvm_test && task.as_deref().is_none_or(is_lifecycle) => {
             key.tool.clone_from(program);
         }
         Some(task) => {

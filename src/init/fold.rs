@@ -27,17 +27,17 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     let is_tested = |check: &Check| check.job.as_ref().is_some_and(|job| tested.contains(job));
     for check in all {
         let same = by_key.get(&check.key).copied();
-        let hook = (check.origin == Origin::Hook)
-            .then(|| check.tools.iter().find_map(|tool| tools.get(tool).copied()))
-            .flatten();
+        let of_hook = check.tools.iter().filter(|_| check.origin == Origin::Hook);
+        let hook = of_hook.filter_map(|tool| tools.get(tool).copied()).next();
         let plain = Key {
             features: BTreeSet::new(),
             ..check.key.clone()
         };
         let count = features.entry(plain.clone()).or_default();
-        let full = (*count >= MAX_FEATURES)
-            .then(|| by_key.get(&plain).copied())
-            .flatten();
+        let full = by_key
+            .get(&plain)
+            .copied()
+            .filter(|_| *count >= MAX_FEATURES);
         // A task and the very commands of its recipe.
         let own = [identity(&check.dir, &check.env, &check.words)];
         let is_plain = check.parts.is_empty();
@@ -73,15 +73,13 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
         }
         folded.push((at, text, place));
     }
-    let folded = folded.into_iter().map(|(at, text, place)| Folded {
-        name: kept
-            .get(at)
-            .map(|check| check.name.clone())
-            .unwrap_or_default(),
-        text,
-        place,
+    let name = |at: usize| kept.get(at).map(|check: &Check| check.name.clone());
+    let folded = folded.into_iter().map(|(at, text, place)| {
+        let name = name(at).unwrap_or_default();
+        Folded { name, text, place }
     });
-    (kept.clone(), folded.collect(), stands)
+    let folded = folded.collect();
+    (kept, folded, stands)
 }
 
 /// A task's name without versions: `py310`, `py3.14` and `py` are one, `node-20` is `node`.

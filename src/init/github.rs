@@ -44,13 +44,8 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
         .unwrap_or_default()
 }
 
-/// Reads the workflows of a repository.
-pub fn read(tree: &Tree) -> Reading {
-    read_files(tree, &files(tree))
-}
-
 /// Reads these workflows, and those that they call.
-pub fn read_files(tree: &Tree, files: &[RepoPath]) -> Reading {
+pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut reader = Reader {
         tree,
         sink: Sink::default(),

@@ -25,10 +25,10 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
 }
 
 /// Reads the pipeline of a repository.
-pub fn read(tree: &Tree) -> Reading {
+pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut sink = Sink::default();
-    for file in files(tree) {
-        let config = Config::read(tree, &file, &mut sink);
+    for file in files {
+        let config = Config::read(tree, file, &mut sink);
         Pipeline {
             tree,
             config,

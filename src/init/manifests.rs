@@ -2,13 +2,13 @@
 //! commands of a language.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
-use super::listed::listed;
-use super::tasks::{self, RUNNERS};
+use super::source::words_of;
+use super::tasks::{self, RUNNERS, Task};
 use super::tree::Tree;
 use super::workspace;
 use std::collections::BTreeSet;
-use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
 use vplan_check::tool::table::{self, Language, TaskVerb, task_word};
 
 /// The text that `npm init` writes where there is no test.
@@ -16,7 +16,7 @@ const NO_TEST: &str = "no test specified";
 /// The job of the usual tests of a language.
 pub const USUAL: &str = "the usual test";
 /// Words of tasks that pack what is built: no CI says that they verify it.
-const PACKS: [&str; 3] = ["dist", "package", "tarball"];
+const PACKS: &str = "dist package tarball";
 /// The deepest folder of a package, and the most packages that are in no workspace.
 const MAX_DEPTH: usize = 4;
 const MAX_PACKAGES: usize = 40;
@@ -47,14 +47,14 @@ const CONFIGURED: &[(&str, &str, &str)] = &[
 /// Reads all manifests.
 pub fn read(tree: &Tree) -> Reading {
     let mut out = Reading::default();
-    let mut folders: BTreeSet<(usize, RepoPath)> = BTreeSet::new();
-    for file in &tree.files {
-        let depth = file.segments().count();
-        let is_manifest = is_manifest(file);
-        if is_manifest && depth <= MAX_DEPTH + 1 && is_ours(file) {
-            folders.insert((depth, file.folder()));
-        }
-    }
+    let manifests = tree
+        .files
+        .iter()
+        .filter(|file| is_manifest(file) && is_ours(file));
+    let folders = manifests.map(|file| (file.segments().count(), file.folder()));
+    let folders: BTreeSet<_> = folders
+        .filter(|(depth, _)| *depth <= MAX_DEPTH + 1)
+        .collect();
     let packages = workspace::folders(tree);
     for (index, (_, dir)) in folders.into_iter().enumerate() {
         if index >= MAX_PACKAGES && !packages.contains(&dir) {
@@ -70,9 +70,7 @@ pub fn read(tree: &Tree) -> Reading {
 fn is_ours(file: &RepoPath) -> bool {
     let folder = file.folder();
     let hidden = |segment: &[u8]| segment.starts_with(b".") && segment != b".";
-    let foreign = |segment: &[u8]| {
-        std::str::from_utf8(segment).is_ok_and(|segment| listed(NOT_OURS, segment))
-    };
+    let foreign = |segment: &[u8]| has_word(NOT_OURS, segment);
     !folder
         .segments()
         .any(|segment| hidden(segment) || foreign(segment))
@@ -107,43 +105,39 @@ fn scripts(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
         let parts = tasks.parts();
         for task in &tasks.all {
             let said = task_word(&task.name);
-            let packs = task
-                .name
-                .split(['-', ':'])
-                .any(|word| PACKS.contains(&word));
+            let packs = || {
+                task.name
+                    .split(['-', ':'])
+                    .any(|word| has_word(PACKS, word))
+            };
             let is_check = matches!(said, TaskVerb::Test | TaskVerb::Lint)
-                || said == TaskVerb::Compile && !packs;
-            let unclear = ["check", "ci", "verify", "validate"].contains(&task.name.as_str());
-            let is_plain = task
-                .name
-                .chars()
-                .all(|c| c.is_alphanumeric() || "-_:".contains(c));
+                || said == TaskVerb::Compile && !packs()
+                || has_word("check ci verify validate", &task.name);
+            let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
             // One for all packages that names itself means the tasks of those.
-            let is_part = parts
-                .iter()
-                .any(|(part, by)| table::fits(part, &task.name) && *by != task.name);
-            let empty = task.commands.iter().any(|(_, text)| text.contains(NO_TEST));
-            if !(is_check || unclear) || !is_plain || is_part || empty {
+            let is_part =
+                |(part, by): &(String, &str)| table::fits(part, &task.name) && *by != task.name;
+            if !is_check
+                || !task.name.chars().all(is_plain)
+                || parts.iter().any(is_part)
+                || is_empty(task)
+            {
                 continue;
             }
             let words = runner.words(tree, dir, &task.name);
             out.found.push(command(words, dir, &tasks.file, task.line));
         }
-        if let ("make", false, Some(first)) =
-            (runner.key, has_own(out, &tasks.file), tasks.all.first())
-        {
-            out.found.push(command(
-                vec!["make".to_owned()],
-                dir,
-                &tasks.file,
-                first.line,
-            ));
+        let has_own = out.found.iter().any(|found| found.place.file == tasks.file);
+        if let ("make", false, Some(first)) = (runner.key, has_own, tasks.all.first()) {
+            let words = vec!["make".to_owned()];
+            out.found.push(command(words, dir, &tasks.file, first.line));
         }
     }
 }
 
-fn has_own(out: &Reading, file: &RepoPath) -> bool {
-    out.found.iter().any(|found| found.place.file == *file)
+/// Whether a task is what `npm init` writes.
+fn is_empty(task: &Task) -> bool {
+    task.commands.iter().any(|(_, text)| text.contains(NO_TEST))
 }
 
 fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
@@ -154,39 +148,26 @@ fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
         };
         let configures = line.is_empty() || content.lines().any(|own| own.trim().starts_with(line));
         if configures && !is_member(tree, dir, file) && taken.insert(text) {
-            let words = text.split(' ').map(str::to_owned).collect();
-            out.found.push(command(words, dir, &path, 1));
+            out.found.push(command(words_of(text), dir, &path, 1));
         }
     }
 }
 
 /// Whether a folder above has the same manifest: it is a part of that workspace.
 fn is_member(tree: &Tree, dir: &RepoPath, file: &str) -> bool {
-    let above = dir.ancestors().into_iter().chain([RepoPath::root()]);
-    above
-        .into_iter()
-        .any(|above| above != *dir && tree.has(&above, file))
+    let mut above = dir.ancestors().into_iter().chain([RepoPath::root()]);
+    above.any(|above| above != *dir && tree.has(&above, file))
 }
 
 /// The usual tests of languages that nothing else tests: of `tested` the names of the languages that a
 /// check tests, `all` for all.
 pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
-    if tested.contains("all") {
-        return Vec::new();
-    }
-    let Some((language, dir, file)) = main_language(tree) else {
+    let is_untested = |name: &str| !tested.contains("all") && !tested.contains(name);
+    let found = main_language(tree).filter(|(language, ..)| is_untested(language.name));
+    let Some((language, dir, file)) = found else {
         return Vec::new();
     };
-    if tested.contains(language.name) {
-        return Vec::new();
-    }
-    let below: Vec<Glob> = language
-        .tests
-        .iter()
-        .filter_map(|glob| Glob::parse(glob).ok())
-        .collect();
-    let is_test = |file: &&RepoPath| below.iter().any(|glob| glob.matches(file));
-    let tests: Vec<&RepoPath> = tree.files.iter().filter(is_test).collect();
+    let tests: Vec<&RepoPath> = tree.matching(&language.tests).collect();
     if tests.is_empty() {
         return Vec::new();
     }
@@ -211,7 +192,7 @@ pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
 /// The usual tests of a language in a folder.
 fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> Vec<SourceCommand> {
     let commands = language.gap.iter().filter_map(|text| {
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let mut words = words_of(text);
         // A language has several builders: the one whose files are there.
         let program = text.split_whitespace().next()?.trim_start_matches("./");
         let mut kept = table::kept(program).peekable();
@@ -221,7 +202,7 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
         if words.first().is_some_and(|word| word == "npm") {
             let script = tasks::in_folder(tree, RUNNERS.first()?, dir)?;
             let task = script.task("test")?;
-            if task.commands.iter().any(|(_, text)| text.contains(NO_TEST)) {
+            if is_empty(task) {
                 return None;
             }
             tasks::manager(tree, dir).clone_into(words.first_mut()?);
@@ -236,30 +217,16 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
 /// The language with the most files of those that have a manifest, its folder and its manifest.
 fn main_language(tree: &Tree) -> Option<(&'static Language, RepoPath, RepoPath)> {
     let with_manifest = table::languages().iter().filter_map(|language| {
-        let manifests = tree
-            .files
-            .iter()
-            .filter(|file| is_ours(file))
-            .filter(|file| {
-                language
-                    .manifests
-                    .iter()
-                    .any(|glob| match glob.strip_prefix('*') {
-                        Some(end) => file.name().ends_with(end.as_bytes()),
-                        None => file.name() == glob.as_bytes(),
-                    })
-            });
+        let is_manifest = |file: &&RepoPath| {
+            let is_one = |glob: &&str| match glob.strip_prefix('*') {
+                Some(end) => file.name().ends_with(end.as_bytes()),
+                None => file.name() == glob.as_bytes(),
+            };
+            language.manifests.iter().any(is_one) && is_ours(file)
+        };
+        let manifests = tree.files.iter().filter(is_manifest);
         let file = manifests.min_by_key(|file| file.segments().count())?;
-        let globs: Vec<Glob> = language
-            .globs
-            .iter()
-            .filter_map(|glob| Glob::parse(glob).ok())
-            .collect();
-        let count = tree
-            .files
-            .iter()
-            .filter(|file| globs.iter().any(|glob| glob.matches(file)))
-            .count();
+        let count = tree.matching(&language.globs).count();
         let at_root = file.segments().count() == 1;
         Some(((at_root, count), (language, file.folder(), file.clone())))
     });

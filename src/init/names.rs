@@ -36,16 +36,10 @@ fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
         wanted.push(format!("{}-{}", word(&own.dir.to_string()), own.name));
     }
     let is_rare = |word: &&String| !same.iter().all(|check| check.words.contains(word));
-    let (options, operands): (Vec<&String>, Vec<&String>) = own
-        .words
-        .iter()
-        .skip(1)
-        .filter(is_rare)
-        .partition(|word| word.starts_with('-'));
-    let label = vec![&own.label];
-    for rare in [operands, options, label] {
-        let joined: Vec<&str> = rare.iter().map(|word| word.as_str()).collect();
-        let mark = word(&joined.join("-"));
+    let rare = own.words.iter().skip(1).filter(is_rare).cloned();
+    let (options, operands): (Vec<String>, _) = rare.partition(|word| word.starts_with('-'));
+    for rare in [operands, options, vec![own.label.clone()]] {
+        let mark = word(&rare.join("-"));
         if !rare.is_empty() && mark.len() <= MAX_MARK && mark != own.name && mark != "check" {
             wanted.push(format!("{}-{mark}", own.name));
         }

@@ -33,23 +33,23 @@ pub struct Proposal {
 #[must_use]
 pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let (ci, sources) = ci(tree);
-    let mut maker = Maker::new(tree);
-    maker.take(ci);
-    maker.take(hooks::read(tree));
+    let mut maker = Maker::default();
+    maker.take(tree, ci);
+    maker.take(tree, hooks::read(tree));
     let is_said = maker.all.iter().any(|check| check.origin == Origin::Ci);
     if !is_said {
         let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
-        let mut own = Maker::new(tree);
-        own.take(manifests::read(tree));
+        let mut own = Maker::default();
+        own.take(tree, manifests::read(tree));
         maker.merge(own, &named);
     }
     maker.leave_served();
-    maker.fill_gaps();
+    maker.fill_gaps(tree);
     let mut rest = Reading::default();
     unread(tree, &mut rest);
-    maker.take(rest);
+    maker.take(tree, rest);
     workspace::rows(&mut maker.all, tree);
-    maker.close(sources, title, rank::BUDGET)
+    maker.close(tree, sources, title, rank::BUDGET)
 }
 
 /// The files that were not read; many for one reason are one line.
@@ -59,11 +59,11 @@ fn unread(tree: &Tree, out: &mut Reading) {
     for (file, why) in &tree.unread {
         reasons.entry(why).or_default().push(file);
     }
-    for (why, files) in reasons {
-        let part =
-            (files.len() > SINGLE).then(|| format!("and {}", count(files.len() - 1, "other")));
-        let shown = if part.is_some() { 1 } else { files.len() };
-        for file in files.into_iter().take(shown) {
+    for (why, mut files) in reasons {
+        let others = files.len().saturating_sub(1);
+        let part = (others >= SINGLE).then(|| format!("and {}", count(others, "other")));
+        files.truncate(if part.is_some() { 1 } else { SINGLE });
+        for file in files {
             out.skip(Place::of(file, 1), part.clone(), why);
         }
     }
@@ -72,27 +72,30 @@ fn unread(tree: &Tree, out: &mut Reading) {
 /// Proposes a contract from what one file declares, all of it.
 #[must_use]
 pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
-    let mut maker = Maker::new(tree);
-    maker.take(reading);
+    let mut maker = Maker::default();
+    maker.take(tree, reading);
     let sources = Sources {
         converted: Some(name.to_owned()),
         ..Sources::default()
     };
-    maker.close(sources, "", usize::MAX)
+    maker.close(tree, sources, "", usize::MAX)
 }
 
 /// The commands of a repository without a contract, from its manifests, with their ids.
 #[must_use]
 pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
-    let mut maker = Maker::new(tree);
+    let mut maker = Maker::default();
     let mut reading = manifests::read(tree);
     reading.found.retain(|found| found.dir.is_root());
-    maker.take(reading);
-    maker.fill_gaps();
-    let proposal = maker.close(Sources::default(), "", rank::BUDGET);
-    let at_root = proposal.checks.iter().filter(|check| check.dir.is_root());
+    maker.take(tree, reading);
+    maker.fill_gaps(tree);
+    let proposal = maker.close(tree, Sources::default(), "", rank::BUDGET);
+    let at_root = proposal
+        .checks
+        .into_iter()
+        .filter(|check| check.dir.is_root());
     at_root
-        .map(|check| (check.name.clone(), text::command(&check.words)))
+        .map(|check| (check.name, text::command(&check.words)))
         .collect()
 }
 
@@ -105,19 +108,13 @@ pub fn without(
     tree: &Tree,
 ) -> Proposal {
     let mut account = proposal.account.clone();
-    let is_kept = |check: &Check| !left_out.contains_key(&check.name);
-    let kept = proposal
-        .checks
-        .iter()
-        .enumerate()
-        .filter(|(_, check)| is_kept(check));
+    let kept = proposal.checks.iter().enumerate();
+    let kept = kept.filter(|(_, check)| !left_out.contains_key(&check.name));
     let kept: BTreeSet<usize> = kept.map(|(at, _)| at).collect();
     let (checks, out) = split(proposal.checks.clone(), &kept);
-    account.leave(out.iter().map(|check| Uncovered {
-        text: check.words.join(" "),
-        place: check.place.clone(),
-        why: left_out.get(&check.name).cloned().unwrap_or_default(),
-        is_test: check.verb == Kind::Test,
+    account.leave(out.iter().map(|check| {
+        let why = left_out.get(&check.name);
+        check.left(why.cloned().unwrap_or_default())
     }));
     let text = text::write(title, &checks, &account, tree);
     Proposal {
@@ -138,7 +135,10 @@ const UNREAD: &str = "\
     lint-staged.config.js lint-staged.config.mjs lint-staged.config.ts";
 
 /// The files of a CI system, and its reader.
-type CiReader = (fn(&Tree) -> Vec<RepoPath>, fn(&Tree) -> Reading);
+type CiReader = (
+    fn(&Tree) -> Vec<RepoPath>,
+    fn(&Tree, &[RepoPath]) -> Reading,
+);
 
 /// What CI declares. Where GitHub has workflows, another CI system is one line.
 fn ci(tree: &Tree) -> (Reading, Sources) {
@@ -151,11 +151,8 @@ fn ci(tree: &Tree) -> (Reading, Sources) {
     let mut sources = Sources::default();
     for (files, read) in readers {
         let files = files(tree);
-        if files.is_empty() {
-            continue;
-        }
-        if sources.files.is_empty() {
-            all = read(tree);
+        if sources.files.is_empty() && !files.is_empty() {
+            all = read(tree, &files);
             sources.files = files;
             continue;
         }
@@ -169,8 +166,9 @@ fn ci(tree: &Tree) -> (Reading, Sources) {
     (all, sources)
 }
 
-struct Maker<'t> {
-    tree: &'t Tree,
+/// What became of the commands so far.
+#[derive(Default)]
+struct Maker {
     /// The checks before they are folded.
     all: Vec<Check>,
     left: Vec<Uncovered>,
@@ -183,34 +181,22 @@ struct Maker<'t> {
     taken: BTreeSet<(Place, String)>,
 }
 
-impl<'t> Maker<'t> {
-    fn new(tree: &'t Tree) -> Self {
-        Self {
-            tree,
-            all: Vec::new(),
-            left: Vec::new(),
-            not_read: Vec::new(),
-            setup: Vec::new(),
-            served: BTreeMap::new(),
-            taken: BTreeSet::new(),
-        }
-    }
-
-    fn take(&mut self, reading: Reading) {
-        let before: BTreeSet<(Place, String)> = self.taken.clone();
+impl Maker {
+    fn take(&mut self, tree: &Tree, reading: Reading) {
+        let before = self.taken.clone();
         for found in reading.found {
             // A hook that CI starts was read already.
             if !before.contains(&(found.place.clone(), found.words.join(" "))) {
-                self.add(&found, 0);
+                self.add(tree, &found, 0);
             }
         }
         self.not_read.extend(reading.not_read);
     }
 
-    fn add(&mut self, found: &SourceCommand, depth: usize) {
+    fn add(&mut self, tree: &Tree, found: &SourceCommand, depth: usize) {
         let line = (found.place.clone(), found.words.join(" "));
         self.taken.insert(line);
-        let one = classify(found, self.tree);
+        let one = classify(found, tree);
         if let (true, Some(job)) = (one.is_service, &found.job) {
             let text = shorten(&found.text);
             self.served.entry(job.clone()).or_insert(text);
@@ -222,7 +208,7 @@ impl<'t> Maker<'t> {
                     self.leave(found, &one, "nothing that it starts was read");
                 }
                 for inner in inner {
-                    self.add(inner, depth + 1);
+                    self.add(tree, inner, depth + 1);
                 }
             }
             Class::Instead(_) => self.leave(found, &one, "it starts itself"),
@@ -234,7 +220,7 @@ impl<'t> Maker<'t> {
             Class::Check if !text::can_be_said(&one.form) => {
                 self.leave(found, &one, "no line of a contract can say it");
             }
-            Class::Check => self.keep(found, one),
+            Class::Check => self.keep(tree, found, one),
         }
     }
 
@@ -260,7 +246,7 @@ impl<'t> Maker<'t> {
         }
     }
 
-    fn keep(&mut self, found: &SourceCommand, one: Classified) {
+    fn keep(&mut self, tree: &Tree, found: &SourceCommand, one: Classified) {
         let is_docs = |name: &str| {
             let mut words = name.split(|c: char| !c.is_alphanumeric());
             words.any(|word| listed(DOCS, word))
@@ -278,7 +264,7 @@ impl<'t> Maker<'t> {
             origin: found.origin,
             job: found.job.clone(),
             label: found.label.clone(),
-            condition: conditions::of(&found.paths, one.paths, self.tree),
+            condition: conditions::of(&found.paths, one.paths, tree),
             needs: Vec::new(),
             unchanged: one.unchanged && found.ending == Ending::TreeCompared,
             notes: one.note.into_iter().collect(),
@@ -297,11 +283,8 @@ impl<'t> Maker<'t> {
 
     /// Takes the checks of manifests whose verbs nothing else has.
     fn merge(&mut self, own: Self, named: &BTreeSet<Kind>) {
-        self.all.extend(
-            own.all
-                .into_iter()
-                .filter(|check| !named.contains(&check.verb)),
-        );
+        let wanted = |check: &Check| !named.contains(&check.verb);
+        self.all.extend(own.all.into_iter().filter(wanted));
         let new = |left: &Uncovered| self.left.iter().all(|old| old.place != left.place);
         let new: Vec<Uncovered> = own.left.into_iter().filter(new).collect();
         self.left.extend(new);
@@ -321,27 +304,24 @@ impl<'t> Maker<'t> {
             .partition(is_served);
         self.all = all;
         let served: Vec<Check> = served;
-        self.left.extend(served.into_iter().map(|check| Uncovered {
-            text: check.words.join(" "),
-            why: format!("its job starts {}", check.services.join(", ")),
-            place: check.place,
-            is_test: true,
-        }));
+        let left =
+            |check: &Check| check.left(format!("its job starts {}", check.services.join(", ")));
+        self.left.extend(served.iter().map(left));
     }
 
-    fn fill_gaps(&mut self) {
+    fn fill_gaps(&mut self, tree: &Tree) {
         let tests = self.all.iter().filter(|check| check.verb == Kind::Test);
         let tested = tests.map(|check| match check.condition {
             Condition::Set(set) if set != "code" => set,
             _ => "all",
         });
         let tested: BTreeSet<&str> = tested.collect();
-        for found in manifests::gaps(self.tree, &tested) {
-            self.add(&found, 0);
+        for found in manifests::gaps(tree, &tested) {
+            self.add(tree, &found, 0);
         }
     }
 
-    fn close(self, mut sources: Sources, title: &str, budget: usize) -> Proposal {
+    fn close(self, tree: &Tree, mut sources: Sources, title: &str, budget: usize) -> Proposal {
         let jobs: Vec<Option<String>> = self.all.iter().map(|check| check.job.clone()).collect();
         let (mut checks, folded, stands) = fold::fold(self.all);
         let commands: Vec<_> = jobs.into_iter().zip(stands).collect();
@@ -349,13 +329,8 @@ impl<'t> Maker<'t> {
         let kept = rank::choose(&checks, budget);
         let mut left = self.left;
         let (checks, beyond) = split(checks, &kept);
-        let beyond = beyond.into_iter().map(|check| Uncovered {
-            why: format!("beyond {budget} checks"),
-            is_test: check.verb == Kind::Test,
-            text: check.words.join(" "),
-            place: check.place,
-        });
-        for one in beyond {
+        for check in beyond {
+            let one = check.left(format!("beyond {budget} checks"));
             if left.iter().all(|old| old.place != one.place) {
                 left.push(one);
             }
@@ -363,7 +338,7 @@ impl<'t> Maker<'t> {
         let checks = names::name(checks);
         sources.files.sort();
         let account = Account::new(sources, &checks, left, self.setup, self.not_read, folded);
-        let text = text::write(title, &checks, &account, self.tree);
+        let text = text::write(title, &checks, &account, tree);
         Proposal {
             checks,
             account,
@@ -378,10 +353,8 @@ fn split(checks: Vec<Check>, kept: &BTreeSet<usize>) -> (Vec<Check>, Vec<Check>)
     let (mut own, mut beyond) = (Vec::new(), Vec::new());
     for (at, mut check) in checks.into_iter().enumerate() {
         if kept.contains(&at) {
-            let needs = check
-                .needs
-                .iter()
-                .filter_map(|need| places.binary_search(need).ok());
+            let needs = check.needs.iter();
+            let needs = needs.filter_map(|need| places.binary_search(need).ok());
             check.needs = needs.collect();
             own.push(check);
         } else {

@@ -1,8 +1,8 @@
 //! Which checks are kept where there are too many, and in which order they run.
 
 use super::check::Check;
+use super::listed::listed;
 use std::collections::BTreeSet;
-use vplan_base::path::RepoPath;
 use vplan_check::Kind;
 
 /// The most checks of a proposal.
@@ -20,7 +20,7 @@ pub fn order(checks: &mut [Check], commands: &[(Option<String>, usize)]) {
             .filter(|(other, check)| other == job && check != own)
             .find(|(_, check)| checks.get(*check).is_some_and(|check| check.is_build));
         if let Some((_, build)) = build
-            && !reaches(checks, *build, *own)
+            && !with_needs(checks, [*build]).contains(own)
             && let Some(check) = checks.get_mut(*own)
             && check.needs.is_empty()
         {
@@ -29,29 +29,24 @@ pub fn order(checks: &mut [Check], commands: &[(Option<String>, usize)]) {
     }
 }
 
-/// Whether a check needs another one, directly or not.
-fn reaches(checks: &[Check], from: usize, to: usize) -> bool {
-    let mut open = vec![from];
-    let mut seen = BTreeSet::new();
+/// These checks, and those that they need, directly or not.
+pub fn with_needs(checks: &[Check], of: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+    let mut open: Vec<usize> = of.into_iter().collect();
+    let mut all = BTreeSet::new();
     while let Some(at) = open.pop() {
-        if at == to {
-            return true;
-        }
-        if seen.insert(at) {
+        if all.insert(at) {
             open.extend(checks.get(at).iter().flat_map(|check| &check.needs));
         }
     }
-    false
+    all
 }
 
 /// Whether a tool builds what it verifies by itself, and linters and type checkers, which read only
 /// sources.
 fn builds_itself(check: &Check) -> bool {
-    const SELF: [&str; 8] = [
-        "cargo", "go", "gradle", "gradlew", "mvn", "mvnw", "dotnet", "swift",
-    ];
+    const SELF: &str = "cargo go gradle gradlew mvn mvnw dotnet swift";
     let program = check.key.tool.split(' ').next().unwrap_or_default();
-    SELF.contains(&program) || check.verb == Kind::Lint || check.verb == Kind::Run
+    listed(SELF, program) || check.verb == Kind::Lint || check.verb == Kind::Run
 }
 
 /// The places of the checks that are kept, in their order: by turns of verbs, documentation and plain
@@ -59,12 +54,7 @@ fn builds_itself(check: &Check) -> bool {
 pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
     let mut kept = BTreeSet::new();
     for at in ranked(checks) {
-        let mut wanted = BTreeSet::from([at]);
-        let mut open = vec![at];
-        while let Some(at) = open.pop() {
-            let needs = checks.get(at).map_or(&[][..], |check| &check.needs);
-            open.extend(needs.iter().filter(|need| wanted.insert(**need)));
-        }
+        let wanted = with_needs(checks, [at]);
         if kept.union(&wanted).count() <= budget {
             kept.extend(wanted);
         }
@@ -74,31 +64,34 @@ pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
 
 fn ranked(checks: &[Check]) -> Vec<usize> {
     let is_last = |check: &Check| check.is_docs || check.verb == Kind::Run;
-    let mut lanes = [Kind::Test, Kind::Lint, Kind::Compile].map(|verb| {
-        let of = |(_, check): &(usize, &Check)| check.verb == verb && !is_last(check);
-        let mut lane: Vec<(usize, &Check)> = checks.iter().enumerate().filter(of).collect();
-        lane.sort_by_key(|(at, check)| (check.origin, rarity(checks, *at), depth(&check.dir), *at));
-        lane.into_iter()
-            .map(|(at, _)| at)
-            .collect::<Vec<_>>()
-            .into_iter()
-    });
-    let mut out = Vec::new();
-    loop {
-        let before = out.len();
-        out.extend(lanes.iter_mut().filter_map(Iterator::next));
-        if out.len() == before {
-            break;
-        }
-    }
-    let last = checks
+    let (last, first): (Vec<_>, Vec<_>) = checks
         .iter()
         .enumerate()
-        .filter(|(_, check)| is_last(check));
-    let mut last: Vec<(usize, &Check)> = last.collect();
-    last.sort_by_key(|(at, check)| (check.verb == Kind::Run, check.origin, *at));
-    out.extend(last.into_iter().map(|(at, _)| at));
-    out
+        .partition(|(_, check)| is_last(check));
+    let mut turns = Vec::new();
+    for (lane, verb) in [Kind::Test, Kind::Lint, Kind::Compile]
+        .into_iter()
+        .enumerate()
+    {
+        let own = first.iter().filter(|(_, check)| check.verb == verb);
+        let rank = |(at, check): &(usize, &Check)| {
+            let depth = check.dir.segments().count();
+            (check.origin, rarity(checks, *at), depth, *at)
+        };
+        let own: BTreeSet<_> = own.map(rank).collect();
+        turns.extend(
+            own.into_iter()
+                .enumerate()
+                .map(|(turn, rank)| (turn, lane, rank.3)),
+        );
+    }
+    turns.sort_unstable();
+    let last = last
+        .into_iter()
+        .map(|(at, check)| (check.verb == Kind::Run, check.origin, at));
+    let last: BTreeSet<_> = last.collect();
+    let turns = turns.into_iter().map(|(_, _, at)| at);
+    turns.chain(last.into_iter().map(|(_, _, at)| at)).collect()
 }
 
 /// How many earlier checks have the same tool and verb: the first of each comes first.
@@ -109,10 +102,6 @@ fn rarity(checks: &[Check], at: usize) -> usize {
         .iter()
         .filter(|check| Some(&check.key.tool) == own)
         .count()
-}
-
-fn depth(dir: &RepoPath) -> usize {
-    dir.segments().count()
 }
 
 #[cfg(test)]

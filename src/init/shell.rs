@@ -419,7 +419,7 @@ impl<'t> Walk<'t> {
                 }
                 (Kind::Word(pieces), None) => match assignment(pieces) {
                     Some((name, rest)) if filled.is_empty() => {
-                        env.insert(name, self.fill_pieces(&rest, true));
+                        env.insert(name, self.fill_pieces(&rest));
                     }
                     _ => filled.push(self.fill(token)),
                 },
@@ -484,7 +484,7 @@ impl<'t> Walk<'t> {
                 for token in self.tokens(span).iter().skip(1) {
                     let variable = match assignment(token.pieces()) {
                         Some((variable, rest)) => {
-                            let value = self.fill_pieces(&rest, true);
+                            let value = self.fill_pieces(&rest);
                             self.assign(&variable, value);
                             variable
                         }
@@ -616,7 +616,7 @@ impl<'t> Walk<'t> {
                     continue;
                 }
                 Piece::Variable(variable) => (self.value(variable), variable.quoted),
-                other => (self.fill_pieces(std::slice::from_ref(other), false), true),
+                other => (self.fill_pieces(std::slice::from_ref(other)), true),
             };
             let is_text = matches!(piece, Piece::Text(..));
             let alone = |p: &Piece| p == piece || matches!(p, Piece::Text(t, _) if t.is_empty());
@@ -654,8 +654,8 @@ impl<'t> Walk<'t> {
         out
     }
 
-    /// The text of pieces that are one value. With `empty`, unset variables are empty.
-    fn fill_pieces(&self, pieces: &[Piece], empty: bool) -> Value {
+    /// The text of pieces that are one value; unset variables are empty.
+    fn fill_pieces(&self, pieces: &[Piece]) -> Value {
         let mut all = String::new();
         for piece in pieces {
             let value = match piece {
@@ -673,9 +673,8 @@ impl<'t> Walk<'t> {
             };
             match value {
                 Value::Known(text) => all.push_str(&text),
-                Value::Unset if empty => {}
-                Value::Unset if pieces.len() == 1 => return Value::Unset,
-                Value::Unset | Value::Unknown => return Value::Unknown,
+                Value::Unset => {}
+                Value::Unknown => return Value::Unknown,
             }
         }
         Value::Known(all)
@@ -692,8 +691,8 @@ impl<'t> Walk<'t> {
         let is_empty = matches!(&value, Value::Unset) || value == Value::Known(String::new());
         match (&variable.operator, &value) {
             (None, _) | (Some(_), Value::Unknown) => value,
-            (Some(('-', alternative)), _) if is_empty => self.fill_pieces(alternative, true),
-            (Some(('+', alternative)), _) if !is_empty => self.fill_pieces(alternative, true),
+            (Some(('-', alternative)), _) if is_empty => self.fill_pieces(alternative),
+            (Some(('+', alternative)), _) if !is_empty => self.fill_pieces(alternative),
             (Some(('-', _)), _) => value,
             _ if is_empty => Value::Known(String::new()),
             _ => Value::Unknown,

@@ -1,62 +1,56 @@
 //! Reads one configuration on its own, for `vplan import`.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
-use super::tasks::{self, RUNNERS, Runner};
+use super::tasks::{self, RUNNERS, Runner, RunnerRow};
 use super::tree::Tree;
 use super::{github, gitlab, hooks};
 use vplan_base::path::RepoPath;
 
-/// A kind of file that declares commands.
-#[derive(Clone, Copy)]
-pub enum Kind {
-    GithubWorkflow,
-    GitlabCi,
-    Hooks(&'static hooks::Manager),
-    Tasks(Runner),
-}
+/// A kind of file that declares commands: its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(&'static str);
 
-impl std::fmt::Debug for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl PartialEq for Kind {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for Kind {}
+const GITHUB: Kind = Kind("github-workflow");
+const GITLAB: Kind = Kind("gitlab-ci");
 
 impl Kind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = Self> {
-        let ci = [Kind::GithubWorkflow, Kind::GitlabCi].into_iter();
-        let hooks = hooks::MANAGERS.iter().map(Kind::Hooks);
-        ci.chain(hooks).chain(RUNNERS.iter().map(Kind::Tasks))
+        let hooks = hooks::MANAGERS.iter().map(|manager| manager.key);
+        let tasks = RUNNERS.iter().map(|runner| runner.key);
+        [GITHUB, GITLAB]
+            .into_iter()
+            .chain(hooks.chain(tasks).map(Kind))
     }
 
     /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::GithubWorkflow => "github-workflow",
-            Kind::GitlabCi => "gitlab-ci",
-            Kind::Hooks(manager) => manager.key,
-            Kind::Tasks(runner) => runner.key,
-        }
+        self.0
+    }
+
+    fn manager(self) -> Option<&'static hooks::Manager> {
+        hooks::MANAGERS.iter().find(|manager| manager.key == self.0)
+    }
+
+    fn runner(self) -> Option<Runner> {
+        RUNNERS.iter().find(|runner| runner.key == self.0)
+    }
+
+    /// The names of its files, where they tell the kind.
+    fn files(self) -> impl Iterator<Item = &'static str> {
+        let of_hooks = self.manager().into_iter().flat_map(hooks::Manager::files);
+        of_hooks.chain(self.runner().into_iter().flat_map(RunnerRow::files))
     }
 
     /// The path of such a file in a repository, for one that comes from elsewhere.
     #[must_use]
     pub fn home(self) -> &'static str {
-        match self {
-            Kind::GithubWorkflow => ".github/workflows/ci.yml",
-            Kind::GitlabCi => ".gitlab-ci.yml",
-            Kind::Hooks(manager) if manager.key == "lint-staged" => ".lintstagedrc",
-            Kind::Hooks(manager) => manager.files().next().unwrap_or_default(),
-            Kind::Tasks(runner) => runner.files().next().unwrap_or_default(),
+        match self.0 {
+            "github-workflow" => ".github/workflows/ci.yml",
+            "gitlab-ci" => ".gitlab-ci.yml",
+            "lint-staged" => ".lintstagedrc",
+            _ => self.files().next().unwrap_or_default(),
         }
     }
 }
@@ -67,45 +61,44 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
     let file = name.rsplit('/').next().unwrap_or(name);
     let is_yaml = file.ends_with(".yml") || file.ends_with(".yaml");
     if file.ends_with(".gitlab-ci.yml") {
-        return Some(Kind::GitlabCi);
+        return Some(GITLAB);
     }
     if is_yaml && name.contains("workflows/") {
-        return Some(Kind::GithubWorkflow);
+        return Some(GITHUB);
     }
-    let known = Kind::all().find(|kind| match kind {
-        Kind::Hooks(manager) => {
-            file != "package.json" && manager.files().any(|known| known == file)
-        }
-        Kind::Tasks(runner) => runner.files().any(|known| known == file) && file != "config.toml",
-        _ => false,
+    let known = Kind::all().find(|kind| {
+        let is_shared = match kind.manager() {
+            Some(_) => file == "package.json",
+            None => file == "config.toml",
+        };
+        !is_shared && kind.files().any(|known| known == file)
     });
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    let by_text = || {
-        (is_yaml && has("jobs:") && (has("on:") || has("\"on\":"))).then_some(Kind::GithubWorkflow)
-    };
-    known.or_else(by_text)
+    let is_workflow = is_yaml && has("jobs:") && (has("on:") || has("\"on\":"));
+    known.or_else(|| is_workflow.then_some(GITHUB))
 }
 
 /// Reads a file of the tree.
 #[must_use]
 pub fn read(tree: &Tree, file: &RepoPath, kind: Kind) -> Reading {
-    match kind {
-        Kind::GithubWorkflow => github::read_files(tree, std::slice::from_ref(file)),
-        Kind::GitlabCi => gitlab(tree, file),
-        Kind::Hooks(manager) => hooks::read_file(tree, manager, file),
-        Kind::Tasks(runner) => tasks(tree, file, runner),
+    match (kind, kind.manager(), kind.runner()) {
+        (GITHUB, ..) => github::read(tree, std::slice::from_ref(file)),
+        (GITLAB, ..) => gitlab(tree, file),
+        (_, Some(manager), _) => hooks::read_file(tree, manager, file),
+        (_, None, Some(runner)) => tasks(tree, file, runner),
+        _ => Reading::default(),
     }
 }
 
 /// A pipeline under another name is read as the repository's.
 fn gitlab(tree: &Tree, file: &RepoPath) -> Reading {
     let mut own = tree.clone();
-    let home = RepoPath::parse(Kind::GitlabCi.home().as_bytes()).unwrap_or_default();
+    let home = RepoPath::parse(GITLAB.home().as_bytes()).unwrap_or_default();
     if let Some(text) = own.texts.get(file).cloned() {
         own.files.insert(home.clone());
-        own.texts.insert(home, text);
+        own.texts.insert(home.clone(), text);
     }
-    gitlab::read(&own)
+    gitlab::read(&own, &[home])
 }
 
 /// Each task of a file as a command that starts it.

@@ -5,8 +5,8 @@
 
 use super::listed::listed;
 use super::shell::{self, Scope};
+use super::source::words_of;
 use super::tree::{DataFile, Keys, Tree};
-use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
 use vplan_check::tool::table::task_word;
@@ -110,8 +110,8 @@ pub const RUNNERS: &[RunnerRow] = &[
 
 /// The tasks that a program, as the table of tools names it, finds in a folder.
 pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
-    let own = RUNNERS.iter().filter(|row| listed(row.programs, program));
-    own.into_iter().find_map(|row| in_folder(tree, row, dir))
+    let mut own = RUNNERS.iter().filter(|row| listed(row.programs, program));
+    own.find_map(|row| in_folder(tree, row, dir))
 }
 
 /// The command of the root's task that has a name, where the name says that it verifies something.
@@ -134,7 +134,7 @@ impl RunnerRow {
 
     /// The command that starts a task. Of a `package.json` the package manager of its lock file.
     pub fn words(&self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
-        let mut words = words(self.start.to_owned());
+        let mut words = words_of(self.start);
         if let ("package-json", Some(first)) = (self.key, words.first_mut()) {
             manager(tree, dir).clone_into(first);
         }
@@ -144,10 +144,6 @@ impl RunnerRow {
         words.push(task.to_owned());
         words
     }
-}
-
-fn words(text: String) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
 }
 
 /// The lock files of package managers, in the order of trust.
@@ -183,20 +179,13 @@ pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
 /// The file was not read, or is not of its format.
 pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, String> {
     let text = tree.source(file)?;
-    let (all, variables) = match runner.shape {
+    let data = || tree.read(file);
+    let (mut all, variables) = match runner.shape {
         Shape::Lines(read) => read(text),
-        Shape::Map(keys) => {
-            let data = tree.read(file)?;
-            let all = keys.iter().flat_map(|keys| map_tasks(&data, keys));
-            (all.collect(), BTreeMap::new())
-        }
-        Shape::Environments(keys) => {
-            let data = tree.read(file)?;
-            (environments(&data, keys), BTreeMap::new())
-        }
-        Shape::Tox => tox::data(&tree.read(file)?, "tool.tox"),
+        Shape::Map(keys) => (map_tasks(&data()?, keys), Variables::new()),
+        Shape::Environments(keys) => (environments(&data()?, keys), Variables::new()),
+        Shape::Tox => tox::data(&data()?, "tool.tox"),
     };
-    let mut all: Vec<Task> = all;
     if runner.key == "cargo" {
         for (_, text) in all.iter_mut().flat_map(|task| &mut task.commands) {
             *text = format!("cargo {text}");
@@ -240,11 +229,8 @@ impl Tasks {
 
     /// What runs before a task and in it, one level deep, with the place of each.
     pub fn body<'t>(&'t self, task: &'t Task) -> Vec<&'t (u32, String)> {
-        let before = ["pre", "post"].map(|hook| format!("{hook}{}", task.name));
-        let [pre, _] = &before;
-        let own = (self.runner.key == "package-json")
-            .then(|| self.task(pre))
-            .flatten();
+        let own = self.task(&format!("pre{}", task.name));
+        let own = own.filter(|_| self.runner.key == "package-json");
         let needed = task.needs.iter().filter_map(|name| self.task(name));
         let all = own.into_iter().chain(needed).chain([task]);
         all.flat_map(|task| &task.commands).collect()
@@ -260,7 +246,7 @@ impl Tasks {
                 let started = commands
                     .iter()
                     .filter_map(|one| read_command(&one.words)?.task);
-                for name in started.flat_map(words) {
+                for name in started.flat_map(|names| words_of(&names)) {
                     let name = name.strip_prefix("npm:").unwrap_or(&name);
                     parts.push((name.to_owned(), &*task.name));
                 }
@@ -276,9 +262,9 @@ impl Tasks {
 }
 
 /// Tasks of a mapping from names to a text, a list, or a mapping with one of the keys below.
-fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
-    let entries = data.root.at(keys).map_or(&[][..], Node::entries);
-    let own = entries.iter().filter(|(key, _)| !key.name.starts_with('_'));
+fn map_tasks(data: &DataFile, keys: &[&str]) -> Vec<Task> {
+    let all = keys.iter().flat_map(|keys| data.root.entries_at(keys));
+    let own = all.filter(|(key, _)| !key.name.starts_with('_'));
     own.map(|(key, node)| {
         let list = |names: &[&str]| {
             let found = names.iter().filter_map(|name| node.get(name));
@@ -295,34 +281,27 @@ fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
 }
 
 /// The keys under which a task of a mapping has its commands.
-const COMMANDS: [&str; 8] = [
-    "run",
-    "cmds",
-    "cmd",
-    "command",
-    "shell",
-    "composite",
-    "sequence",
-    "commands",
-];
+const COMMANDS: &str = "run cmds cmd command shell composite sequence commands";
 
 fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
     let found = match &node.value {
-        Value::Map(_) => COMMANDS.iter().filter_map(|key| node.get(key)).collect(),
+        Value::Map(_) => COMMANDS
+            .split(' ')
+            .filter_map(|key| node.get(key))
+            .collect(),
         _ => vec![node],
     };
-    let lines = found.into_iter().flat_map(|node| match &node.value {
+    let is_cargo = data.file.as_bytes().ends_with(b".cargo/config.toml");
+    let lines = found.into_iter().flat_map(|node| {
+        let texts = texts(node).into_iter();
         // A cargo alias is a list of words.
-        Value::List(_) if data.file.as_bytes().ends_with(b".cargo/config.toml") => {
-            let words: Vec<String> = texts(node).into_iter().map(|(_, text)| text).collect();
-            vec![(data.line(node.place), words.join(" "))]
+        if is_cargo && matches!(node.value, Value::List(_)) {
+            let words: Vec<String> = texts.map(|(_, text)| text).collect();
+            return vec![(data.line(node.place), words.join(" "))];
         }
-        _ => {
-            let texts = texts(node).into_iter();
-            texts
-                .map(|(node, text)| (data.text_place(node).line, text))
-                .collect()
-        }
+        texts
+            .map(|(node, text)| (data.text_place(node).line, text))
+            .collect()
     });
     lines.collect()
 }
@@ -330,22 +309,21 @@ fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
 fn texts(node: &Node) -> Vec<(&Node, String)> {
     match &node.value {
         Value::Text(text) => vec![(node, text.clone())],
-        Value::List(items) => items
-            .iter()
-            .filter_map(|item| {
+        _ => {
+            let text = |item: &Node| {
                 let words: Vec<&str> = item.list().iter().filter_map(Node::text).collect();
                 let text = item.text().or_else(|| item.text_at("cmd"));
-                let text = text.map_or_else(|| words.join(" "), str::to_owned);
-                (!text.is_empty()).then_some((item, text))
-            })
-            .collect(),
-        _ => Vec::new(),
+                text.map_or_else(|| words.join(" "), str::to_owned)
+            };
+            let all = node.list().iter().map(|item| (item, text(item)));
+            all.filter(|(_, text)| !text.is_empty()).collect()
+        }
     }
 }
 
 /// The scripts of environments.
 fn environments(data: &DataFile, keys: &str) -> Vec<Task> {
-    let environments = data.root.at(keys).map_or(&[][..], Node::entries);
+    let environments = data.root.entries_at(keys);
     let scripts = environments.iter().flat_map(|(env, node)| {
         let scripts = node.entries_at("scripts").iter();
         scripts.map(|(script, node)| {

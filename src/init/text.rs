@@ -3,12 +3,13 @@
 use super::account::{Account, place, short};
 use super::check::{Check, Condition};
 use super::conditions;
+use super::globs::any_of;
+use super::rank::with_needs;
 use super::tree::Tree;
 use super::workspace::{self, FOLDER, NAME, SHARED};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::{Command, Env, Piece, is_env_name};
 use vplan_base::glob::Glob;
-use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
 use vplan_base::word::{Word, quote_literal, quote_string, visible};
 use vplan_lang::command::parse_command;
@@ -46,10 +47,8 @@ pub fn can_be_said(words: &[String]) -> bool {
 pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {
-        out.push_str(&format!(
-            "contract {}\n",
-            quote_string(&visible(title.as_bytes()))
-        ));
+        let title = visible(title.as_bytes());
+        out.push_str(&format!("contract {}\n", quote_string(&title)));
     }
     let head = match &account.sources.converted {
         Some(name) => format!("Converted from {name} by `vplan import`."),
@@ -59,13 +58,10 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
     out.push('\n');
     let mut comment = |text: &str| out.push_str(&format!("# {}\n", one_line(text)));
     comment(&head);
-    let most = if account.sources.converted.is_some() {
-        0
-    } else {
-        MAX_REMARKS
-    };
+    let is_proposed = account.sources.converted.is_none();
+    let most = if is_proposed { MAX_REMARKS } else { 0 };
     account.remarks(most).iter().for_each(|line| comment(line));
-    if checks.is_empty() && account.sources.converted.is_none() {
+    if checks.is_empty() && is_proposed {
         out.push_str(
             "#\n# whenChangedAny \"src/**\" {\n#   check unit {\n#     test COMMAND\n#   }\n# }\n",
         );
@@ -86,10 +82,9 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
         if !written.insert(&check.condition) {
             continue;
         }
-        let same: Vec<&Check> = checks
+        let same = checks
             .iter()
-            .filter(|other| other.condition == check.condition)
-            .collect();
+            .filter(|other| other.condition == check.condition);
         out.push('\n');
         let list = match &check.condition {
             Condition::Set(set) => (*set).to_owned(),
@@ -103,38 +98,27 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
                 quoted(globs)
             }
         };
-        let is_rows = check.condition == Condition::Package;
-        out.push_str(if is_rows {
-            "each pkg in-workspace {\n"
-        } else {
-            ""
-        });
-        out.push_str(&format!("whenChangedAny {list} {{\n"));
-        out.extend(same.iter().map(|check| text_of(check, checks, &shared)));
-        out.push_str(if is_rows { "}\n}\n" } else { "}\n" });
+        let texts: String = same.map(|check| text_of(check, checks, &shared)).collect();
+        let text = format!("whenChangedAny {list} {{\n{texts}}}\n");
+        out.push_str(&in_rows(check, text));
     }
     laid_out(out)
 }
 
 /// The sets of files that conditions name.
 fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
-    let mut named: Vec<&str> = Vec::new();
+    let mut written = BTreeSet::new();
     for check in checks {
         let set = match check.condition {
             Condition::Set(set) => set,
             Condition::Package => SHARED,
             Condition::Own(_) => continue,
         };
-        if !named.contains(&set) {
-            named.push(set);
+        if written.insert(set) {
+            let start = if written.len() == 1 { "\n" } else { "" };
+            let globs = quoted(&globs(set, tree, checks));
+            out.push_str(&format!("{start}paths {set} = {globs}\n"));
         }
-    }
-    if !named.is_empty() {
-        out.push('\n');
-    }
-    for set in named {
-        let globs = globs(set, tree, checks);
-        out.push_str(&format!("paths {set} = {}\n", quoted(&globs)));
     }
 }
 
@@ -205,49 +189,54 @@ fn env(name: &str, value: &str) -> String {
 }
 
 fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
-    let mut settings = Vec::new();
-    if let (false, Ok(dir)) = (
-        check.dir.is_root(),
-        std::str::from_utf8(check.dir.as_bytes()),
-    ) {
-        settings.push(format!("dir {}", quote_string(dir)));
-    }
+    let dir = std::str::from_utf8(check.dir.as_bytes()).ok();
+    let dir = dir.filter(|_| !check.dir.is_root());
     let own = check
         .env
         .iter()
         .filter(|(name, value)| can_be_set(name, value));
     let own = own.filter(|(name, value)| shared.get(*name) != Some(value));
-    settings.extend(own.map(|(name, value)| env(name, value)));
-    let needs: Vec<&str> = check
-        .needs
+    let needs = check.needs.iter().filter_map(|need| all.get(*need));
+    let needs: Vec<&str> = needs.map(|need| &*need.name).collect();
+    let inputs = check
+        .inputs
         .iter()
-        .filter_map(|need| all.get(*need))
-        .map(|need| &*need.name)
-        .collect();
-    settings.extend((!needs.is_empty()).then(|| format!("needs {}", needs.join(" "))));
-    if !check.inputs.is_empty() {
-        let list: Vec<_> = check
-            .inputs
-            .iter()
-            .map(|glob| quote_literal(glob))
-            .collect();
-        settings.push(format!("inputs {}", list.join(" ")));
-    }
-    settings.extend((check.tier > 0).then(|| format!("tier {}", check.tier)));
-    settings.extend(check.unchanged.then(|| "unchanged \"**\"".to_owned()));
-    settings.extend(check.is_uncounted.then(|| "min-tests 0".to_owned()));
+        .map(|glob| quote_literal(glob))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let settings = dir
+        .map(|dir| format!("dir {}", quote_string(dir)))
+        .into_iter();
+    let settings = settings
+        .chain(own.map(|(name, value)| env(name, value)))
+        .chain(
+            [
+                (!needs.is_empty(), format!("needs {}", needs.join(" "))),
+                (!inputs.is_empty(), format!("inputs {inputs}")),
+                (check.tier > 0, format!("tier {}", check.tier)),
+                (check.unchanged, "unchanged \"**\"".to_owned()),
+                (check.is_uncounted, "min-tests 0".to_owned()),
+            ]
+            .into_iter()
+            .filter_map(|(holds, setting)| holds.then_some(setting)),
+        );
     let mut remarks = vec![place(&check.place)];
     remarks.extend(check.notes.iter().cloned());
     if check.is_uncounted {
         remarks.push("its output may show no number of tests".to_owned());
     }
     let comment = one_line(&remarks.join("; "));
-    let settings: String = settings
-        .iter()
-        .map(|line| format!("    {line}\n"))
-        .collect();
+    let settings: String = settings.map(|line| format!("    {line}\n")).collect();
     let (name, verb, command) = (&check.name, check.verb.verb(), said(check));
     format!("  # {comment}\n  check {name} {{\n    {verb} {command}\n{settings}  }}\n")
+}
+
+/// The text of a check, for each package where it is one of rows.
+fn in_rows(check: &Check, text: String) -> String {
+    match check.condition {
+        Condition::Package => format!("each pkg in-workspace {{\n{text}}}\n"),
+        _ => text,
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -258,10 +247,8 @@ fn one_line(text: &str) -> String {
 fn laid_out(text: String) -> String {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("contracts/verify.vplan", &text));
-    match sources
-        .get(id)
-        .map(|source| reformat(source, id, &Caps::default()))
-    {
+    let source = sources.get(id);
+    match source.map(|source| reformat(source, id, &Caps::default())) {
         Some(Ok(Formatted::Text(text))) => text,
         _ => text,
     }
@@ -276,18 +263,9 @@ pub fn for_trial(
     tree: &Tree,
     linked: &[&str],
 ) -> String {
-    let mut chosen: BTreeSet<usize> = BTreeSet::new();
-    let mut open: Vec<usize> = (0..checks.len())
-        .filter(|at| {
-            let check = checks.get(*at);
-            check.is_some_and(|check| wanted.contains(&check.name))
-        })
-        .collect();
-    while let Some(at) = open.pop() {
-        if chosen.insert(at) {
-            open.extend(checks.get(at).iter().flat_map(|check| &check.needs));
-        }
-    }
+    let all = checks.iter().enumerate();
+    let wanted = all.filter(|(_, check)| wanted.contains(&check.name));
+    let chosen = with_needs(checks, wanted.map(|(at, _)| at));
     let mut out = String::from("vplan 1\ndefaults {\n  timeout 60m\n}\n");
     if !linked.is_empty() {
         let list: Vec<_> = linked.iter().map(|name| quote_string(name)).collect();
@@ -302,10 +280,7 @@ pub fn for_trial(
         });
         one.words = words.collect();
         let text = text_of(&one, checks, &BTreeMap::new());
-        match one.condition {
-            Condition::Package => out.push_str(&format!("each pkg in-workspace {{\n{text}}}\n")),
-            _ => out.push_str(&text),
-        }
+        out.push_str(&in_rows(&one, text));
     }
     out
 }
@@ -316,20 +291,14 @@ const MOST_TRIED_FILES: usize = 500;
 /// The files that a condition selects, relative to the folder of the check.
 fn files_for(tree: &Tree, check: &Check, checks: &[Check]) -> Vec<String> {
     let list = when(check, tree, checks);
-    let parse = |text: &String| Glob::parse(text.trim_start_matches('!')).ok();
-    let (no, yes): (Vec<&String>, Vec<&String>) =
-        list.iter().partition(|text| text.starts_with('!'));
-    let yes: Vec<Glob> = yes.into_iter().filter_map(parse).collect();
-    let no: Vec<Glob> = no.into_iter().filter_map(parse).collect();
-    let is_selected = |file: &&RepoPath| {
-        yes.iter().any(|glob| glob.matches(file)) && !no.iter().any(|glob| glob.matches(file))
-    };
-    let relative = tree.files.iter().filter(is_selected).filter_map(|file| {
-        let rest = match check.dir.is_root() {
-            true => Some(file.as_bytes()),
-            false => file.below(&check.dir),
-        };
-        String::from_utf8(rest?.to_vec()).ok()
-    });
+    let (no, yes): (Vec<&str>, Vec<&str>) = list
+        .iter()
+        .map(String::as_str)
+        .partition(|text| text.starts_with('!'));
+    let no: Vec<&str> = no.iter().map(|text| text.trim_start_matches('!')).collect();
+    let is_out = any_of(&no);
+    let selected = tree.matching(&yes).filter(|file| !is_out(file));
+    let relative =
+        selected.filter_map(|file| String::from_utf8(file.below(&check.dir)?.to_vec()).ok());
     relative.take(MOST_TRIED_FILES).collect()
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::escape;
 use vplan_base::hole::as_part_of_name;
 use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
 use vplan_base::workspace::{FoundMembers, Manifest, WorkspaceQuery};
 use vplan_front::workspace::{Files, read};
 
@@ -19,19 +20,7 @@ pub const SHARED: &str = "shared";
 /// The fewest packages for which rows are shorter than a check for each.
 const FEW: usize = 3;
 /// What a task that runs the tasks of all packages says.
-const WHOLE: &[&str] = &[
-    "--workspaces",
-    "-ws",
-    "-r",
-    "--recursive",
-    "turbo",
-    "nx",
-    "lerna",
-    "wsrun",
-    "foreach",
-    "--filter",
-    "moon",
-];
+const WHOLE: &str = "--workspaces -ws -r --recursive turbo nx lerna wsrun foreach --filter moon";
 
 /// The packages of the workspace whose manifest is at the root: none where there are several, or it
 /// cannot be read.
@@ -54,9 +43,8 @@ fn packages(tree: &Tree) -> Option<FoundMembers> {
 
 /// The folders of the packages of the workspace.
 pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
-    packages(tree)
-        .map(|found| found.members.into_keys().collect())
-        .unwrap_or_default()
+    let found = packages(tree).into_iter();
+    found.flat_map(|found| found.members.into_keys()).collect()
 }
 
 /// The folders of the packages where each must have its tests started by itself, as no command at the
@@ -68,10 +56,10 @@ pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
         Some(Manifest::Cargo | Manifest::Uv) | None => false,
     };
     let found = packages(tree).filter(|found| found.members.len() >= FEW && of_language(found));
-    found
+    let members = found
         .into_iter()
-        .flat_map(|found| found.members.into_keys())
-        .collect()
+        .flat_map(|found| found.members.into_keys());
+    members.collect()
 }
 
 /// What is left of a check when its package is taken out: its words are operands, its variables
@@ -105,14 +93,10 @@ fn without(word: &str, folder: &str, name: &str) -> String {
         Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
         _ => (String::new(), word),
     };
-    let below = value
-        .strip_prefix("./")
-        .unwrap_or(value)
-        .strip_prefix(folder);
-    match below {
+    let (start, path) = value.split_at(if value.starts_with("./") { 2 } else { 0 });
+    match path.strip_prefix(folder) {
         _ if value == name => format!("{option}{NAME}"),
         Some(rest) if folder != "." && (rest.is_empty() || rest.starts_with('/')) => {
-            let start = if value.starts_with("./") { "./" } else { "" };
             format!("{option}{start}{FOLDER}{rest}")
         }
         _ => word.to_owned(),
@@ -153,14 +137,14 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
 
 /// The hole that is another part of a name for each package.
 fn hole_of_names(found: &FoundMembers) -> Option<&'static str> {
-    let names = found.members.values().map(|one| one.name.clone());
-    let folders = found.members.keys().map(ToString::to_string);
-    let differ = |all: &mut dyn Iterator<Item = String>| {
-        let parts: BTreeSet<String> = all.map(|one| as_part_of_name(&one)).collect();
-        parts.len() == found.members.len()
+    let names = found.members.values().map(|one| one.name.clone()).collect();
+    let folders = found.members.keys().map(ToString::to_string).collect();
+    let differ = |all: &Vec<String>| {
+        let parts: BTreeSet<String> = all.iter().map(|one| as_part_of_name(one)).collect();
+        parts.len() == all.len()
     };
-    let by_name = differ(&mut names.into_iter()).then_some(NAME);
-    by_name.or_else(|| differ(&mut folders.into_iter()).then_some(FOLDER))
+    let mut holes = [(NAME, names), (FOLDER, folders)].into_iter();
+    holes.find(|(_, all)| differ(all)).map(|(hole, _)| hole)
 }
 
 /// The templates that have a check for each package, with the places of their checks.
@@ -198,7 +182,7 @@ pub fn is_whole(task: &Task) -> bool {
         .commands
         .iter()
         .flat_map(|(_, text)| text.split_whitespace());
-    words.any(|word| WHOLE.contains(&word.split('=').next().unwrap_or_default()))
+    words.any(|word| has_word(WHOLE, word.split('=').next().unwrap_or_default()))
 }
 
 /// What the packages' own tasks do that a task of the root starts for all of them is that task.
@@ -208,12 +192,13 @@ fn fold_into_whole(checks: &mut [Check], found: &FoundMembers, tree: &Tree) -> B
     let Some(root) = tasks::of_program(tree, "npm", &RepoPath::root()) else {
         return folded;
     };
-    let of_root = |check: &&Check| check.dir.is_root() && check.place.file == root.file;
     let task = |check: &Check| root.task(check.words.last()?);
-    let whole: Vec<(Vec<String>, Key)> = checks
-        .iter()
-        .filter(of_root)
-        .filter(|check| task(check).is_some_and(is_whole))
+    let is_of_all = |check: &&Check| {
+        let of_root = check.dir.is_root() && check.place.file == root.file;
+        of_root && task(check).is_some_and(is_whole)
+    };
+    let whole = checks.iter().filter(is_of_all);
+    let whole: Vec<_> = whole
         .map(|check| (check.words.clone(), check.key.clone()))
         .collect();
     for (at, check) in checks.iter_mut().enumerate() {

@@ -3,6 +3,10 @@
 use super::*;
 use proptest::prelude::*;
 
+fn read(tree: &Tree) -> Reading {
+    super::read(tree, &files(tree))
+}
+
 fn check(files: &[(&str, &str)], want: &[&str], want_not_read: &[&str]) {
     let reading = read(&Tree::of(files));
     let show = |found: &crate::found::SourceCommand| {

@@ -4,6 +4,10 @@ use super::*;
 use crate::found::Ending;
 use proptest::prelude::*;
 
+fn read(tree: &Tree) -> Reading {
+    super::read(tree, &files(tree))
+}
+
 const CI: &str = ".github/workflows/ci.yml";
 
 fn tree(files: &[(&str, &str)]) -> Tree {

@@ -3,6 +3,10 @@
 use super::*;
 use crate::found::Ending;
 
+fn read(tree: &Tree) -> Reading {
+    super::read(tree, &files(tree))
+}
+
 fn tree(files: &[(&str, &str)]) -> Tree {
     Tree {
         default_branch: Some("main".to_owned()),
