@@ -21,6 +21,7 @@ mod gitlab;
 mod globs;
 mod hooks;
 mod listed;
+pub mod makefile;
 mod manifests;
 mod names;
 pub mod proposal;

@@ -1,31 +1,15 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use super::task::{Task, Variables};
+use super::task::{Lines, Task, Variables};
+use crate::listed::listed;
+use crate::makefile::{self, Line};
+use crate::source::quoted;
 use regex::Regex;
 use std::sync::LazyLock;
 
 fn number(at: usize) -> u32 {
     u32::try_from(at.saturating_add(1)).unwrap_or(u32::MAX)
-}
-
-/// Lines with their numbers; those that end in a backslash joined with the next one.
-pub(super) fn logical(text: &str) -> Vec<(u32, String)> {
-    let mut out: Vec<(u32, String)> = Vec::new();
-    let mut open = false;
-    for (at, line) in text.lines().enumerate() {
-        let rest = line.strip_suffix('\\');
-        let part = rest.unwrap_or(line);
-        match out.last_mut() {
-            Some((_, whole)) if open => {
-                whole.push(' ');
-                whole.push_str(part.trim_start());
-            }
-            _ => out.push((number(at), part.to_owned())),
-        }
-        open = rest.is_some();
-    }
-    out
 }
 
 type Pattern = LazyLock<Option<Regex>>;
@@ -54,63 +38,79 @@ fn filled(text: &str, variables: &Variables) -> String {
 /// The longest value of a variable that is put in.
 const MAX_VALUE: usize = 400;
 
-pub(super) fn make(text: &str) -> (Vec<Task>, Variables) {
-    static ASSIGNMENT: Pattern =
-        LazyLock::new(|| pattern(r"^(?:export\s+)?([A-Za-z_][\w.-]*)\s*(\?|:{0,3}|\+)=\s*(.*)$"));
-    static RULE: Pattern = LazyLock::new(|| pattern(r"^([^\s:#=$][^:#=]*?)\s*:{1,2}([^=]*)$"));
+pub(super) fn make(text: &str) -> Lines {
     let mut variables = Variables::from([("MAKE".to_owned(), "make".to_owned())]);
     let mut tasks: Vec<Task> = Vec::new();
     // The tasks to which recipe lines belong.
     let mut open: std::ops::Range<usize> = 0..0;
-    for (line, text) in logical(text) {
-        if let Some(command) = text.strip_prefix('\t') {
-            let command = command.trim().trim_start_matches(['@', '+']).trim();
-            // A failure of `-command` is ignored.
-            let command = match command.strip_prefix('-') {
-                Some(rest) => format!("{} || true", rest.trim_start_matches(['@', '+', ' '])),
-                None => command.to_owned(),
-            };
-            for task in tasks.get_mut(open.clone()).unwrap_or_default() {
-                task.commands.push((line, command.clone()));
+    for (line, text) in makefile::lines(text) {
+        match Line::of(&text) {
+            Line::Recipe(command) => {
+                let command = recipe_line(command, &['@', '+']);
+                for task in tasks.get_mut(open.clone()).unwrap_or_default() {
+                    task.commands.push((line, command.clone()));
+                }
             }
-            continue;
-        }
-        let text = text.split(" #").next().unwrap_or_default();
-        if let Some(found) = captures(&ASSIGNMENT, text) {
-            let (_, [name, mode, value]) = found.extract();
-            let value = filled(value.trim(), &variables);
-            if mode == "?" && variables.contains_key(name) || value.len() > MAX_VALUE {
-                continue;
+            Line::Variable(left, value) => {
+                let name = left.trim_end_matches(['?', ':', '+']);
+                let mode = left.get(name.len()..).unwrap_or_default();
+                let name = name.trim().strip_prefix("export ").unwrap_or(name).trim();
+                let value = filled(value.trim(), &variables);
+                let is_given = mode == "?" && variables.contains_key(name);
+                if is_given || value.len() > MAX_VALUE || !is_name(name) {
+                    continue;
+                }
+                match (mode, variables.get_mut(name)) {
+                    ("+", Some(old)) => *old = format!("{old} {value}"),
+                    _ => drop(variables.insert(name.to_owned(), value)),
+                }
             }
-            match (mode, variables.get_mut(name)) {
-                ("+", Some(old)) => *old = format!("{old} {value}"),
-                _ => drop(variables.insert(name.to_owned(), value)),
+            Line::OfTargets(_) => {}
+            Line::Rule(names, needs, inline) => {
+                let needs = needs.split_whitespace().take_while(|need| *need != "|");
+                let needs: Vec<String> = needs.map(str::to_owned).collect();
+                let inline = inline.trim();
+                let inline = (!inline.is_empty()).then(|| (line, inline.to_owned()));
+                let start = tasks.len();
+                tasks.extend(names.split_whitespace().map(|name| Task {
+                    name: name.to_owned(),
+                    line,
+                    commands: inline.iter().cloned().collect(),
+                    needs: needs.clone(),
+                }));
+                open = start..tasks.len();
             }
-        } else if let Some(found) = captures(&RULE, text) {
-            let (_, [names, rest]) = found.extract();
-            let (needs, inline) = rest.split_once(';').unwrap_or((rest, ""));
-            let needs: Vec<String> = (needs.split_whitespace())
-                .take_while(|need| *need != "|")
-                .map(str::to_owned)
-                .collect();
-            let inline = (!inline.trim().is_empty()).then(|| (line, inline.trim().to_owned()));
-            let start = tasks.len();
-            tasks.extend(names.split_whitespace().map(|name| Task {
-                name: name.to_owned(),
-                line,
-                commands: inline.iter().cloned().collect(),
-                needs: needs.clone(),
-            }));
-            open = start..tasks.len();
-        } else if !text.trim().is_empty() && !text.starts_with('#') {
-            let keeps = ["ifeq", "ifneq", "ifdef", "ifndef", "else", "endif"];
-            if !keeps.iter().any(|word| text.trim_start().starts_with(word)) {
-                open = 0..0;
+            Line::Other => {
+                let first = makefile::without_comment(&text).split_whitespace().next();
+                let ends = |word: &str| !listed("ifeq* ifneq* ifdef ifndef else endif", word);
+                if first.is_some_and(ends) {
+                    open = 0..0;
+                }
             }
         }
     }
     let unquoted = merged(tasks, &variables);
     (unquoted, variables)
+}
+
+/// Whether a name of a variable is plain.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_.-".contains(c))
+}
+
+/// A command of a recipe without the marks in front of it; a failure of `-command` is ignored.
+fn recipe_line(text: &str, marks: &[char]) -> String {
+    let command = text.trim().trim_start_matches(marks).trim();
+    match command.strip_prefix('-') {
+        Some(rest) => {
+            let is_mark = |c: char| c == ' ' || marks.contains(&c);
+            format!("{} || true", rest.trim_start_matches(is_mark))
+        }
+        None => command.to_owned(),
+    }
 }
 
 /// One task for each name, with the values of variables, without make's special targets.
@@ -136,7 +136,7 @@ fn merged(tasks: Vec<Task>, variables: &Variables) -> Vec<Task> {
 }
 
 /// The sessions of a `noxfile.py`, with the commands whose words are literals.
-pub(super) fn nox(text: &str) -> (Vec<Task>, Variables) {
+pub(super) fn nox(text: &str) -> Lines {
     static DEF: Pattern = LazyLock::new(|| pattern(r"^def\s+(\w+)\s*\("));
     static NAME: Pattern = LazyLock::new(|| pattern(r#"name\s*=\s*["']([^"']+)["']"#));
     static RUN: Pattern =
@@ -168,23 +168,15 @@ pub(super) fn nox(text: &str) -> (Vec<Task>, Variables) {
         let Some(call) = captures(&RUN, line).filter(|_| inside) else {
             continue;
         };
-        let rest: String = text
-            .lines()
-            .skip(at)
-            .take(20)
-            .collect::<Vec<_>>()
-            .join("\n");
+        let rest: Vec<&str> = text.lines().skip(at).take(20).collect();
+        let rest = rest.join("\n");
         let end = call.get(0).map_or(0, |m| m.end());
         let mut rest = rest.get(end..).unwrap_or_default();
         let installs = call.get(1).is_some_and(|m| m.as_str().contains("install"));
         let mut words: Vec<String> = Vec::new();
         let mut is_whole = false;
         while let Some(found) = captures(&WORD, rest) {
-            words.extend(
-                found
-                    .get(1)
-                    .map(|m| super::super::source::quoted(m.as_str())),
-            );
+            words.extend(found.get(1).map(|m| quoted(m.as_str())));
             let whole = found.get(0).map_or("", |m| m.as_str());
             rest = rest.get(whole.len()..).unwrap_or_default();
             is_whole = whole.trim_end().ends_with(')');
@@ -204,7 +196,7 @@ pub(super) fn nox(text: &str) -> (Vec<Task>, Variables) {
 }
 
 /// The recipes of a justfile.
-pub(super) fn just(text: &str) -> (Vec<Task>, Variables) {
+pub(super) fn just(text: &str) -> Lines {
     static HEADER: Pattern =
         LazyLock::new(|| pattern(r"^@?([A-Za-z_][\w-]*)(\s[^:]*)?:(?:([^=].*))?$"));
     static VALUE: Pattern = LazyLock::new(|| {
@@ -213,13 +205,9 @@ pub(super) fn just(text: &str) -> (Vec<Task>, Variables) {
     let mut variables = Variables::new();
     let mut tasks: Vec<Task> = Vec::new();
     let mut inside = false;
-    for (line, text) in logical(text) {
+    for (line, text) in makefile::lines(text) {
         if text.starts_with([' ', '\t']) {
-            let command = text.trim().trim_start_matches('@');
-            let command = match command.strip_prefix('-') {
-                Some(rest) => format!("{} || true", rest.trim_start_matches('@')),
-                None => command.to_owned(),
-            };
+            let command = recipe_line(&text, &['@']);
             if let (Some(task), true) = (tasks.last_mut(), inside && !command.is_empty()) {
                 task.commands.push((line, command));
             }
@@ -240,16 +228,11 @@ pub(super) fn just(text: &str) -> (Vec<Task>, Variables) {
             inside = false;
         }
     }
-    let value = |text: &str| {
-        variables
-            .iter()
-            .fold(text.to_owned(), |text, (name, value)| {
-                text.replace(&format!("{{{{{name}}}}}"), value)
-                    .replace(&format!("{{{{ {name} }}}}"), value)
-            })
-    };
     for (_, text) in tasks.iter_mut().flat_map(|task| &mut task.commands) {
-        *text = value(text);
+        for (name, value) in &variables {
+            *text = text.replace(&format!("{{{{{name}}}}}"), value);
+            *text = text.replace(&format!("{{{{ {name} }}}}"), value);
+        }
     }
     (tasks, variables)
 }
@@ -272,7 +255,7 @@ fn dependencies(text: &str) -> Vec<String> {
 }
 
 /// The tasks of a Rakefile, with commands of `sh`.
-pub(super) fn rake(text: &str) -> (Vec<Task>, Variables) {
+pub(super) fn rake(text: &str) -> Lines {
     static TASK: Pattern = LazyLock::new(|| {
         pattern(r#"^\s*task\s*\(?\s*:?["']?([\w:]+)["']?\s*(?:=>\s*(.*?))?\s*(?:do\b.*|\{.*)?$"#)
     });

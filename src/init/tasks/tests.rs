@@ -37,6 +37,15 @@ fn makefiles() {
 }
 
 #[test]
+fn a_rule_may_need_what_a_pattern_renames() {
+    let text = "EL = a.el\nall: $(EL:.el=.elc)\n\tmake x\nall: V=1\ntest: all ; A=1 run\n";
+    assert_eq!(
+        listed("make", "Makefile", text),
+        ["all [$(EL:.el=.elc)] make x", "test [all] A=1 run"]
+    );
+}
+
+#[test]
 fn scripts_of_packages_and_their_manager() {
     let text =
         r#"{"scripts": {"test": "jest", "lint": "eslint ."}, "packageManager": "pnpm@9.0.0"}"#;

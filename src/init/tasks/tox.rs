@@ -1,9 +1,9 @@
 //! The environments of tox, of its three formats: names that are generated (`py3{12,13}-{a,b}`),
 //! commands under conditions of factors, what a command line selects.
 
-use super::super::source::quoted;
-use super::lines::logical;
 use super::task::{Lines, Task, Variables};
+use crate::makefile::lines;
+use crate::source::quoted;
 use crate::tree::{DataFile, Keys};
 use regex::Regex;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(super) fn ini(text: &str) -> Lines {
     let mut sections: Vec<(String, Section)> = Vec::new();
     let mut listed = String::new();
     let (mut section, mut key) = (String::new(), String::new());
-    for (line, text) in logical(text) {
+    for (line, text) in lines(text) {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
             continue;

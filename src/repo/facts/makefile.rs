@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use vplan_base::word::has_word;
+use vplan_init::makefile::{Line, lines, without_comment};
 
 /// The names that make looks for, in its order.
 pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
@@ -21,20 +22,15 @@ pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
         return None;
     }
     let mut reader = Reader::default();
-    let mut lines = text
-        .split(|b| *b == b'\n')
-        .map(|l| l.strip_suffix(b"\r").unwrap_or(l));
-    while let Some(first) = lines.next() {
-        let mut line = first.to_vec();
-        // A line that ends in an odd number of backslashes goes on.
-        while line.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1 {
-            line.pop();
-            line.push(b' ');
-            line.extend(lines.next().unwrap_or_default());
-        }
+    for (_, line) in lines(&String::from_utf8_lossy(text)) {
         reader.line(&line)?;
     }
     (reader.conditions == 0).then_some(reader.targets)
+}
+
+/// Whether a character is in names that only make can expand, or was no text.
+fn is_unclear(c: char) -> bool {
+    "$\\*?[]~\u{fffd}".contains(c)
 }
 
 #[derive(Default)]
@@ -50,126 +46,110 @@ struct Reader {
 
 impl Reader {
     /// Takes one logical line. `None`: the targets are not known.
-    fn line(&mut self, line: &[u8]) -> Option<()> {
-        if line.first() == Some(&b'\t') {
-            // A recipe line; without a rule before it make takes it for something else.
-            let blank = line.trim_ascii().is_empty() || line.trim_ascii().starts_with(b"#");
+    fn line(&mut self, text: &str) -> Option<()> {
+        let kind = Line::of(text);
+        if let Line::Recipe(command) = kind {
+            // Without a rule before it make takes it for something else.
+            let blank = command.trim_ascii().is_empty() || command.trim_ascii().starts_with('#');
             return (self.in_rule || blank).then_some(());
         }
-        let line = without_comment(line).trim_ascii();
-        let words: Vec<&[u8]> = line
-            .split(u8::is_ascii_whitespace)
-            .filter(|w| !w.is_empty())
-            .collect();
+        let line = without_comment(text);
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let Some(first) = words.first().copied() else {
             return Some(());
         };
-        let mark = Mark::of(line);
+        let is_variable = matches!(kind, Line::Variable(..));
         // A word such as `include` is a variable's name when `=` follows.
-        if mark != Mark::Assignment || first == b"define" || words.get(1) == Some(&&b"define"[..]) {
+        if !is_variable || first == "define" || words.get(1) == Some(&"define") {
             match first {
-                b"ifeq" | b"ifneq" | b"ifdef" | b"ifndef" => {
+                "ifeq" | "ifneq" | "ifdef" | "ifndef" => {
                     self.conditions += 1;
                     return Some(());
                 }
-                b"else" => return (self.conditions > 0).then_some(()),
-                b"endif" => {
+                "else" => return (self.conditions > 0).then_some(()),
+                "endif" => {
                     self.conditions = self.conditions.checked_sub(1)?;
                     return Some(());
                 }
-                b"include" | b"-include" | b"sinclude" | b"load" | b"-load" | b"define"
-                | b"endef" => return None,
-                b"override" | b"private" | b"export" if words.contains(&&b"define"[..]) => {
-                    return None;
-                }
-                // It names other folders in which built-in rules find files.
-                b"vpath" => return None,
-                b"export" | b"unexport" | b"undefine" | b"override" | b"private" => {
+                // `vpath` names other folders in which built-in rules find files.
+                "include" | "-include" | "sinclude" | "load" | "-load" | "define" | "endef"
+                | "vpath" => return None,
+                "override" | "private" | "export" if words.contains(&"define") => return None,
+                "export" | "unexport" | "undefine" | "override" | "private" => {
                     return (!words.iter().any(|w| steers(w))).then_some(());
                 }
                 _ => {}
             }
         }
         // Anywhere, `eval` can make rules.
-        if find(line, b"$(eval").is_some() || find(line, b"${eval").is_some() {
+        if line.contains("$(eval") || line.contains("${eval") {
             return None;
         }
-        match mark {
-            Mark::Assignment => {
+        match kind {
+            Line::Variable(left, _) => {
                 self.in_rule = false;
-                let set = line.split(|b| *b == b'=').next().unwrap_or_default();
-                let steered = set.split(u8::is_ascii_whitespace).any(steers);
-                (!steered && !line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX")
-                    .then_some(())
+                let steered = left.split_ascii_whitespace().any(steers);
+                (!steered && !line.starts_with(".RECIPEPREFIX")).then_some(())
             }
-            Mark::Rule { colon } => self.rule(line, colon),
+            // It makes no rule; nor does it end the one before.
+            Line::OfTargets(variable) => {
+                (!variable.split_ascii_whitespace().any(steers)).then_some(())
+            }
+            Line::Rule(left, needs, _) => self.rule(left, needs),
             // `$(info …)` prints something and expands to nothing; any other expansion may be a
             // rule.
-            Mark::Neither => {
-                let says = [&b"$(info "[..], b"$(warning "]
+            Line::Recipe(_) | Line::Other => {
+                let says = ["$(info ", "$(warning "]
                     .iter()
                     .any(|w| line.starts_with(w));
-                (says && line.ends_with(b")")).then_some(())
+                (says && line.ends_with(')')).then_some(())
             }
         }
     }
 
-    fn rule(&mut self, line: &[u8], colon: usize) -> Option<()> {
-        let (left, right) = line.split_at_checked(colon)?;
-        let left = left.strip_suffix(b"&").unwrap_or(left).trim_ascii();
-        let right = right.strip_prefix(b":")?;
-        let right = right.strip_prefix(b":").unwrap_or(right);
-        let prerequisites = right.split(|b| *b == b';').next().unwrap_or_default();
-        // `target: NAME = value` sets a variable and makes no rule; nor does it end the one before.
-        if prerequisites.contains(&b'=') && Mark::of(prerequisites) == Mark::Assignment {
-            return (!prerequisites.split(u8::is_ascii_whitespace).any(steers)).then_some(());
-        }
-        if self.conditions > 0 || left.iter().any(|b| b"$\\()*?[]~".contains(b)) {
+    fn rule(&mut self, left: &str, needs: &str) -> Option<()> {
+        if self.conditions > 0 || left.contains(is_unclear) || left.contains(['(', ')']) {
             return None;
         }
         self.in_rule = true;
         let names = names(left);
         match names.as_slice() {
             [] => return None,
-            [b".PHONY"] => {
-                let list = self::names(prerequisites);
+            [".PHONY"] => {
+                let list = self::names(needs);
                 if list
                     .iter()
-                    .any(|name| name.iter().any(|b| b"$%\\*?[]~".contains(b)))
+                    .any(|name| name.contains(is_unclear) || name.contains('%'))
                 {
                     return None;
                 }
                 // Make has nothing to do for a phony name without a rule, and that is no failure.
-                self.targets.extend(list.into_iter().map(<[u8]>::to_vec));
+                self.targets.extend(list.into_iter().map(Vec::from));
                 return Some(());
             }
-            [b".SUFFIXES"] => {
-                self.own_suffixes |= !prerequisites.trim_ascii().is_empty();
+            [".SUFFIXES"] => {
+                self.own_suffixes |= !needs.trim_ascii().is_empty();
                 return Some(());
             }
             _ => {}
         }
         for name in names {
             match name {
-                b".DEFAULT" => {
-                    self.targets.insert(b"%".to_vec());
-                }
+                ".DEFAULT" => drop(self.targets.insert(b"%".to_vec())),
                 name if has_word(SPECIAL, name) => {}
                 name if self.is_suffix_rule(name) => return None,
-                name => {
-                    self.targets.insert(name.to_vec());
-                }
+                name => drop(self.targets.insert(Vec::from(name))),
             }
         }
         Some(())
     }
 
-    fn is_suffix_rule(&self, name: &[u8]) -> bool {
-        if name.contains(&b'%') || !name.starts_with(b".") || name.contains(&b'/') {
+    fn is_suffix_rule(&self, name: &str) -> bool {
+        if name.contains(['%', '/']) || !name.starts_with('.') {
             return false;
         }
-        let known = |suffix: &[u8]| has_word(SUFFIXES, suffix);
-        let second = name.iter().rposition(|b| *b == b'.').unwrap_or(0);
+        let known = |suffix: &str| has_word(SUFFIXES, suffix);
+        let second = name.rfind('.').unwrap_or(0);
         let double = name
             .split_at_checked(second)
             .is_some_and(|(a, b)| known(a) && known(b));
@@ -178,37 +158,26 @@ impl Reader {
 }
 
 /// Splits a list into names. Make ignores a leading `./`, so that `./lint` is the target `lint`.
-fn names(list: &[u8]) -> Vec<&[u8]> {
-    let plain = |mut name| {
-        while let Some(rest @ [_, ..]) = <[u8]>::strip_prefix(name, b"./") {
-            name = rest
-                .iter()
-                .position(|b| *b != b'/')
-                .and_then(|at| rest.get(at..))
-                .unwrap_or(b"./");
-            if name == b"./" {
-                break;
-            }
+fn names(list: &str) -> Vec<&str> {
+    let mut names: Vec<&str> = list.split_ascii_whitespace().collect();
+    for name in &mut names {
+        while let Some(rest) = name.strip_prefix("./").filter(|rest| !rest.is_empty()) {
+            *name = match rest.trim_start_matches('/') {
+                "" => "./",
+                rest => rest,
+            };
         }
-        name
-    };
-    list.split(u8::is_ascii_whitespace)
-        .filter(|w| !w.is_empty())
-        .map(plain)
-        .collect()
+    }
+    names
 }
 
 /// Variables that change what make reads, or where it looks.
-const STEERING: [&[u8]; 4] = [b"MAKEFILES", b"MAKEFLAGS", b"GNUMAKEFLAGS", b"VPATH"];
+const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 
 /// Whether a word sets, or begins to set, one of them: `MAKEFLAGS`, `MAKEFLAGS+=-r`, `VPATH:=src`.
-fn steers(word: &[u8]) -> bool {
-    let name = word.split(|b| *b == b'=').next().unwrap_or_default();
-    let end = name
-        .iter()
-        .rposition(|b| !b"+?:!".contains(b))
-        .map_or(0, |at| at + 1);
-    name.get(..end).is_some_and(|name| STEERING.contains(&name))
+fn steers(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    STEERING.contains(&name.trim_end_matches(['+', '?', ':', '!']))
 }
 
 /// Targets that tell make how to work (GNU make's manual, section 4.9).
@@ -221,57 +190,6 @@ const SPECIAL: &str = "\
 const SUFFIXES: &str = "\
     .out .a .ln .o .c .cc .C .cpp .p .f .F .m .r .y .l .ym .yl .s .S .mod .sym .def .h .info \
     .dvi .tex .texinfo .texi .txinfo .w .ch .web .sh .elc .el";
-
-/// The kind of a line, by the first `:` or `=` outside of `$(…)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
-    Assignment,
-    Rule { colon: usize },
-    Neither,
-}
-
-impl Mark {
-    fn of(line: &[u8]) -> Self {
-        let mut closers: Vec<u8> = Vec::new();
-        let mut previous = 0;
-        for (at, byte) in line.iter().enumerate() {
-            match byte {
-                b'(' if previous == b'$' || closers.last() == Some(&b')') => closers.push(b')'),
-                b'{' if previous == b'$' || closers.last() == Some(&b'}') => closers.push(b'}'),
-                b')' | b'}' if closers.last() == Some(byte) => {
-                    closers.pop();
-                }
-                b'=' if closers.is_empty() => return Mark::Assignment,
-                b':' if closers.is_empty() => {
-                    let rest = line.get(at..).unwrap_or_default();
-                    let colons = rest.iter().take_while(|b| **b == b':').count();
-                    let assigns = rest.get(colons) == Some(&b'=');
-                    return if assigns {
-                        Mark::Assignment
-                    } else {
-                        Mark::Rule { colon: at }
-                    };
-                }
-                _ => {}
-            }
-            previous = *byte;
-        }
-        Mark::Neither
-    }
-}
-
-fn without_comment(line: &[u8]) -> &[u8] {
-    let starts =
-        |(at, byte): &(usize, &u8)| **byte == b'#' && line.get(at.wrapping_sub(1)) != Some(&b'\\');
-    match line.iter().enumerate().find(starts) {
-        Some((at, _)) => line.get(..at).unwrap_or_default(),
-        None => line,
-    }
-}
-
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|w| w == part)
-}
 
 #[cfg(test)]
 mod tests {
