@@ -1,4 +1,4 @@
-//! How properties are tried, and values drawn from bytes.
+//! How properties are tried, tables of tests, and values drawn from bytes.
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
@@ -17,6 +17,16 @@ pub fn config(cases: u32) -> Config {
         rng_seed: RngSeed::Fixed(11),
         ..Config::default()
     }
+}
+
+/// The rows of a table, with cells between `|`; a line that begins with `#` is none.
+pub fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    let rows = table.lines().map(str::trim);
+    let rows = rows.filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.map(|row| {
+        let mut cells = row.split('|').map(str::trim);
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    })
 }
 
 /// The value of a strategy that some bytes encode: always the same one, and for fuzzing as many

@@ -2,10 +2,12 @@
 //! reference matcher that shares nothing with the real one, and the oracle that the property tests
 //! and the fuzz target call.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::{Index, Select, select};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::ChangeSet;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_base::matching::{Hits, SHOWN, Selected, match_all};
 use vplan_base::path::RepoPath;
@@ -20,35 +22,27 @@ const PARTS: &str =
     "a | b | ab | .rs | .ts | . | é | * | * | ? | [ab] | [!a] | [^é-日] | [a-c.] | \\* | []!]";
 
 /// One of these, which ` | ` separates.
-pub fn among(list: &'static str) -> prop::sample::Select<&'static str> {
-    prop::sample::select(list.split(" | ").collect::<Vec<_>>())
+pub fn among(list: &'static str) -> Select<&'static str> {
+    select(list.split(" | ").collect::<Vec<_>>())
 }
 
 /// The text of one segment of a glob.
 fn segment() -> impl Strategy<Value = String> {
     let literal = among(NAMES).prop_map(escape);
-    let wild = prop::collection::vec(among(PARTS), 1..5).prop_map(|parts| parts.concat());
-    let braces = prop::collection::vec(
-        prop::sample::select(&["", "a", "b*", ".rs", "{a,b}"][..]),
-        1..4,
-    )
-    .prop_map(|parts| format!("a{{{}}}", parts.join(",")));
+    let wild = vec(among(PARTS), 1..5).prop_map(|parts| parts.concat());
+    let braces = vec(select(&["", "a", "b*", ".rs", "{a,b}"]), 1..4)
+        .prop_map(|parts| format!("a{{{}}}", parts.join(",")));
     prop_oneof![3 => literal, 3 => wild, 3 => Just("**".to_owned()), 1 => braces]
 }
 
 /// Texts of globs; most are right.
 pub fn glob_text() -> impl Strategy<Value = String> {
-    let plain = prop::collection::vec(segment(), 1..6)
+    let plain = vec(segment(), 1..6)
         .prop_map(|segments| segments.join("/"))
         .boxed();
     let directory = plain.clone().prop_map(|text| format!("{text}/"));
-    let braces = prop::collection::vec(plain.clone(), 1..4)
-        .prop_map(|texts| format!("{{{}}}", texts.join(",")));
-    let middle = (
-        plain.clone(),
-        prop::collection::vec(segment(), 1..3),
-        plain.clone(),
-    )
+    let braces = vec(plain.clone(), 1..4).prop_map(|texts| format!("{{{}}}", texts.join(",")));
+    let middle = (plain.clone(), vec(segment(), 1..3), plain.clone())
         .prop_map(|(head, middle, tail)| format!("{head}/{{{}}}/{tail}", middle.join(",")));
     prop_oneof![8 => plain, 1 => directory, 1 => braces, 1 => middle]
 }
@@ -75,29 +69,24 @@ pub fn escape(text: &str) -> String {
 pub fn path() -> impl Strategy<Value = RepoPath> {
     let name = prop_oneof![
         6 => among(NAMES).prop_map(|name| name.as_bytes().to_vec()),
-        2 => prop::collection::vec(prop::sample::select(&b"ab.rs\xc3\xa9\xe6"[..]), 1..6),
-        1 => prop::collection::vec(1_u8.., 1..8),
+        2 => vec(select(&b"ab.rs\xc3\xa9\xe6"[..]), 1..6),
+        1 => vec(1_u8.., 1..8),
     ];
-    prop::collection::vec(name, 1..6)
-        .prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
+    vec(name, 1..6).prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
 }
 
 /// A path made from a glob: a hit most of the time, else a near miss.
 pub fn path_like(glob: &Glob) -> impl Strategy<Value = RepoPath> + use<> {
     let text = glob.text().to_owned();
-    prop::collection::vec(any::<u8>(), 0..48)
-        .prop_filter_map("no path", move |choices| derive(&text, &choices))
+    vec(any::<u8>(), 0..48).prop_filter_map("no path", move |choices| derive(&text, &choices))
 }
 
 /// A glob and a path made from it.
 pub fn glob_and_path() -> impl Strategy<Value = (Glob, RepoPath)> {
-    (glob(), prop::collection::vec(any::<u8>(), 0..48)).prop_filter_map(
-        "no path",
-        |(glob, choices)| {
-            let path = derive(glob.text(), &choices)?;
-            Some((glob, path))
-        },
-    )
+    (glob(), vec(any::<u8>(), 0..48)).prop_filter_map("no path", |(glob, choices)| {
+        let path = derive(glob.text(), &choices)?;
+        Some((glob, path))
+    })
 }
 
 /// Selections of globs, with named ones among them that are shared.
@@ -105,33 +94,28 @@ pub fn selections() -> impl Strategy<Value = Vec<Selection>> {
     let item = |named: usize| {
         (
             prop::bool::weighted(0.3),
-            any::<prop::sample::Index>(),
+            any::<Index>(),
             prop::bool::weighted(0.2),
             0..=named,
         )
     };
-    let list = move |named| prop::collection::vec(item(named), 1..5);
-    (
-        prop::collection::vec(glob(), 1..8),
-        prop::collection::vec(list(0), 1..4),
-        prop::collection::vec(list(2), 1..8),
-    )
-        .prop_map(|(globs, named, lists)| {
-            let mut shared: Vec<Arc<Selection>> = Vec::new();
-            for list in named {
-                let selection = selection(&list, &globs, &shared);
-                shared.push(Arc::new(selection));
-            }
-            lists
-                .iter()
-                .map(|list| selection(list, &globs, &shared))
-                .collect()
-        })
+    let list = move |named| vec(item(named), 1..5);
+    (vec(glob(), 1..8), vec(list(0), 1..4), vec(list(2), 1..8)).prop_map(|(globs, named, lists)| {
+        let mut shared: Vec<Arc<Selection>> = Vec::new();
+        for list in named {
+            let selection = selection(&list, &globs, &shared);
+            shared.push(Arc::new(selection));
+        }
+        lists
+            .iter()
+            .map(|list| selection(list, &globs, &shared))
+            .collect()
+    })
 }
 
 /// An item before its names are known: whether it excludes, which glob, whether it is a named
 /// selection instead, which.
-type RawItem = (bool, prop::sample::Index, bool, usize);
+type RawItem = (bool, Index, bool, usize);
 
 fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Selection {
     let items = list
@@ -155,43 +139,28 @@ fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Sele
 
 /// Sets of changed files, many of which the given globs select.
 pub fn changes_like(globs: Vec<Glob>) -> impl Strategy<Value = ChangeSet> {
-    let near = (
-        any::<prop::sample::Index>(),
-        prop::collection::vec(any::<u8>(), 0..32),
-    )
-        .prop_filter_map("no path", move |(index, choices)| {
-            let glob = if globs.is_empty() {
-                return None;
-            } else {
-                index.get(&globs)
-            };
+    let near = (any::<Index>(), vec(any::<u8>(), 0..32)).prop_filter_map(
+        "no path",
+        move |(index, choices)| {
+            let glob = (!globs.is_empty()).then(|| index.get(&globs))?;
             derive(glob.text(), &choices)
-        });
-    prop::collection::vec(prop_oneof![3 => near, 1 => path()], 0..150).prop_map(change_set)
+        },
+    );
+    vec(prop_oneof![3 => near, 1 => path()], 0..150).prop_map(change_set)
 }
 
 /// A set of modified files.
 #[must_use]
 pub fn change_set(paths: Vec<RepoPath>) -> ChangeSet {
-    ChangeSet::new(
-        paths
-            .into_iter()
-            .map(|path| ChangedFile {
-                path,
-                status: Status::Modified,
-            })
-            .collect(),
-    )
+    ChangeSet::modified(&paths)
 }
 
 /// All globs of some selections.
 #[must_use]
 pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<Glob> {
     let mut globs = Vec::new();
-    for item in selections
-        .into_iter()
-        .flat_map(|selection| &selection.items)
-    {
+    let items = selections.into_iter().flat_map(|s| &s.items);
+    for item in items {
         match &item.what {
             ItemContent::Glob(glob) => globs.push(glob.clone()),
             ItemContent::Paths { items, .. } => globs.extend(globs_of([&**items])),
@@ -297,11 +266,7 @@ fn units(text: &str) -> Vec<&str> {
             '[' => {
                 let body = left.strip_prefix('[').unwrap_or_default();
                 let negation = body.starts_with(['!', '^']);
-                let members = if negation {
-                    body.get(1..).unwrap_or_default()
-                } else {
-                    body
-                };
+                let members = body.get(usize::from(negation)..).unwrap_or_default();
                 let mut length = 1 + usize::from(negation);
                 let mut first = true;
                 let mut escaped = false;
@@ -346,17 +311,9 @@ fn expand(text: &str) -> Vec<String> {
     commas.push(close);
     let part = |from: usize, to: usize| units.get(from..to).unwrap_or_default().concat();
     let ends = commas.iter().zip(commas.iter().skip(1));
-    ends.flat_map(|(from, to)| {
-        expand(
-            &[
-                part(0, open),
-                part(from + 1, *to),
-                part(close + 1, units.len()),
-            ]
-            .concat(),
-        )
-    })
-    .collect()
+    let (head, tail) = (part(0, open), part(close + 1, units.len()));
+    ends.flat_map(|(from, to)| expand(&format!("{head}{}{tail}", part(from + 1, *to))))
+        .collect()
 }
 
 /// The segments of a text without braces.
@@ -478,12 +435,10 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
     };
     let mut items = Vec::new();
     for line in globs.split('\n').take(64) {
-        let (not, text) = line
-            .strip_prefix('!')
-            .map_or((false, line), |text| (true, text));
+        let text = line.strip_prefix('!').unwrap_or(line);
         match Glob::parse(text) {
             Ok(glob) => items.push(Item {
-                not,
+                not: text != line,
                 what: ItemContent::Glob(glob),
             }),
             Err(error) => sound(text, &error)?,
@@ -494,26 +449,21 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
         .take(256)
         .filter_map(RepoPath::from_exact)
         .collect();
-    for glob in globs_of([&Selection {
-        items: items.clone(),
-    }]) {
+    let whole = Selection { items };
+    for glob in globs_of([&whole]) {
         for path in &paths {
             let (got, want) = (glob.matches(path), reference(glob.text(), path.as_bytes()));
             if got != want {
-                return Err(format!(
-                    "`{}` on `{path}`: {got}, should be {want}",
-                    glob.text()
-                ));
+                let glob = glob.text();
+                return Err(format!("`{glob}` on `{path}`: {got}, should be {want}"));
             }
         }
     }
-    let mut selections: Vec<Selection> = items
-        .iter()
-        .map(|i| Selection {
-            items: vec![i.clone()],
-        })
-        .collect();
-    selections.push(Selection { items });
+    let alone = |item: &Item| Selection {
+        items: vec![item.clone()],
+    };
+    let mut selections: Vec<Selection> = whole.items.iter().map(alone).collect();
+    selections.push(whole);
     agree(&selections, &change_set(paths))
 }
 
@@ -536,15 +486,9 @@ pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), Stri
         .and_then(|h| h.strip_suffix('`'));
     match proposal.map(Glob::parse) {
         // What cannot be shown as it is, is shown escaped, and then is not to be copied anyway.
-        Some(Err(_))
-            if text
-                .chars()
-                .all(|c| !vplan_base::word::is_unsafe_to_show(c)) =>
-        {
-            Err(format!(
-                "`{text}`: the help is no glob either: {:?}",
-                error.help
-            ))
+        Some(Err(_)) if !text.contains(vplan_base::word::is_unsafe_to_show) => {
+            let help = &error.help;
+            Err(format!("`{text}`: the help is no glob either: {help:?}"))
         }
         _ => Ok(()),
     }
@@ -556,12 +500,9 @@ pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), Stri
 /// The first selection on which they differ.
 pub fn agree(selections: &[Selection], changes: &ChangeSet) -> Result<(), String> {
     let got = match_all(&selections.iter().collect::<Vec<_>>(), changes);
-    if got.len() != selections.len() {
-        return Err(format!(
-            "{} answers for {} selections",
-            got.len(),
-            selections.len()
-        ));
+    let (answers, asked) = (got.len(), selections.len());
+    if answers != asked {
+        return Err(format!("{answers} answers for {asked} selections"));
     }
     for (selection, got) in selections.iter().zip(got) {
         let excluded = |path: &RepoPath| selection.items.iter().any(|i| i.not && i.selects(path));

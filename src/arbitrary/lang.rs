@@ -59,13 +59,15 @@ impl Style {
     }
 
     fn pick(&mut self, most: u8) -> u8 {
-        let byte = self
-            .0
-            .get(self.1 % self.0.len().max(1))
-            .copied()
-            .unwrap_or(0);
+        let byte = self.0.get(self.1 % self.0.len().max(1)).copied();
         self.1 += 1;
-        byte % most.max(1)
+        byte.unwrap_or(0) % most.max(1)
+    }
+
+    /// One of so many texts, of which those that are not given are as the last one.
+    fn one_of(&mut self, most: u8, texts: &[&'static str]) -> &'static str {
+        let text = texts.get(usize::from(self.pick(most)));
+        text.or(texts.last()).copied().unwrap_or_default()
     }
 }
 
@@ -145,12 +147,7 @@ fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String
             }
         }
         let raw = line.pieces.iter().any(|p| matches!(p, Piece::Text(_)));
-        let indent = match style.pick(3) {
-            0 => "  ",
-            1 => "\t",
-            _ => " ",
-        };
-        out.push_str(&indent.repeat(depth));
+        out.push_str(&style.one_of(3, &["  ", "\t", " "]).repeat(depth));
         for (i, piece) in line.pieces.iter().enumerate() {
             if i > 0 && !matches!(piece, Piece::Glued(_)) {
                 blank(style, out);
@@ -178,12 +175,7 @@ fn litter(style: &mut Style, out: &mut String) {
             0 => out.push('\n'),
             1 => out.push_str("\t \n\n"),
             _ => {
-                out.push_str(
-                    ["", "  ", "\t", "          "]
-                        .get(usize::from(style.pick(4)))
-                        .copied()
-                        .unwrap_or(""),
-                );
+                out.push_str(style.one_of(4, &["", "  ", "\t", "          "]));
                 comment(style, out);
                 out.push('\n');
             }
@@ -194,36 +186,20 @@ fn litter(style: &mut Style, out: &mut String) {
 fn comment(style: &mut Style, out: &mut String) {
     let number = style.2.map_or(0, |n| n + 1);
     style.2 = Some(number);
-    let text = ["", "# it's \"{", " é\t#x", "!}\\"]
-        .get(usize::from(style.pick(4)))
-        .copied()
-        .unwrap_or("");
-    let behind = [" ", "\t ", "", ""]
-        .get(usize::from(style.pick(4)))
-        .copied()
-        .unwrap_or("");
+    let text = style.one_of(4, &["", "# it's \"{", " é\t#x", "!}\\"]);
+    let behind = style.one_of(4, &[" ", "\t ", ""]);
     out.push_str(&format!("#{text} {number}{behind}"));
 }
 
 fn blank(style: &mut Style, out: &mut String) {
-    out.push_str(
-        ["  ", "\t", " \\\n ", " "]
-            .get(usize::from(style.pick(12)))
-            .copied()
-            .unwrap_or(" "),
-    );
+    out.push_str(style.one_of(12, &["  ", "\t", " \\\n ", " "]));
 }
 
 fn end(style: &mut Style, raw: bool, out: &mut String) {
     if style.2.is_some() && !raw && style.pick(2) == 1 {
         // Behind a `}` nothing is joined.
         let most = if out.ends_with('}') { 3 } else { 4 };
-        out.push_str(
-            [" ", "  ", "\t", " \\\n"]
-                .get(usize::from(style.pick(most)))
-                .copied()
-                .unwrap_or(" "),
-        );
+        out.push_str(style.one_of(most, &[" ", "  ", "\t", " \\\n"]));
         comment(style, out);
         out.push('\n');
         return;
@@ -395,7 +371,12 @@ fn list(
     word: &'static str,
     items: impl Strategy<Value = Piece>,
 ) -> impl Strategy<Value = Vec<Piece>> {
-    vec(items, 1..4).prop_map(move |items| [bare(word)].into_iter().chain(items).collect())
+    vec(items, 1..4).prop_map(move |items| joined([bare(word)], items))
+}
+
+/// The first pieces, or lines, and the others.
+fn joined<T, const N: usize>(head: [T; N], more: impl IntoIterator<Item = T>) -> Vec<T> {
+    head.into_iter().chain(more).collect()
 }
 
 fn words(pieces: &[&str]) -> Vec<Piece> {
@@ -417,7 +398,7 @@ fn verb() -> impl Strategy<Value = Line> {
     ];
     prop_oneof![
         (select(vec!["run", "compile", "test", "lint"]), command())
-            .prop_map(|(verb, command)| line([bare(verb)].into_iter().chain(command).collect())),
+            .prop_map(|(verb, command)| line(joined([bare(verb)], command))),
         "[a-z|&;<>'\"#{}$ ]{0,8}x"
             .prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
         text().prop_map(|t| line(vec![bare("judge"), Piece::Str(t)])),
@@ -437,7 +418,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
              max-errors 0 | min-tests 4 | pass-env HOME CARGO_*",
         )
         .prop_map(|w| words(&[w])),
-        command().prop_map(|c| [bare("fix")].into_iter().chain(c).collect()),
+        command().prop_map(|c| joined([bare("fix")], c)),
         text().prop_map(|t| vec![bare("describe"), Piece::Str(t)]),
         ("[A-Z]{1,4}", "[a-z]{0,3}").prop_map(|(k, v)| vec![bare("env"), bare(format!("{k}={v}"))]),
         list("tags", name().prop_map(Piece::Bare)),
@@ -464,23 +445,16 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
 fn check() -> impl Strategy<Value = Line> {
     let block = (name(), verb(), vec(setting(), 0..5)).prop_map(|(name, verb, settings)| Line {
         pieces: vec![bare("check"), bare(name)],
-        body: Some(
-            [verb]
-                .into_iter()
-                .chain(settings.into_iter().map(line))
-                .collect(),
-        ),
+        body: Some(joined([verb], settings.into_iter().map(line))),
         free: true,
     });
     let short = (name(), command()).prop_map(|(name, command)| {
-        line(
-            [bare("check"), bare(name), Piece::Glued(":")]
-                .into_iter()
-                .chain(command)
-                .collect(),
-        )
+        line(joined(
+            [bare("check"), bare(name), Piece::Glued(":")],
+            command,
+        ))
     });
-    let anonymous = command().prop_map(|c| line([bare("run")].into_iter().chain(c).collect()));
+    let anonymous = command().prop_map(|c| line(joined([bare("run")], c)));
     prop_oneof![block, short, anonymous]
 }
 
@@ -489,7 +463,7 @@ fn rows() -> impl Strategy<Value = Vec<Piece>> {
     let values = btree_set("[a-z0-9.]{1,3}", 1..4);
     let values = values.prop_map(|values| {
         let values = values.into_iter().map(Piece::Arg);
-        [bare("in")].into_iter().chain(values).collect()
+        joined([bare("in")], values)
     });
     let with = vec("[a-z]{1,3}(/[a-z.]{1,3})?", 0..3);
     let folders = ("([a-z]{1,3}/)?\\*(/[a-z]{1,3})?", with).prop_map(|(glob, with)| {
@@ -501,7 +475,7 @@ fn rows() -> impl Strategy<Value = Vec<Piece>> {
     let manifest = proptest::option::of("([a-z]{1,3}/){0,2}(package.json|Cargo.toml|go.work)?");
     let packages = manifest.prop_map(|manifest| {
         let manifest = manifest.filter(|path| !path.is_empty()).map(Piece::Str);
-        [bare("in-workspace")].into_iter().chain(manifest).collect()
+        joined([bare("in-workspace")], manifest)
     });
     prop_oneof![values, folders, packages]
 }
@@ -528,10 +502,7 @@ fn each() -> impl Strategy<Value = Line> {
             ),
             false => inside,
         };
-        block(
-            [bare("each"), bare("x")].into_iter().chain(rows).collect(),
-            vec![inside],
-        )
+        block(joined([bare("each"), bare("x")], rows), vec![inside])
     })
 }
 
@@ -577,10 +548,10 @@ fn service() -> impl Strategy<Value = Line> {
         let Some(settings) = settings else {
             return line(head.chain([Piece::Glued(":")]).chain(command).collect());
         };
-        let run = line([bare("run")].into_iter().chain(command).collect());
+        let run = line(joined([bare("run")], command));
         Line {
             free: true,
-            ..block(head.collect(), [run].into_iter().chain(settings).collect())
+            ..block(head.collect(), joined([run], settings))
         }
     })
 }
@@ -588,19 +559,10 @@ fn service() -> impl Strategy<Value = Line> {
 fn top() -> impl Strategy<Value = Line> {
     let flat = prop_oneof![
         text().prop_map(|t| vec![bare("contract"), Piece::Str(t)]),
-        (name(), vec(sel(), 1..4)).prop_map(|(n, s)| [bare("paths"), bare(n), bare("=")]
-            .into_iter()
-            .chain(s)
-            .collect()),
-        (name(), vec(sel(), 1..3)).prop_map(|(n, s)| [
-            bare("risk"),
-            bare(n),
-            bare("tier"),
-            bare("1")
-        ]
-        .into_iter()
-        .chain(s)
-        .collect()),
+        (name(), vec(sel(), 1..4))
+            .prop_map(|(n, s)| joined([bare("paths"), bare(n), bare("=")], s)),
+        (name(), vec(sel(), 1..3))
+            .prop_map(|(n, s)| joined([bare("risk"), bare(n), bare("tier"), bare("1")], s)),
         (name(), name(), name()).prop_map(|(a, b, c)| vec![
             bare("sequence"),
             bare(a),
@@ -611,15 +573,9 @@ fn top() -> impl Strategy<Value = Line> {
         ]),
         list("linked", text().prop_map(Piece::Str)),
         (name(), command()).prop_map(|(name, c)| {
-            [bare("toolchain"), bare(name), Piece::Glued(":")]
-                .into_iter()
-                .chain(c)
-                .collect()
+            joined([bare("toolchain"), bare(name), Piece::Glued(":")], c)
         }),
-        command().prop_map(|c| [bare("judge-with")]
-            .into_iter()
-            .chain(c)
-            .collect::<Vec<_>>()),
+        command().prop_map(|c| joined([bare("judge-with")], c)),
     ];
     let policy = prop_oneof![
         Just(("limits", vec!["budget 5m", "jobs 2"])),
@@ -676,14 +632,7 @@ fn format_block() -> impl Strategy<Value = (&'static str, Vec<&'static str>)> {
 
 /// A contract without errors of syntax; what it says need not make sense.
 pub fn contract() -> impl Strategy<Value = Contract> {
-    vec(top(), 0..6).prop_map(|lines| {
-        Contract(
-            [line(words(&["vplan", "1"]))]
-                .into_iter()
-                .chain(lines)
-                .collect(),
-        )
-    })
+    vec(top(), 0..6).prop_map(|lines| Contract(joined([line(words(&["vplan", "1"]))], lines)))
 }
 
 /// A contract's text with a few random changes.
@@ -718,7 +667,7 @@ pub fn environment_and_words() -> impl Strategy<Value = (Env, Vec<Word>)> {
         vec(word, 0..5),
     )
         .prop_map(|(env, program, args)| {
-            let words = [program].into_iter().chain(args).collect();
+            let words = joined([program], args);
             (env, words)
         })
 }

@@ -22,4 +22,4 @@ pub mod recover;
 #[cfg(feature = "run")]
 pub mod run;
 
-pub use config::{config, drawn};
+pub use config::{config, drawn, rows};

@@ -1,6 +1,8 @@
 //! Generates contracts, requests, facts and plans.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::{Index, select, subsequence};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use vplan_arbitrary::glob::{among, changes_like, globs_of, path, selections};
@@ -109,15 +111,13 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
 pub fn selection() -> impl Strategy<Value = Selection> {
     let glob = || among(GLOBS).prop_filter_map("no glob", |t| Glob::parse(t).ok());
     let plain = move || glob().prop_map(ItemContent::Glob);
-    let inner = prop::collection::vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
-    let named = (prop::sample::select(&["api", "prose"][..]), inner).prop_map(|(name, items)| {
-        ItemContent::Paths {
-            items: Arc::new(items),
-            name: name.to_owned(),
-        }
+    let inner = vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
+    let named = (select(&["api", "prose"]), inner).prop_map(|(name, items)| ItemContent::Paths {
+        items: Arc::new(items),
+        name: name.to_owned(),
     });
     let what = prop_oneof![4 => plain(), 1 => named];
-    prop::collection::vec((what, prop::bool::weighted(0.25)), 1..4).prop_map(items)
+    vec((what, prop::bool::weighted(0.25)), 1..4).prop_map(items)
 }
 
 /// The first item is positive.
@@ -142,7 +142,7 @@ fn sought() -> impl Strategy<Value = Vec<Sought>> {
         .filter_map(|text| Sought::glob(text))
         .map(Sought::Glob);
     let all: Vec<Sought> = paths.chain(globs).collect();
-    prop::sample::subsequence(all, 1..4).prop_shuffle()
+    subsequence(all, 1..4).prop_shuffle()
 }
 
 /// Returns a path with which it exists.
@@ -156,7 +156,7 @@ pub fn path_of(sought: &Sought) -> RepoPath {
 
 /// Conditions of every kind.
 pub fn condition() -> impl Strategy<Value = Condition> {
-    let roles = prop::sample::subsequence(&BUILT_IN_ROLES[..], 1..3)
+    let roles = subsequence(&BUILT_IN_ROLES[..], 1..3)
         .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
     let exists = prop_oneof![
         sought().prop_map(Test::Exists),
@@ -259,19 +259,6 @@ fn on(word: &str) -> Option<On> {
     }
 }
 
-/// What a generated check whose reads are held to may read of the repository.
-fn read_by_default() -> Selection {
-    Selection {
-        items: globs(&["src/**"])
-            .into_iter()
-            .map(|glob| Item {
-                not: false,
-                what: ItemContent::Glob(glob),
-            })
-            .collect(),
-    }
-}
-
 fn outside(paths: &[&str]) -> Value {
     Value::Outside(paths.iter().map(|path| (*path).to_owned()).collect())
 }
@@ -279,18 +266,18 @@ fn outside(paths: &[&str]) -> Value {
 /// A check whose conditions, needs and sequences are drawn later.
 fn check() -> impl Strategy<Value = Check> {
     let settings = (
-        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
-        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
-        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
-        prop::sample::subsequence(&["fast", "docs-safe"][..], 0..2),
-        prop::sample::select(&[".", ".", ".", "src", "docs"][..]),
+        subsequence(&ARTIFACTS[..], 0..2),
+        subsequence(&ARTIFACTS[..], 0..2),
+        subsequence(&ARTIFACTS[..], 0..2),
+        subsequence(&["fast", "docs-safe"], 0..2),
+        select(&[".", ".", ".", "src", "docs"]),
         (
             any::<[bool; 4]>(),
             prop::bool::weighted(0.2),
-            prop::sample::select(&CONFINED[..]),
+            select(&CONFINED[..]),
         ),
     );
-    let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
+    let tier = select(&[0_u8, 0, 0, 1, 2]);
     (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
         |((kind, body), settings, tier, named, retries)| {
             let (cleans, produces, requires, tags, dir, (flags, beside, confined)) = settings;
@@ -298,25 +285,18 @@ fn check() -> impl Strategy<Value = Check> {
             let is_held = level == "files";
             let [setup, always, optional, warning] = flags;
             let named = named || !matches!(body, Body::Command(_));
-            let plain = plain_check("");
-            if !named {
-                return Check {
-                    kind,
-                    body,
-                    tier,
-                    named,
-                    ..plain
-                };
-            }
             let mut check = Check {
                 named,
                 kind,
                 body,
                 tier,
-                dir: repo_path(dir),
-                tags: tags.into_iter().map(str::to_owned).collect(),
-                ..plain
+                ..plain_check("")
             };
+            if !named {
+                return check;
+            }
+            check.dir = repo_path(dir);
+            check.tags = tags.into_iter().map(str::to_owned).collect();
             let starts = match &check.body {
                 Body::Command(command) => matches!(command, Command::Argv { .. }),
                 Body::Shell(_) => true,
@@ -339,7 +319,7 @@ fn check() -> impl Strategy<Value = Check> {
                 (Row::Severity, Value::Word("warning"), warning),
                 (
                     Row::Inputs,
-                    Value::Selection(read_by_default()),
+                    Value::Selection(globs(&["src/**"]).into_iter().collect()),
                     starts && is_held,
                 ),
                 (Row::Reads, outside(reads), starts && !reads.is_empty()),
@@ -361,21 +341,12 @@ fn check() -> impl Strategy<Value = Check> {
 /// Contracts that validation would accept: names that exist, no cycle, no sequence against the
 /// tiers.
 pub fn contract() -> impl Strategy<Value = Contract> {
-    let placements = prop::collection::vec(
-        prop::collection::vec(any::<prop::sample::Index>(), 0..3),
-        1..3,
-    );
-    let checks = prop::collection::vec((check(), placements, any::<u8>()), 1..9);
-    let conditions = prop::collection::vec(condition(), 1..6);
-    let edges = prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..5);
-    let sequences = prop::collection::vec(
-        prop::collection::vec(
-            prop::collection::vec(any::<prop::sample::Index>(), 1..3),
-            2..4,
-        ),
-        0..3,
-    );
-    let risks = prop::collection::vec((selection(), 0_u8..3), 0..3);
+    let placements = vec(vec(any::<Index>(), 0..3), 1..3);
+    let checks = vec((check(), placements, any::<u8>()), 1..9);
+    let conditions = vec(condition(), 1..6);
+    let edges = vec(any::<(Index, Index)>(), 0..5);
+    let sequences = vec(vec(vec(any::<Index>(), 1..3), 2..4), 0..3);
+    let risks = vec((selection(), 0_u8..3), 0..3);
     let limits = (
         prop::option::of(1_u64..4),
         prop::option::of(
@@ -412,13 +383,11 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                         is_use: p > 0,
                     }
                 });
-                let id = if check.named {
-                    format!("check-{i}")
-                } else {
-                    format!("anonymous-{i}")
-                };
                 // Nothing can refer to an anonymous check.
-                let take = if check.named { 2 } else { 1 };
+                let (id, take) = match check.named {
+                    true => (format!("check-{i}"), 2),
+                    false => (format!("anonymous-{i}"), 1),
+                };
                 built.push(Check {
                     id,
                     line: 10 * i + 1,
@@ -429,22 +398,20 @@ pub fn contract() -> impl Strategy<Value = Contract> {
             let named: Vec<bool> = built.iter().map(|c| c.named).collect();
             let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
             for (a, b) in edges {
-                let (a, b) = (a.index(n), b.index(n));
-                let (needed, needer) = if position(a) < position(b) {
-                    (a, b)
-                } else {
-                    (b, a)
-                };
+                let mut ends = [a.index(n), b.index(n)];
+                ends.sort_by_key(|end| position(*end));
+                let [needed, needer] = ends;
+                let index = CheckIndex::new(needed);
                 if needed != needer
                     && is_named(&needed)
-                    && let Some(check) = built
-                        .get_mut(needer)
-                        .filter(|c| c.named && !c.needs.contains(&CheckIndex::new(needed)))
+                    && let Some(check) = built.get_mut(needer)
+                    && check.named
+                    && !check.needs.contains(&index)
                 {
-                    check.needs.push(CheckIndex::new(needed));
+                    check.needs.push(index);
                 }
             }
-            let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
+            let sequence = |groups: Vec<Vec<Index>>| {
                 let mut members: Vec<usize> = groups
                     .iter()
                     .flatten()
@@ -497,18 +464,16 @@ pub fn contract() -> impl Strategy<Value = Contract> {
 
 /// Changed files: those that conditions speak of, and a few others.
 pub fn changes() -> impl Strategy<Value = ChangeSet> {
-    let known = prop::sample::select(&PATHS[..]).prop_map(repo_path);
+    let known = select(&PATHS[..]).prop_map(repo_path);
     let path = prop_oneof![6 => known, 1 => path()];
-    let status = prop::sample::select(
-        &[
-            Status::Added,
-            Status::Modified,
-            Status::Modified,
-            Status::Deleted,
-            Status::TypeChanged,
-        ][..],
-    );
-    prop::collection::vec(
+    let status = select(&[
+        Status::Added,
+        Status::Modified,
+        Status::Modified,
+        Status::Deleted,
+        Status::TypeChanged,
+    ]);
+    vec(
         (path, status).prop_map(|(path, status)| ChangedFile { path, status }),
         0..8,
     )
@@ -519,48 +484,43 @@ pub fn changes() -> impl Strategy<Value = ChangeSet> {
 fn stated_verb() -> impl Strategy<Value = Option<Kind>> {
     use Kind::{Compile, Lint, Run, Test};
     let verbs = [Run, Compile, Lint, Test];
-    prop::option::weighted(0.2, prop::sample::select(verbs.to_vec()))
+    prop::option::weighted(0.2, select(verbs.to_vec()))
 }
 
 /// Requests without `--only` and `--skip`, which depend on a contract.
 pub fn request() -> impl Strategy<Value = Request> {
-    let role = prop::option::of(prop::sample::select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
-    let risk = prop::sample::select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High][..]);
-    let boundaries =
-        prop::sample::subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd][..], 0..=2);
+    let role = prop::option::of(select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
+    let risk = select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High]);
+    let boundaries = subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd], 0..=2);
     let one = prop_oneof![
         5 => among(COMMANDS).prop_map(command),
         1 => Just(command("fmt {changed}")),
         1 => Just(unsupported()),
     ];
-    let explicit = prop::collection::vec(
+    let explicit = vec(
         (stated_verb(), one).prop_map(|(verb, command)| CommandRequest { verb, command }),
         0..4,
     );
-    let mode = prop::sample::select(
-        &[
-            Mode::Contract,
-            Mode::Contract,
-            Mode::Contract,
-            Mode::Fallback,
-            Mode::Off,
-        ][..],
-    );
-    let source = prop::sample::select(
-        &[
-            (None, None),
-            (Some(ChangedIn::Tracked), None),
-            (Some(ChangedIn::WorkTree), None),
-            (
-                Some(ChangedIn::WorkTree),
-                Some("0123456789abcdef0123456789abcdef01234567"),
-            ),
-            (
-                Some(ChangedIn::Index),
-                Some("0000000000000000000000000000000000000000000000000000000000000000"),
-            ),
-        ][..],
-    );
+    let mode = select(&[
+        Mode::Contract,
+        Mode::Contract,
+        Mode::Contract,
+        Mode::Fallback,
+        Mode::Off,
+    ]);
+    let source = select(&[
+        (None, None),
+        (Some(ChangedIn::Tracked), None),
+        (Some(ChangedIn::WorkTree), None),
+        (
+            Some(ChangedIn::WorkTree),
+            Some("0123456789abcdef0123456789abcdef01234567"),
+        ),
+        (
+            Some(ChangedIn::Index),
+            Some("0000000000000000000000000000000000000000000000000000000000000000"),
+        ),
+    ]);
     (
         role,
         changes(),
@@ -631,10 +591,10 @@ pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
 
 /// Answers to everything that compiling may ask.
 pub fn facts() -> impl Strategy<Value = Facts> {
-    let certainty = prop::sample::select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]);
-    let exists = prop::collection::vec(certainty.clone(), PATHS.len());
-    let matched = prop::collection::vec(certainty, MATCHED.len());
-    let missing = prop::sample::subsequence(&PATHS[..], 0..3);
+    let certainty = select(&[Certainty::Yes, Certainty::No, Certainty::Unknown]);
+    let exists = vec(certainty.clone(), PATHS.len());
+    let matched = vec(certainty, MATCHED.len());
+    let missing = subsequence(&PATHS[..], 0..3);
     (exists, matched, missing).prop_map(|(exists, matched, missing)| {
         let mut facts = Facts::default();
         for (path, answer) in PATHS.iter().zip(exists) {
@@ -678,8 +638,8 @@ impl Compilation {
 
 /// Arguments of compilations; most give a plan.
 pub fn compilation() -> impl Strategy<Value = Compilation> {
-    let picks = prop::option::weighted(0.15, any::<(prop::sample::Index, bool)>());
-    let skip = prop::option::weighted(0.15, any::<prop::sample::Index>());
+    let picks = prop::option::weighted(0.15, any::<(Index, bool)>());
+    let skip = prop::option::weighted(0.15, any::<Index>());
     (
         prop::option::weighted(0.95, contract()),
         request(),
@@ -688,28 +648,20 @@ pub fn compilation() -> impl Strategy<Value = Compilation> {
         skip,
     )
         .prop_map(|(contract, mut request, facts, only, skip)| {
-            let checks = contract
-                .as_ref()
-                .map_or(Vec::new(), |c| c.checks.iter().collect());
-            if let Some((pick, by_tag)) = only.filter(|_| !checks.is_empty()) {
-                let check = checks.get(pick.index(checks.len())).copied();
-                let tag = check
-                    .and_then(|c| c.tags.first())
-                    .filter(|_| by_tag)
-                    .cloned()
-                    .map(Selector::Tag);
-                request.only = tag
-                    .or_else(|| check.map(|c| Selector::Name(c.id.clone())))
-                    .into_iter()
-                    .collect();
+            let checks: Vec<&Check> = contract.iter().flat_map(|c| c.checks.iter()).collect();
+            let picked = |pick: Index| (!checks.is_empty()).then(|| *pick.get(&checks));
+            if let Some((pick, by_tag)) = only
+                && let Some(check) = picked(pick)
+            {
+                let tag = check.tags.first().filter(|_| by_tag);
+                let name = || Selector::Name(check.id.clone());
+                request.only = vec![tag.cloned().map_or_else(name, Selector::Tag)];
             }
-            if let Some(pick) = skip.filter(|_| !checks.is_empty()) {
-                let check = checks.get(pick.index(checks.len())).copied();
-                let waive = |c: &Check| Skip {
-                    name: c.id.clone(),
+            if let Some(check) = skip.and_then(picked) {
+                request.skip = vec![Skip {
+                    name: check.id.clone(),
                     reason: "known to be broken".to_owned(),
-                };
-                request.skip = check.map(waive).into_iter().collect();
+                }];
             }
             Compilation {
                 contract,
@@ -727,18 +679,16 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 /// Compilations with globs of every form, files that nearly fit them, and commands from everywhere.
 pub fn varied() -> impl Strategy<Value = Compilation> {
     const COMMANDS: [&str; 5] = ["true", "echo a", "make test", "new one", "fmt {changed}"];
-    let proposed = prop::collection::vec(prop::sample::select(&COMMANDS[..]), 0..4);
-    let mode = prop::sample::select(
-        &[
-            Mode::Contract,
-            Mode::Contract,
-            Mode::Contract,
-            Mode::Fallback,
-            Mode::Llm,
-            Mode::Hybrid,
-            Mode::Off,
-        ][..],
-    );
+    let proposed = vec(select(&COMMANDS[..]), 0..4);
+    let mode = select(&[
+        Mode::Contract,
+        Mode::Contract,
+        Mode::Contract,
+        Mode::Fallback,
+        Mode::Llm,
+        Mode::Hybrid,
+        Mode::Off,
+    ]);
     (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(
         |(mut c, lists, mode, proposed, dice)| {
             c.request.mode = mode;
@@ -771,10 +721,8 @@ pub fn varied() -> impl Strategy<Value = Compilation> {
                 }
             }
             // Files whose names sort elsewhere once they have a `./` in front.
-            let odd = ["0", "@0", "docs/-1", "docs/0"].map(|path| ChangedFile {
-                path: repo_path(path),
-                status: Status::Modified,
-            });
+            let odd = ["0", "@0", "docs/-1", "docs/0"];
+            let odd = odd.map(|path| ChangedFile::modified(&repo_path(path)));
             let mut globs = globs_of(&all);
             globs.extend(Glob::parse("src/**").ok());
             (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {

@@ -32,7 +32,7 @@ pub fn words() -> impl Strategy<Value = Vec<Word>> {
 fn environment() -> impl Strategy<Value = Env> {
     prop_oneof![
         4 => Just(Env::new()),
-        1 => select(&["1", "a b", ""][..]).prop_map(|v| Env::from([("CI".to_owned(), Word::from(v))])),
+        1 => select(&["1", "a b", ""]).prop_map(|v| Env::from([("CI".to_owned(), Word::from(v))])),
     ]
 }
 
@@ -55,9 +55,9 @@ fn operator(text: &str, chain: Vec<Link>) -> Unsupported {
 const CHANGING: &[&str] = &["source .env", "cd $X", "set -e", "unset CI"];
 
 fn carried() -> impl Strategy<Value = Link> {
-    let export = (select(&["CI", "B"][..]), select(&["1", "a b"][..]));
+    let export = (select(&["CI", "B"]), select(&["1", "a b"]));
     prop_oneof![
-        2 => select(&["web", "a/b", "..", ".", "../web", "/tmp", "-", ""][..])
+        2 => select(&["web", "a/b", "..", ".", "../web", "/tmp", "-", ""])
             .prop_map(|d| Link::ChangeDirectory { cd: d.into() }),
         1 => export.prop_map(|(name, value)| Link::Export {
             export: Env::from([(name.to_owned(), Word::from(value))]),
@@ -66,7 +66,7 @@ fn carried() -> impl Strategy<Value = Link> {
 }
 
 fn link() -> impl Strategy<Value = Link> {
-    let other = select(&["a | b", "! make", "source .env", "cd $X", "echo $HOME"][..]);
+    let other = select(&["a | b", "! make", "source .env", "cd $X", "echo $HOME"]);
     prop_oneof![
         4 => (words(), environment()).prop_map(|(argv, env)| Link::Run { argv, env }),
         2 => carried(),
@@ -152,14 +152,12 @@ type Settings = (
 );
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let origin = select(
-        &[
-            Origin::Explicit,
-            Origin::Contract,
-            Origin::Inferred,
-            Origin::Proposed,
-        ][..],
-    );
+    let origin = select(&[
+        Origin::Explicit,
+        Origin::Contract,
+        Origin::Inferred,
+        Origin::Proposed,
+    ]);
     // Rare settings: one in eight.
     let rare = || (0_u8..8).prop_map(|n| n == 0);
     let predecessors = vec((any::<Index>(), 0_u8..3), 0..3);
@@ -313,11 +311,11 @@ pub fn facts() -> impl Strategy<Value = Facts> {
     let answer = || {
         prop_oneof![
             2 => list.clone(),
-            1 => select(&[Certainty::No, Certainty::Unknown][..]).prop_map(FactAnswer::Word),
+            1 => select(&[Certainty::No, Certainty::Unknown]).prop_map(FactAnswer::Word),
         ]
     };
     let word =
-        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(FactAnswer::Word);
+        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown]).prop_map(FactAnswer::Word);
     (vec(answer(), 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
         let mut facts = Facts::default();
         let dirs = [
@@ -366,24 +364,22 @@ fn every_command() -> Plan {
 
 /// Lines that tools print, among noise.
 fn output() -> impl Strategy<Value = Captured> {
-    let known = select(
-        &[
-            "npm error Missing script: \"x\"",
-            " ERR_PNPM_NO_SCRIPT  Missing script: x",
-            "error Command \"x\" not found.",
-            "error: Script not found \"x\"",
-            "make: *** No rule to make target 'x'.  Stop.",
-            "ninja: error: unknown target 'x'",
-            "No test files found, exiting with code 1",
-            "Error: No test files found: \"test\"",
-            "no packages to test",
-            "sh: 1: x: not found",
-            "\u{1b}[31mnpm error\u{1b}[0m Missing script: \"x\"",
-            "> demo@1.0.0 x",
-            "> vitest run",
-            "$ jest",
-        ][..],
-    );
+    let known = select(&[
+        "npm error Missing script: \"x\"",
+        " ERR_PNPM_NO_SCRIPT  Missing script: x",
+        "error Command \"x\" not found.",
+        "error: Script not found \"x\"",
+        "make: *** No rule to make target 'x'.  Stop.",
+        "ninja: error: unknown target 'x'",
+        "No test files found, exiting with code 1",
+        "Error: No test files found: \"test\"",
+        "no packages to test",
+        "sh: 1: x: not found",
+        "\u{1b}[31mnpm error\u{1b}[0m Missing script: \"x\"",
+        "> demo@1.0.0 x",
+        "> vitest run",
+        "$ jest",
+    ]);
     let line = prop_oneof![
         3 => known.prop_map(|line| line.as_bytes().to_vec()),
         1 => vec(any::<u8>(), 0..40),
@@ -403,7 +399,7 @@ fn output() -> impl Strategy<Value = Captured> {
 /// Generates the evidence of a failed step.
 pub fn evidence() -> impl Strategy<Value = Evidence> {
     let exit = prop_oneof![
-        select(&[1, 2, 4, 5, 101, 124, 127][..]).prop_map(Some),
+        select(&[1, 2, 4, 5, 101, 124, 127]).prop_map(Some),
         any::<i32>().prop_map(Some),
         Just(None)
     ];

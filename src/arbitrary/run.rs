@@ -1,6 +1,7 @@
 //! Generates values of `run`: small plans, scripts of what their steps do, and a world in virtual
 //! time that plays them in any order of simultaneous events.
 
+use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -467,7 +468,7 @@ pub fn chooser(picks: Vec<usize>) -> impl FnMut(usize) -> usize {
 
 /// Numbers for [`chooser`].
 pub fn picks() -> impl Strategy<Value = Vec<usize>> {
-    proptest::collection::vec(any::<usize>(), 1..32)
+    vec(any::<usize>(), 1..32)
 }
 
 /// Cases of one to eight steps with short times, so that much happens at one moment.
@@ -477,85 +478,45 @@ pub fn cases() -> impl Strategy<Value = Case> {
         any::<bool>(),
         1..5_u32,
     );
-    let rough = (settings(), proptest::collection::vec(behaviours(), 3));
-    (proptest::collection::vec(rough, 1..9), policy).prop_map(
-        |(rough, (budget_ms, fail_fast, jobs))| {
-            let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
-            let mut tier = 0;
-            for (index, (settings, tries)) in rough.into_iter().enumerate() {
-                let earlier = |mask: u8| {
-                    let picked = (0..index).filter(move |i| mask >> (i % 8) & 1 == 1);
-                    picked.map(|i| format!("s{i}")).collect::<Vec<String>>()
-                };
-                tier = (tier + u8::from(settings.next_tier)).min(2);
-                let mut step = step(&format!("s{index}"));
-                step.after = earlier(settings.after);
-                step.needs = earlier(settings.needs);
-                step.after.extend(step.needs.clone());
-                step.after.sort();
-                step.after.dedup();
-                let prepares = |id: &&String| settings.next_tier && !step.needs.contains(id);
-                step.prepared_by = step.after.iter().filter(prepares).cloned().collect();
-                step.always = settings.always;
-                step.setup = settings.setup;
-                step.severity = if settings.warning {
-                    Severity::Warning
-                } else {
-                    Severity::Blocking
-                };
-                step.exclusive = settings.exclusive.map(str::to_owned);
-                if settings.beside && !matches!(settings.kind, Kind::File | Kind::Judge) {
-                    // It takes no time to become ready.
-                    step.with = vec![Service {
-                        name: "db".to_owned(),
-                        ..Service::default()
-                    }];
-                }
-                step.retries = settings.retries;
-                step.timeout_ms = settings.timeout_ms;
-                step.skip_exit = vec![77];
-                step.tier = tier;
-                step.kind = settings.kind;
-                if settings.unsupported {
-                    step.argv = None;
-                    let reason = UnsupportedReason::Operator;
-                    step.unsupported = Some(Unsupported {
-                        chain: Vec::new(),
-                        changes_shell: false,
-                        offset: 0,
-                        reason,
-                        text: "|".to_owned(),
-                    });
-                }
-                steps.push(step);
-                script.push(tries);
-            }
-            let mut plan = plan(steps);
-            plan.policy.budget_ms = budget_ms;
-            plan.policy.fail_fast = fail_fast;
-            plan.policy.jobs = jobs.into();
-            Case { plan, script }
-        },
-    )
+    let rough = (settings(), vec(behaviours(), 3));
+    (vec(rough, 1..9), policy).prop_map(|(rough, (budget_ms, fail_fast, jobs))| {
+        let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
+        let mut tier = 0;
+        for (index, (settings, tries)) in rough.into_iter().enumerate() {
+            let earlier = |mask: u8| {
+                let picked = (0..index).filter(move |i| mask >> (i % 8) & 1 == 1);
+                picked.map(|i| format!("s{i}")).collect::<Vec<String>>()
+            };
+            let ((after, needs, next_tier), made) = settings;
+            tier = (tier + u8::from(next_tier)).min(2);
+            let named = step(&format!("s{index}"));
+            let mut step = Step {
+                argv: named.argv.filter(|_| made.unsupported.is_none()),
+                command: named.command,
+                id: named.id,
+                needs: earlier(needs),
+                tier,
+                ..made
+            };
+            step.after = [earlier(after), step.needs.clone()].concat();
+            step.after.sort();
+            step.after.dedup();
+            let prepares = |id: &&String| next_tier && !step.needs.contains(id);
+            step.prepared_by = step.after.iter().filter(prepares).cloned().collect();
+            steps.push(step);
+            script.push(tries);
+        }
+        let mut plan = plan(steps);
+        plan.policy.budget_ms = budget_ms;
+        plan.policy.fail_fast = fail_fast;
+        plan.policy.jobs = jobs.into();
+        Case { plan, script }
+    })
 }
 
-#[derive(Clone, Debug)]
-struct Settings {
-    after: u8,
-    needs: u8,
-    next_tier: bool,
-    always: bool,
-    setup: bool,
-    warning: bool,
-    exclusive: Option<&'static str>,
-    beside: bool,
-    retries: u32,
-    timeout_ms: u64,
-    kind: Kind,
-    unsupported: bool,
-}
-
-fn settings() -> impl Strategy<Value = Settings> {
+/// Which steps before it one waits for and needs, as bits, and whether its tier is the next one; the
+/// rest of the step.
+fn settings() -> impl Strategy<Value = ((u8, u8, bool), Step)> {
     let seldom = || proptest::bool::weighted(0.15);
     let mask = || prop_oneof![3 => Just(0), 2 => any::<u8>().prop_map(|m| m & m.rotate_left(3))];
     let exclusive =
@@ -582,20 +543,36 @@ fn settings() -> impl Strategy<Value = Settings> {
             timeout_ms,
             kind,
         )| {
-            Settings {
-                after,
-                needs,
-                next_tier,
+            // It takes no time to become ready.
+            let service = Service {
+                name: "db".to_owned(),
+                ..Service::default()
+            };
+            let beside = beside && !matches!(kind, Kind::File | Kind::Judge);
+            let made = Step {
                 always,
                 setup,
-                warning,
-                exclusive,
-                beside,
+                severity: if warning {
+                    Severity::Warning
+                } else {
+                    Severity::Blocking
+                },
+                exclusive: exclusive.map(str::to_owned),
+                with: beside.then_some(service).into_iter().collect(),
                 retries,
                 timeout_ms,
+                skip_exit: vec![77],
                 kind,
-                unsupported,
-            }
+                unsupported: unsupported.then(|| Unsupported {
+                    chain: Vec::new(),
+                    changes_shell: false,
+                    offset: 0,
+                    reason: UnsupportedReason::Operator,
+                    text: "|".to_owned(),
+                }),
+                ..step("")
+            };
+            ((after, needs, next_tier), made)
         },
     )
 }
@@ -624,7 +601,7 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
 /// Signals and record failures, often at moments at which something else happens.
 pub fn incidents() -> impl Strategy<Value = Incidents> {
     let signal = prop_oneof![Just(Interrupt::Int), Just(Interrupt::Term)];
-    let interrupts = proptest::collection::vec((0..40_u64, signal), 0..3);
+    let interrupts = vec((0..40_u64, signal), 0..3);
     let record_fails = prop_oneof![3 => Just(None), 1 => (0..40_u64).prop_map(Some)];
     (interrupts, record_fails).prop_map(|(interrupts, record_fails)| Incidents {
         interrupts,

@@ -87,6 +87,13 @@ impl Diagnostic {
         self.help = Some(text.into());
         self
     }
+
+    /// Adds how to mend it, unless that is said already.
+    #[must_use]
+    pub fn or_help(mut self, text: impl FnOnce() -> String) -> Self {
+        self.help.get_or_insert_with(text);
+        self
+    }
 }
 
 /// An ordered sink of messages: stages add what they find and go on.

@@ -197,14 +197,11 @@ mod tests {
             timed_out: true,
             ..exited(0)
         };
-        let slow = Evidence {
-            duration_ms: 1001,
+        let took = |duration_ms| Evidence {
+            duration_ms,
             ..exited(0)
         };
-        let just = Evidence {
-            duration_ms: 1000,
-            ..exited(0)
-        };
+        let (slow, just) = (took(1001), took(1000));
         let killed = Evidence {
             signal: Some("SIGKILL".into()),
             ..Evidence::default()
@@ -225,102 +222,77 @@ mod tests {
             by_budget: true,
             ..run
         };
+        use Cause::{
+            Assertion, Budget, ExitCode, Lost, Machine, Missing, Mutated, Signal, SkipExit,
+            TimeLimit,
+        };
+        use Status::{Errored, Failed, Passed, Skipped, TimedOut};
         for (name, terms, evidence, status, cause) in [
-            ("exit 0", run, exited(0), Status::Passed, None),
-            (
-                "exit 7",
-                run,
-                exited(7),
-                Status::Failed,
-                Some(Cause::ExitCode),
-            ),
+            ("exit 0", run, exited(0), Passed, None),
+            ("exit 7", run, exited(7), Failed, Some(ExitCode)),
             (
                 "0 is not in the list",
                 three,
                 exited(0),
-                Status::Failed,
-                Some(Cause::ExitCode),
+                Failed,
+                Some(ExitCode),
             ),
-            ("3 is", three, exited(3), Status::Passed, None),
-            (
-                "its skip code",
-                run,
-                exited(77),
-                Status::Skipped,
-                Some(Cause::SkipExit),
-            ),
+            ("3 is", three, exited(3), Passed, None),
+            ("its skip code", run, exited(77), Skipped, Some(SkipExit)),
             (
                 "no program",
                 run,
                 spawn("PROGRAM_NOT_FOUND"),
-                Status::Errored,
-                Some(Cause::Missing),
+                Errored,
+                Some(Missing),
             ),
             (
                 "no descriptors",
                 run,
                 spawn("EMFILE"),
-                Status::Errored,
-                Some(Cause::Machine),
+                Errored,
+                Some(Machine),
             ),
             (
                 "too many arguments",
                 run,
                 spawn("E2BIG"),
-                Status::Errored,
+                Errored,
                 Some(Cause::SpawnError),
             ),
-            (
-                "stopped",
-                run,
-                late.clone(),
-                Status::TimedOut,
-                Some(Cause::TimeLimit),
-            ),
+            ("stopped", run, late.clone(), TimedOut, Some(TimeLimit)),
             (
                 "stopped by the budget",
                 budget,
                 late,
-                Status::TimedOut,
-                Some(Cause::Budget),
+                TimedOut,
+                Some(Budget),
             ),
-            (
-                "nobody stopped it",
-                run,
-                slow,
-                Status::TimedOut,
-                Some(Cause::TimeLimit),
-            ),
-            ("just in time", run, just, Status::Passed, None),
-            ("killed", run, killed, Status::Failed, Some(Cause::Signal)),
-            (
-                "lost",
-                run,
-                Evidence::default(),
-                Status::Errored,
-                Some(Cause::Lost),
-            ),
-            ("mutated", run, wrote, Status::Failed, Some(Cause::Mutated)),
+            ("nobody stopped it", run, slow, TimedOut, Some(TimeLimit)),
+            ("just in time", run, just, Passed, None),
+            ("killed", run, killed, Failed, Some(Signal)),
+            ("lost", run, Evidence::default(), Errored, Some(Lost)),
+            ("mutated", run, wrote, Failed, Some(Mutated)),
             (
                 "mutated and skipped",
                 run,
                 wrote_and_skipped,
-                Status::Failed,
-                Some(Cause::Mutated),
+                Failed,
+                Some(Mutated),
             ),
             (
                 "a file as asserted",
                 terms(Kind::File),
                 Evidence::default(),
-                Status::Passed,
+                Passed,
                 None,
             ),
             (
                 "a file not as asserted",
                 terms(Kind::File),
                 wrong,
-                Status::Failed,
-                Some(Cause::Assertion),
+                Failed,
+                Some(Assertion),
             ),
         ] {
             let outcome = judge(&terms, &evidence);
@@ -349,51 +321,40 @@ mod tests {
                 ..exited(0)
             }
         };
-        for (evidence, status, cause, detail) in [
-            (said(pass, 0), Status::Passed, None, None),
-            (
-                said(fail, 0),
-                Status::Failed,
-                Some(Cause::Judged),
-                Some("the judge says no: too\\nshort"),
-            ),
+        let exit = |exit| Evidence {
+            exit,
+            ..said(pass, 0)
+        };
+        let bad = |detail| (Status::Errored, Some(Cause::BadAnswer), Some(detail));
+        let fails = (
+            Status::Failed,
+            Some(Cause::Judged),
+            Some("the judge says no: too\\nshort"),
+        );
+        let lost = (
+            Status::Errored,
+            Some(Cause::Lost),
+            Some("how it ended is not known"),
+        );
+        let text = "the judge's answer cannot be used: the answer is not one JSON object";
+        for (evidence, want) in [
+            (said(pass, 0), (Status::Passed, None, None)),
+            (said(fail, 0), fails),
             // What was cut off may have said something else.
             (
                 said(pass, 1),
-                Status::Errored,
-                Some(Cause::BadAnswer),
-                Some("the judge's answer has more than 65536 bytes"),
+                bad("the judge's answer has more than 65536 bytes"),
             ),
+            (said(b"pass", 0), bad(text)),
             (
-                said(b"pass", 0),
-                Status::Errored,
-                Some(Cause::BadAnswer),
-                Some("the judge's answer cannot be used: the answer is not one JSON object"),
+                exit(Some(1)),
+                bad("the judge gave no answer: it ended with exit code 1"),
             ),
-            (
-                Evidence {
-                    exit: Some(1),
-                    ..said(pass, 0)
-                },
-                Status::Errored,
-                Some(Cause::BadAnswer),
-                Some("the judge gave no answer: it ended with exit code 1"),
-            ),
-            (
-                Evidence {
-                    exit: None,
-                    ..said(pass, 0)
-                },
-                Status::Errored,
-                Some(Cause::Lost),
-                Some("how it ended is not known"),
-            ),
+            (exit(None), lost),
         ] {
             let outcome = judge(&terms(Kind::Judge), &evidence);
-            assert_eq!(
-                (outcome.status, outcome.cause, outcome.detail.as_deref()),
-                (status, cause, detail)
-            );
+            let detail = outcome.detail.as_deref();
+            assert_eq!((outcome.status, outcome.cause, detail), want);
         }
     }
 
@@ -406,16 +367,12 @@ mod tests {
             Cause::OutputUnread,
             Cause::SkipExit,
         ] {
-            assert_eq!(
-                serde_json::to_string(&cause).unwrap(),
-                format!("\"{}\"", cause.name())
-            );
+            let json = serde_json::to_string(&cause).unwrap();
+            assert_eq!(json, format!("\"{}\"", cause.name()));
         }
         for status in [Status::NotRun, Status::TimedOut, Status::PassedWithWarnings] {
-            assert_eq!(
-                serde_json::to_string(&status).unwrap(),
-                format!("\"{}\"", status.name())
-            );
+            let json = serde_json::to_string(&status).unwrap();
+            assert_eq!(json, format!("\"{}\"", status.name()));
         }
     }
 }

@@ -91,6 +91,13 @@ pub enum Level {
     Warning,
 }
 
+impl Level {
+    /// A warning where something says so, and else an error.
+    pub(crate) const fn warning_if(warns: bool) -> Self {
+        if warns { Self::Warning } else { Self::Error }
+    }
+}
+
 /// Counts of tests: errors count as failed, xfail and todo as skipped, an unexpected pass as
 /// failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -352,11 +359,7 @@ pub(crate) fn clipped(text: &str) -> String {
 /// Cuts foreign text to what is kept, at a character, with a mark.
 pub fn clip(text: &mut String) {
     if text.len() > TEXT_KEPT {
-        let end = (0..=TEXT_KEPT)
-            .rev()
-            .find(|i| text.is_char_boundary(*i))
-            .unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(TEXT_KEPT));
         text.push('…');
         // What was cut off may have been large.
         text.shrink_to_fit();

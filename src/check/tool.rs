@@ -427,179 +427,150 @@ mod tests {
             .join(" ")
     }
 
+    /// The rows of a table, with cells between `|`.
+    fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+        let rows = table.lines().map(str::trim);
+        let rows = rows.filter(|row| !row.is_empty() && !row.starts_with('#'));
+        rows.map(|row| {
+            let mut cells = row.split('|').map(str::trim);
+            std::array::from_fn(|_| cells.next().unwrap_or_default())
+        })
+    }
+
     #[test]
     fn package_managers() {
-        for (command, want) in [
-            ("npm run x", "Npm:Script:x@d"),
-            ("npm --silent run-script x -- --watch", "Npm:Script:x@d"),
-            ("npm test", "Npm:Script:test@d"),
-            ("npm t", "Npm:Script:test@d"),
-            ("npm run verify -w a", "Npm:Script:verify@?"),
-            ("npm -w a run verify", "Npm:Script:verify@?"),
-            ("npm --prefix web run x", "Npm:Script:x@d/web"),
-            ("npm run", "Npm:Plain:@d"),
-            ("npm install x", "Npm:Plain:@d"),
-            ("npm ci", "Npm:Plain:@d"),
-            ("pnpm run x", "Pnpm:Script:x@d"),
-            ("pnpm -s x", "Pnpm:Script:x@d Other:Plain:@d"),
-            ("pnpm --filter @shop/api run x", "Pnpm:Script:x@?"),
-            ("pnpm --filter=a test", "Pnpm:Script:test@?"),
-            ("pnpm -r --parallel run x", "Pnpm:Script:x@?"),
-            ("pnpm -C web run x", "Pnpm:Script:x@d/web"),
-            ("pnpm -C ../.. run x", "Pnpm:Script:x@?"),
-            ("pnpm run --if-present x", "Pnpm:Script:x@d"),
-            ("pnpm install x", "Pnpm:Plain:@d"),
-            ("pnpm exec vitest run", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
-            (
-                "pnpm dlx vitest@2.1.9",
-                "Pnpm:Exec:vitest@d Vitest:Plain:@d",
-            ),
-            ("pnpm vitest run", "Pnpm:Script:vitest@d Vitest:Plain:@d"),
-            ("yarn x", "Yarn:Script:x@d Other:Plain:@d"),
-            ("yarn run -T x", "Yarn:Script:x@d Other:Plain:@d"),
-            ("yarn workspace w run x", "Yarn:Script:x@? Other:Plain:@?"),
-            (
-                "yarn workspaces foreach -pt --include w run x",
-                "Yarn:Script:x@? Other:Plain:@?",
-            ),
-            ("yarn --cwd web x", "Yarn:Script:x@d/web Other:Plain:@d/web"),
-            ("yarn", "Yarn:Plain:@d"),
-            ("yarn add x", "Yarn:Plain:@d"),
-            ("bun run x", "Bun:Script:x@d Other:Plain:@d"),
-            (
-                "bun --cwd web run x",
-                "Bun:Script:x@d/web Other:Plain:@d/web",
-            ),
-            ("bun test", "BunTest:Plain:@d"),
-            ("bunx vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
-            ("npx vitest run", "Npm:Exec:vitest@d Vitest:Plain:@d"),
-            ("npx --yes -p x vitest", "Npm:Exec:vitest@d Vitest:Plain:@d"),
-            ("npm exec -- jest --ci", "Npm:Exec:jest@d Jest:Plain:@d"),
-            ("npm --silent exec jest", "Npm:Exec:jest@d Jest:Plain:@d"),
-            ("npm x jest", "Npm:Exec:jest@d Jest:Plain:@d"),
-            (
-                "npm --loglevel x exec jest",
-                "Npm:Exec:jest@d Jest:Plain:@d",
-            ),
-            ("npm stop", "Npm:Script:stop@d"),
-            ("npm start", "Npm:Script:start@d"),
-            ("pnpm test", "Pnpm:Script:test@d"),
-            ("pnpm stop", "Pnpm:Script:stop@d"),
-            ("pnpm start", "Pnpm:Script:start@d"),
-            ("pnpx vitest", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
-            (
-                "yarn workspaces run pack",
-                "Yarn:Script:pack@? Other:Plain:@?",
-            ),
-            ("yarn workspaces focus", "Yarn:Plain:@d"),
-            ("bun x vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
-            ("bun lint", "Bun:Script:lint@d Other:Plain:@d"),
-            ("bun install x", "Bun:Plain:@d"),
-            ("bun --filter a run x", "Bun:Script:x@? Other:Plain:@?"),
-            ("node --run x", "Node:Script:x@d"),
-            ("node --test a.js", "NodeTest:Plain:a.js@d"),
-        ] {
+        for [command, want] in rows(
+            "
+            npm run x                                     | Npm:Script:x@d
+            npm --silent run-script x -- --watch          | Npm:Script:x@d
+            npm test                                      | Npm:Script:test@d
+            npm t                                         | Npm:Script:test@d
+            npm run verify -w a                           | Npm:Script:verify@?
+            npm -w a run verify                           | Npm:Script:verify@?
+            npm --prefix web run x                        | Npm:Script:x@d/web
+            npm run                                       | Npm:Plain:@d
+            npm install x                                 | Npm:Plain:@d
+            npm ci                                        | Npm:Plain:@d
+            pnpm run x                                    | Pnpm:Script:x@d
+            pnpm -s x                                     | Pnpm:Script:x@d Other:Plain:@d
+            pnpm --filter @shop/api run x                 | Pnpm:Script:x@?
+            pnpm --filter=a test                          | Pnpm:Script:test@?
+            pnpm -r --parallel run x                      | Pnpm:Script:x@?
+            pnpm -C web run x                             | Pnpm:Script:x@d/web
+            pnpm -C ../.. run x                           | Pnpm:Script:x@?
+            pnpm run --if-present x                       | Pnpm:Script:x@d
+            pnpm install x                                | Pnpm:Plain:@d
+            pnpm exec vitest run                          | Pnpm:Exec:vitest@d Vitest:Plain:@d
+            pnpm dlx vitest@2.1.9                         | Pnpm:Exec:vitest@d Vitest:Plain:@d
+            pnpm vitest run                               | Pnpm:Script:vitest@d Vitest:Plain:@d
+            yarn x                                        | Yarn:Script:x@d Other:Plain:@d
+            yarn run -T x                                 | Yarn:Script:x@d Other:Plain:@d
+            yarn workspace w run x                        | Yarn:Script:x@? Other:Plain:@?
+            yarn workspaces foreach -pt --include w run x | Yarn:Script:x@? Other:Plain:@?
+            yarn --cwd web x                              | Yarn:Script:x@d/web Other:Plain:@d/web
+            yarn                                          | Yarn:Plain:@d
+            yarn add x                                    | Yarn:Plain:@d
+            bun run x                                     | Bun:Script:x@d Other:Plain:@d
+            bun --cwd web run x                           | Bun:Script:x@d/web Other:Plain:@d/web
+            bun test                                      | BunTest:Plain:@d
+            bunx vitest                                   | Bun:Exec:vitest@d Vitest:Plain:@d
+            npx vitest run                                | Npm:Exec:vitest@d Vitest:Plain:@d
+            npx --yes -p x vitest                         | Npm:Exec:vitest@d Vitest:Plain:@d
+            npm exec -- jest --ci                         | Npm:Exec:jest@d Jest:Plain:@d
+            npm --silent exec jest                        | Npm:Exec:jest@d Jest:Plain:@d
+            npm x jest                                    | Npm:Exec:jest@d Jest:Plain:@d
+            npm --loglevel x exec jest                    | Npm:Exec:jest@d Jest:Plain:@d
+            npm stop                                      | Npm:Script:stop@d
+            npm start                                     | Npm:Script:start@d
+            pnpm test                                     | Pnpm:Script:test@d
+            pnpm stop                                     | Pnpm:Script:stop@d
+            pnpm start                                    | Pnpm:Script:start@d
+            pnpx vitest                                   | Pnpm:Exec:vitest@d Vitest:Plain:@d
+            yarn workspaces run pack                      | Yarn:Script:pack@? Other:Plain:@?
+            yarn workspaces focus                         | Yarn:Plain:@d
+            bun x vitest                                  | Bun:Exec:vitest@d Vitest:Plain:@d
+            bun lint                                      | Bun:Script:lint@d Other:Plain:@d
+            bun install x                                 | Bun:Plain:@d
+            bun --filter a run x                          | Bun:Script:x@? Other:Plain:@?
+            node --run x                                  | Node:Script:x@d
+            node --test a.js                              | NodeTest:Plain:a.js@d
+            ",
+        ) {
             assert_eq!(shown(command), want, "{command}");
         }
     }
 
     #[test]
     fn builders() {
-        for (command, want) in [
-            ("make", "Make:Goals:@d"),
-            ("make V=1 -j4 e2e", "Make:Goals:e2e@d"),
-            ("make -j 4 a b", "Make:Goals:a,b@d"),
-            ("make -j a", "Make:Goals:a@d"),
-            ("make -sj4 -kC web a", "Make:Goals:a@d/web"),
-            ("make -kj a", "Make:Goals:a@d"),
-            ("make --directory=web a", "Make:Goals:a@d/web"),
-            ("make --directory web -- -a", "Make:Goals:-a@d/web"),
-            ("make -f x.mk a X:=1", "Make:Goals:a@d"),
-            ("make -O a", "Make:Goals:a@d"),
-            // Goals that begin with a digit.
-            ("make --silent 2to3", "Make:Goals:2to3@d"),
-            ("make -s 2to3", "Make:Goals:2to3@d"),
-            ("make -j4 2to3", "Make:Goals:2to3@d"),
-            ("make -O 2to3", "Make:Goals:2to3@d"),
-            ("make -l 2.5 --load-average 2 --jobs=2 a", "Make:Goals:a@d"),
-            ("make --jobs a", "Make:Goals:a@d"),
-            ("make -Oline a", "Make:Goals:a@d"),
-            ("ninja -v a", "Ninja:Goals:a@d"),
-            ("/usr/bin/gmake --jobs 4 a", "Make:Goals:a@d"),
-            ("ninja -C out -j4 a b", "Ninja:Goals:a,b@d/out"),
-            ("ninja -t clean", "Ninja:Plain:@d"),
-            ("just --set a b", "Just:Goals:a@d"),
-        ] {
+        for [command, want] in rows(
+            "
+            make                                    | Make:Goals:@d
+            make V=1 -j4 e2e                        | Make:Goals:e2e@d
+            make -j 4 a b                           | Make:Goals:a,b@d
+            make -j a                               | Make:Goals:a@d
+            make -sj4 -kC web a                     | Make:Goals:a@d/web
+            make -kj a                              | Make:Goals:a@d
+            make --directory=web a                  | Make:Goals:a@d/web
+            make --directory web -- -a              | Make:Goals:-a@d/web
+            make -f x.mk a X:=1                     | Make:Goals:a@d
+            make -O a                               | Make:Goals:a@d
+            # Goals that begin with a digit.
+            make --silent 2to3                      | Make:Goals:2to3@d
+            make -s 2to3                            | Make:Goals:2to3@d
+            make -j4 2to3                           | Make:Goals:2to3@d
+            make -O 2to3                            | Make:Goals:2to3@d
+            make -l 2.5 --load-average 2 --jobs=2 a | Make:Goals:a@d
+            make --jobs a                           | Make:Goals:a@d
+            make -Oline a                           | Make:Goals:a@d
+            ninja -v a                              | Ninja:Goals:a@d
+            /usr/bin/gmake --jobs 4 a               | Make:Goals:a@d
+            ninja -C out -j4 a b                    | Ninja:Goals:a,b@d/out
+            ninja -t clean                          | Ninja:Plain:@d
+            just --set a b                          | Just:Goals:a@d
+            ",
+        ) {
             assert_eq!(shown(command), want, "{command}");
         }
     }
 
     #[test]
     fn wrappers() {
-        for (command, want) in [
-            ("env -i A=1 make a", "Wrapper:Exec:make@d Make:Goals:a@d"),
-            ("env A=1 B= pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
-            (
-                "env -C web npm run x",
-                "Wrapper:Exec:npm@d/web Npm:Script:x@d/web",
-            ),
-            (
-                "timeout -k 5 10 pytest",
-                "Wrapper:Exec:pytest@d Pytest:Plain:@d",
-            ),
-            (
-                "uv run --with x pytest -q",
-                "PythonRunner:Exec:pytest@d Pytest:Plain:@d",
-            ),
-            (
-                "python3.12 -W error -m pytest",
-                "Python:Module:pytest@d Pytest:Plain:@d",
-            ),
-            (
-                "python3 -m unittest discover",
-                "Python:Module:unittest@d Unittest:Plain:@d",
-            ),
-            (
-                "coverage run -m pytest",
-                "Wrapper:Exec:pytest@d Pytest:Plain:@d",
-            ),
-            (
-                "coverage run --source a manage.py test",
-                "Wrapper:Exec:manage.py@d Other:Plain:@d",
-            ),
-            ("python3 x.py -m pytest", "Python:Plain:@d"),
-            ("pythonista -m pytest", "Other:Plain:@d"),
-            (
-                "cargo +nightly nextest run",
-                "Cargo:Subcommand:nextest@d Nextest:Plain:@d",
-            ),
-            ("go test ./...", "Go:Subcommand:test@d"),
-            ("nice -n 5 pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
-            ("uvx pytest", "PythonRunner:Exec:pytest@d Pytest:Plain:@d"),
-            ("poetry install pytest", "PythonRunner:Plain:@d"),
-            ("coverage report -m pytest", "Other:Plain:@d"),
-            ("python3 -c x -m pytest", "Python:Plain:@d"),
-            ("python3 - -m pytest", "Python:Plain:@d"),
-            ("sh check.sh", "Shell:Plain:@d"),
-            ("ava", "Ava:Plain:@d"),
-            ("cypress run", "Cypress:Plain:@d"),
-            ("ctest", "Ctest:Plain:@d"),
-            ("react-scripts test", "Jest:Plain:@d"),
-            ("react-scripts build", "Other:Plain:@d"),
-            ("deno test", "DenoTest:Plain:@d"),
-            ("deno run x", "Other:Plain:@d"),
-            ("./node_modules/.bin/vitest", "Vitest:Plain:@d"),
-            (
-                "corepack pnpm@9 run x",
-                "Wrapper:Exec:pnpm@9@d Pnpm:Script:x@d",
-            ),
-            ("mise exec -- make a", "Wrapper:Exec:make@d Make:Goals:a@d"),
-            (
-                "uv --directory w run make a",
-                "PythonRunner:Exec:make@d/w Make:Goals:a@d/w",
-            ),
-            ("sh -c pytest", "Shell:Plain:@d Pytest:Plain:@d"),
-        ] {
+        for [command, want] in rows(
+            "
+            env -i A=1 make a                      | Wrapper:Exec:make@d Make:Goals:a@d
+            env A=1 B= pytest                      | Wrapper:Exec:pytest@d Pytest:Plain:@d
+            env -C web npm run x                   | Wrapper:Exec:npm@d/web Npm:Script:x@d/web
+            timeout -k 5 10 pytest                 | Wrapper:Exec:pytest@d Pytest:Plain:@d
+            uv run --with x pytest -q              | PythonRunner:Exec:pytest@d Pytest:Plain:@d
+            python3.12 -W error -m pytest          | Python:Module:pytest@d Pytest:Plain:@d
+            python3 -m unittest discover           | Python:Module:unittest@d Unittest:Plain:@d
+            coverage run -m pytest                 | Wrapper:Exec:pytest@d Pytest:Plain:@d
+            coverage run --source a manage.py test | Wrapper:Exec:manage.py@d Other:Plain:@d
+            python3 x.py -m pytest                 | Python:Plain:@d
+            pythonista -m pytest                   | Other:Plain:@d
+            cargo +nightly nextest run             | Cargo:Subcommand:nextest@d Nextest:Plain:@d
+            go test ./...                          | Go:Subcommand:test@d
+            nice -n 5 pytest                       | Wrapper:Exec:pytest@d Pytest:Plain:@d
+            uvx pytest                             | PythonRunner:Exec:pytest@d Pytest:Plain:@d
+            poetry install pytest                  | PythonRunner:Plain:@d
+            coverage report -m pytest              | Other:Plain:@d
+            python3 -c x -m pytest                 | Python:Plain:@d
+            python3 - -m pytest                    | Python:Plain:@d
+            sh check.sh                            | Shell:Plain:@d
+            ava                                    | Ava:Plain:@d
+            cypress run                            | Cypress:Plain:@d
+            ctest                                  | Ctest:Plain:@d
+            react-scripts test                     | Jest:Plain:@d
+            react-scripts build                    | Other:Plain:@d
+            deno test                              | DenoTest:Plain:@d
+            deno run x                             | Other:Plain:@d
+            ./node_modules/.bin/vitest             | Vitest:Plain:@d
+            corepack pnpm@9 run x                  | Wrapper:Exec:pnpm@9@d Pnpm:Script:x@d
+            mise exec -- make a                    | Wrapper:Exec:make@d Make:Goals:a@d
+            uv --directory w run make a            | PythonRunner:Exec:make@d/w Make:Goals:a@d/w
+            sh -c pytest                           | Shell:Plain:@d Pytest:Plain:@d
+            ",
+        ) {
             assert_eq!(shown(command), want, "{command}");
         }
     }

@@ -38,6 +38,23 @@ impl<T> At<T> {
     }
 }
 
+impl<T: Clone> At<T> {
+    /// The value without its place, to be compared with another.
+    pub(super) fn bare(&self) -> Self {
+        Self::new(self.value.clone(), Place::default())
+    }
+}
+
+impl Draft {
+    /// Returns the checks, in file order.
+    pub fn checks(&self) -> impl Iterator<Item = &Check> + Clone {
+        self.entries.iter().filter_map(|entry| match entry {
+            CheckEntry::Check(check) => Some(&**check),
+            CheckEntry::Use { .. } => None,
+        })
+    }
+}
+
 /// A whole contract, unchecked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {

@@ -12,6 +12,10 @@ pub(super) fn defined_twice(what: &str, place: Place, first: Place) -> Diagnosti
         .help("give one of them another name")
 }
 
+/// How to say what a check reads.
+pub(super) const ADD_INPUTS: &str =
+    "add `inputs`: `vplan audit` shows what it reads, and `--write` adds it";
+
 /// Reports a command of a request with a verb that is none.
 #[must_use]
 pub fn command_verb(found: &WrongVerb, place: Place) -> Diagnostic {

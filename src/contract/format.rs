@@ -269,15 +269,10 @@ impl Checker<'_> {
         let known: Vec<&str> = FormatName::NAMES.iter().copied().chain(own).collect();
         let named = At::new(name, place);
         let error = (self.names).unknown(UNKNOWN_WORD, "format", named, known.iter().copied());
-        let error = match error.help {
-            Some(_) => error,
-            None => error.help(format!(
-                "known are {}; a block `format {} {{` makes another one known",
-                quoted_list(&known),
-                visible(name)
-            )),
-        };
-        self.sink.push(error);
+        self.sink.push(error.or_help(|| {
+            let (known, name) = (quoted_list(&known), visible(name));
+            format!("known are {known}; a block `format {name} {{` makes another one known")
+        }));
         None
     }
 
@@ -296,21 +291,15 @@ impl Checker<'_> {
         let definition = known.definition.clone()?;
         if let Some(lacking) = definition.lacks(made.kind) {
             let own = check.settings.iter().find(|s| s.value.row == Row::Format);
-            let message = format!(
-                "the format `{}` has no `{}`, which a `{}` needs",
-                visible(name),
-                lacking.word(),
-                made.kind.verb()
-            );
+            let (name, what, verb) = (visible(name), lacking.word(), made.kind.verb());
+            let message = format!("the format `{name}` has no `{what}`, which a `{verb}` needs");
             let line = match lacking {
                 LineMeaning::Passed => "passed '{count} passed'",
                 _ => "finding error '{file}:{line}: {message}'",
             };
+            let used = own.map_or(check.place, |setting| setting.place);
             let error = Diagnostic::error(FORMAT_LACKS, message)
-                .label(
-                    own.map_or(check.place, |setting| setting.place),
-                    "used here",
-                )
+                .label(used, "used here")
                 .label(known.place, "defined here")
                 .help(format!("add a line `{line}` to it, or name another format"));
             self.sink.push(error);
@@ -337,12 +326,10 @@ impl Checker<'_> {
         for (name, known) in &self.formats {
             if !known.is_used && !imported.contains(&known.place.source) {
                 let message = format!("the format `{name}` is never used");
+                let help = format!("write `format {name}` into a check, or remove the block");
                 let warning = Diagnostic::warning(FORMAT_UNUSED, message)
-                    .label(known.place, "no check names it")
-                    .help(format!(
-                        "write `format {name}` into a check, or remove the block"
-                    ));
-                self.sink.push(warning);
+                    .label(known.place, "no check names it");
+                self.sink.push(warning.help(help));
             }
         }
     }

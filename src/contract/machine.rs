@@ -4,8 +4,8 @@ use super::Check;
 use super::checker::{Checker, KnownMachine};
 use super::draft::{self, At};
 use super::error::{
-    DUPLICATE_LINE, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS, UNKNOWN_MACHINE,
-    UNUSED_MACHINE, defined_twice,
+    ADD_INPUTS, DUPLICATE_LINE, EMPTY_MACHINE, MACHINE_HERE, MACHINE_SIZE, ON_WITHOUT_INPUTS,
+    UNKNOWN_MACHINE, UNUSED_MACHINE, defined_twice,
 };
 use std::collections::BTreeMap;
 use vplan_base::diagnostic::Diagnostic;
@@ -90,14 +90,8 @@ impl Checker<'_> {
         let known = self.machines.keys().map(String::as_str).chain([On::HERE]);
         let named = At::new(name, place);
         let error = (self.names).unknown(UNKNOWN_MACHINE, "machine", named, known);
-        let error = match error.help {
-            Some(_) => error,
-            None => error.help(format!(
-                "a block `machine {} {{` makes it known",
-                visible(name)
-            )),
-        };
-        self.sink.push(error);
+        let help = || format!("a block `machine {} {{` makes it known", visible(name));
+        self.sink.push(error.or_help(help));
         None
     }
 
@@ -109,13 +103,11 @@ impl Checker<'_> {
             && !self.incomplete
             && !made.has(Row::Inputs)
         {
+            let message = "what must be on that machine is not said";
             self.sink.push(
-                Diagnostic::error(
-                    ON_WITHOUT_INPUTS,
-                    "what must be on that machine is not said",
-                )
-                .label(own.place, "the check has no `inputs`")
-                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+                Diagnostic::error(ON_WITHOUT_INPUTS, message)
+                    .label(own.place, "the check has no `inputs`")
+                    .help(ADD_INPUTS),
             );
         }
     }
@@ -126,16 +118,12 @@ impl Checker<'_> {
         if self.names.defined.is_empty() || self.incomplete {
             return;
         }
-        for (name, known) in &self.machines {
-            if !known.is_used {
-                let message = format!("the machine `{name}` is never used");
-                let warning = Diagnostic::warning(UNUSED_MACHINE, message)
-                    .label(known.place, "no check says `on` and its name")
-                    .help(format!(
-                        "write `on {name}` into a check, or remove the block"
-                    ));
-                self.sink.push(warning);
-            }
+        for (name, known) in self.machines.iter().filter(|(_, known)| !known.is_used) {
+            let message = format!("the machine `{name}` is never used");
+            let help = format!("write `on {name}` into a check, or remove the block");
+            let warning = Diagnostic::warning(UNUSED_MACHINE, message)
+                .label(known.place, "no check says `on` and its name");
+            self.sink.push(warning.help(help));
         }
     }
 }

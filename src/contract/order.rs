@@ -54,23 +54,16 @@ impl Checker<'_> {
                 if members > self.caps.sequence_members {
                     break;
                 }
-                made.push((
-                    Sequence {
-                        groups,
-                        line: line(self.sources, sequence.place),
-                    },
-                    sequence.place,
-                ));
+                let line = line(self.sources, sequence.place);
+                made.push((Sequence { groups, line }, sequence.place));
             }
             if members > self.caps.sequence_members {
                 let most = self.caps.sequence_members;
+                let message = format!("the sequences have more than {most} members in all");
                 self.sink.push(
-                    Diagnostic::error(
-                        SEQUENCE_SIZE,
-                        format!("the sequences have more than {most} members in all"),
-                    )
-                    .label(sequence.place, "too many with `*` replaced")
-                    .help("say what comes before or behind all others in one `sequence`"),
+                    Diagnostic::error(SEQUENCE_SIZE, message)
+                        .label(sequence.place, "too many with `*` replaced")
+                        .help("say what comes before or behind all others in one `sequence`"),
                 );
                 break;
             }
@@ -95,7 +88,10 @@ impl Checker<'_> {
                 Group::Names(names) => names,
                 Group::Rest => {
                     match rest {
-                        None => rest = Some(group.place),
+                        None => {
+                            rest = Some(group.place);
+                            groups.push(ResolvedGroup::Rest);
+                        }
                         Some(first) => self.sink.push(
                             Diagnostic::error(SEQUENCE_REST, "`*` stands twice in a sequence")
                                 .label(group.place, "a second `*`")
@@ -103,36 +99,27 @@ impl Checker<'_> {
                                 .help("keep one of them"),
                         ),
                     }
-                    if rest == Some(group.place) {
-                        groups.push(ResolvedGroup::Rest);
-                    }
                     continue;
                 }
             };
             let mut known = Vec::with_capacity(names.len());
             let named = names.iter().flat_map(|name| {
-                let found = self.names.checks(name, None, self.sink);
-                found
-                    .into_iter()
-                    .map(|index| Reference::new(index, name.place))
+                let found = self.names.checks(name, None, self.sink).into_iter();
+                found.map(|index| Reference::new(index, name.place))
             });
             for name in named.collect::<Vec<_>>() {
-                let index = name.value;
-                match seen.get(&index) {
-                    Some(first) => self.sink.push(
-                        Diagnostic::error(
-                            SEQUENCE_REPEATS,
-                            format!("`{}` stands twice in a sequence", self.ids[index]),
-                        )
+                let Some(first) = seen.get(&name.value) else {
+                    seen.insert(name.value, name.place);
+                    known.push(name);
+                    continue;
+                };
+                let message = format!("`{}` stands twice in a sequence", self.ids[name.value]);
+                self.sink.push(
+                    Diagnostic::error(SEQUENCE_REPEATS, message)
                         .label(name.place, "again here")
                         .label(*first, "first here")
                         .help("a check runs once; keep one of the two"),
-                    ),
-                    None => {
-                        seen.insert(index, name.place);
-                        known.push(name);
-                    }
-                }
+                );
             }
             groups.push(ResolvedGroup::Names(known));
         }
@@ -148,22 +135,18 @@ impl Checker<'_> {
                     continue;
                 };
                 let (id, before) = (&self.ids[name.value], &self.ids[earlier.value]);
+                let message =
+                    format!("`{id}` of tier {own} cannot run after `{before}` of tier {tier}");
+                let help = "tier 0 runs before tier 1, and that before tier 2: turn the sequence around or change a tier";
                 self.sink.push(
-                    Diagnostic::error(
-                        SEQUENCE_AGAINST_TIERS,
-                        format!("`{id}` of tier {own} cannot run after `{before}` of tier {tier}"),
-                    )
-                    .label(name.place, format!("tier {own}"))
-                    .label(earlier.place, format!("tier {tier}"))
-                    .help(
-                        "tier 0 runs before tier 1, and that before tier 2: turn the sequence around or change a tier",
-                    ),
+                    Diagnostic::error(SEQUENCE_AGAINST_TIERS, message)
+                        .label(name.place, format!("tier {own}"))
+                        .label(earlier.place, format!("tier {tier}"))
+                        .help(help),
                 );
             }
-            let highest = names
-                .iter()
-                .map(|n| (tiers[n.value], n))
-                .max_by_key(|(tier, _)| *tier);
+            let of_tiers = names.iter().map(|n| (tiers[n.value], n));
+            let highest = of_tiers.max_by_key(|(tier, _)| *tier);
             if let Some((tier, name)) = highest
                 && last.is_none_or(|(before, _)| tier > before)
             {
@@ -212,7 +195,7 @@ impl Checker<'_> {
         from_sequence: &BTreeMap<Node, Place>,
         edges: &Edges<'_>,
     ) {
-        let mut chain: Vec<(String, Place)> = Vec::new();
+        let mut chain: Vec<(String, String, Place)> = Vec::new();
         let (mut last, mut joint) = (None, None);
         // The first is a check.
         for node in cycle.iter().chain(cycle.first()) {
@@ -224,60 +207,38 @@ impl Checker<'_> {
                 continue;
             };
             let (after, before) = (&self.ids[from], &self.ids[to]);
-            match joint.take() {
-                Some(place) => chain.push((
-                    format!(
-                        "`{after}` runs after `{before}` (sequence, line {})",
-                        line(self.sources, place)
-                    ),
+            let (text, by, place) = match joint.take() {
+                Some(place) => (
+                    format!("`{after}` runs after `{before}`"),
+                    "sequence, ",
                     place,
-                )),
+                ),
                 None => {
-                    let place = edges.needs[from]
-                        .iter()
-                        .find(|n| n.value == to)
-                        .map(|n| n.place)
-                        .unwrap_or_default();
-                    let what = if from == to {
-                        "itself".to_owned()
-                    } else {
-                        format!("`{before}`")
+                    let mut needs = edges.needs[from].iter();
+                    let need = needs.find(|need| need.value == to);
+                    let what = match from == to {
+                        true => "itself".to_owned(),
+                        false => format!("`{before}`"),
                     };
-                    chain.push((
-                        format!(
-                            "`{after}` needs {what} (line {})",
-                            line(self.sources, place)
-                        ),
-                        place,
-                    ));
+                    let place = need.map(|need| need.place).unwrap_or_default();
+                    (format!("`{after}` needs {what}"), "", place)
                 }
-            }
+            };
+            let line = line(self.sources, place);
+            chain.push((format!("{text} ({by}line {line})"), text, place));
         }
         let hidden = chain.len().saturating_sub(SHOWN_EDGES);
-        let shown: Vec<&str> = chain
-            .iter()
-            .take(SHOWN_EDGES)
-            .map(|(text, _)| text.as_str())
-            .collect();
-        let more = if hidden > 0 {
-            format!(", and {hidden} more")
-        } else {
-            String::new()
-        };
-        let mut error = Diagnostic::error(
-            CYCLE,
-            format!(
-                "checks that wait for each other: {}{more}",
-                shown.join(", ")
-            ),
-        );
+        chain.truncate(SHOWN_EDGES);
+        let shown: Vec<&str> = chain.iter().map(|(whole, ..)| whole.as_str()).collect();
+        let mut message = format!("checks that wait for each other: {}", shown.join(", "));
+        if hidden > 0 {
+            message += &format!(", and {hidden} more");
+        }
+        let mut error = Diagnostic::error(CYCLE, message);
         let mut labelled = BTreeSet::new();
-        for (text, place) in chain.iter().take(SHOWN_EDGES) {
-            if labelled.insert(*place) {
-                let text = text
-                    .rsplit_once(" (")
-                    .map_or(text.as_str(), |(text, _)| text);
-                error = error.label(*place, text);
+        for (_, text, place) in chain {
+            if labelled.insert(place) {
+                error = error.label(place, text);
             }
         }
         self.sink.push(error.help("take one of these away"));
@@ -304,37 +265,29 @@ fn expand(
     let named: BTreeSet<CheckIndex> = groups.iter().flat_map(values).collect();
     let named_tiers: BTreeSet<u8> = named.iter().map(|c| tiers[*c]).collect();
     let has_rest = groups.iter().any(|g| matches!(g, ResolvedGroup::Rest));
-    let mut all = Vec::new();
+    let mut all: Vec<Vec<Vec<CheckIndex>>> = Vec::new();
     if !has_rest || named_tiers.len() > 1 {
         all.push(groups.iter().map(values).collect());
     }
     for tier in named_tiers.iter().filter(|_| has_rest) {
-        let rest = by_tier
-            .get(&(inclusion, *tier))
-            .into_iter()
-            .flatten()
-            .copied()
-            .filter(|c| !named.contains(c))
-            .collect::<Vec<_>>();
+        let others = by_tier.get(&(inclusion, *tier)).into_iter().flatten();
+        let others = others.copied().filter(|check| !named.contains(check));
+        let rest: Vec<CheckIndex> = others.collect();
         let of_tier = groups.iter().map(|group| match group {
-            ResolvedGroup::Names(names) => names
-                .iter()
-                .map(|n| n.value)
-                .filter(|c| tiers[*c] == *tier)
-                .collect(),
+            ResolvedGroup::Names(_) => {
+                let mut own = values(group);
+                own.retain(|check| tiers[*check] == *tier);
+                own
+            }
             ResolvedGroup::Rest => rest.clone(),
         });
         all.push(of_tier.collect());
     }
-    all.into_iter()
-        .map(|groups: Vec<Vec<CheckIndex>>| {
-            groups
-                .into_iter()
-                .filter(|g| !g.is_empty())
-                .collect::<Vec<_>>()
-        })
-        .filter(|groups| groups.len() > 1)
-        .collect()
+    for groups in &mut all {
+        groups.retain(|group| !group.is_empty());
+    }
+    all.retain(|groups| groups.len() > 1);
+    all
 }
 
 #[cfg(test)]

@@ -71,9 +71,8 @@ impl Checker<'_> {
                     .help("name the ignored folders that the checks need, for example `linked \"node_modules\"`"),
             );
         }
-        let mut folders = self
-            .checked_paths("linked", &draft.linked)
-            .unwrap_or_default();
+        let folders = self.checked_paths("linked", &draft.linked);
+        let mut folders = folders.unwrap_or_default();
         folders.sort();
         folders.dedup_by(|later, before| later == before || later.below(before).is_some());
         folders
@@ -86,24 +85,21 @@ impl Checker<'_> {
         let draft = self.draft;
         for (name, command) in &draft.toolchains {
             if let Some(first) = seen.insert(&name.value, name.place) {
+                let message = format!("there are two toolchains `{}`", name.value);
                 self.sink.push(
-                    Diagnostic::error(
-                        DUPLICATE_NAME,
-                        format!("there are two toolchains `{}`", name.value),
-                    )
-                    .label(name.place, "again here")
-                    .label(first, "first here")
-                    .help("give one of them another name"),
+                    Diagnostic::error(DUPLICATE_NAME, message)
+                        .label(name.place, "again here")
+                        .label(first, "first here")
+                        .help("give one of them another name"),
                 );
             }
             if command.value.has_changed() {
-                let error = Diagnostic::error(
-                    CHANGED_MISPLACED,
-                    "a `toolchain` command gets no files as arguments",
-                )
-                .label(command.place, "`{changed}` is in this command")
-                .help("it says which toolchain is there, whatever has changed");
-                self.sink.push(error);
+                let message = "a `toolchain` command gets no files as arguments";
+                self.sink.push(
+                    Diagnostic::error(CHANGED_MISPLACED, message)
+                        .label(command.place, "`{changed}` is in this command")
+                        .help("it says which toolchain is there, whatever has changed"),
+                );
             }
             if let Command::Argv { env, pieces } = &command.value {
                 let (argv, env) = (words_of(pieces.clone()), env.clone());
@@ -185,22 +181,13 @@ impl Checker<'_> {
                 }
                 draft::Recover::Only(rules) => {
                     self.once(&mut seen, "only", entry.place);
-                    for rule in rules
-                        .iter()
-                        .filter(|r| RewriteRule::parse(&r.value).is_none())
-                    {
-                        let error = self.names.unknown(
-                            UNKNOWN_RULE,
-                            "rule",
-                            rule.as_ref(),
-                            RewriteRule::NAMES.iter().copied(),
-                        );
-                        let error = if error.help.is_none() {
-                            error.help(format!("the rules are {}", quoted_list(RewriteRule::NAMES)))
-                        } else {
-                            error
-                        };
-                        self.sink.push(error);
+                    let unknown = |rule: &&At<String>| RewriteRule::parse(&rule.value).is_none();
+                    for rule in rules.iter().filter(unknown) {
+                        let (rule, known) = (rule.as_ref(), RewriteRule::NAMES);
+                        let error =
+                            (self.names).unknown(UNKNOWN_RULE, "rule", rule, known.iter().copied());
+                        let help = || format!("the rules are {}", quoted_list(known));
+                        self.sink.push(error.or_help(help));
                     }
                     policy
                         .rules

@@ -1,7 +1,7 @@
 //! Resolves the names of a draft, and suggests one for a name that refers to nothing.
 
 use super::caps::Caps;
-use super::draft::{At, Check, CheckEntry, Draft, Inclusion, PathsIndex, Rows};
+use super::draft::{At, Check, Draft, Inclusion, PathsIndex, Rows};
 use super::error::{
     DUPLICATE_NAME, EACH_SAME_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK,
 };
@@ -19,7 +19,7 @@ use vplan_base::span::Place;
 use vplan_base::word::visible;
 
 /// All names that a contract defines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Names<'d> {
     /// The definitions of checks, in file order.
     pub(super) defined: Dense<CheckIndex, &'d Check>,
@@ -44,16 +44,9 @@ const COMPARISONS: usize = 200_000;
 impl<'d> Names<'d> {
     /// No names at all, for looking up what was meant elsewhere.
     pub(super) fn none() -> Self {
-        let (defined, checks, paths, roles) = Default::default();
-        let (absent, inclusions) = Default::default();
         Self {
-            defined,
-            checks,
-            paths,
-            roles,
-            absent,
-            inclusions,
             comparisons: Cell::new(COMPARISONS),
+            ..Self::default()
         }
     }
 
@@ -64,19 +57,9 @@ impl<'d> Names<'d> {
         incomplete: bool,
         sink: &mut Diagnostics,
     ) -> Self {
-        let defined: Dense<CheckIndex, &Check> = draft
-            .entries
-            .iter()
-            .filter_map(|e| {
-                if let CheckEntry::Check(check) = e {
-                    Some(&**check)
-                } else {
-                    None
-                }
-            })
-            .collect();
+        let defined: Dense<CheckIndex, &Check> = draft.checks().collect();
         // A front end with errors of its own has spoken of the names that are too long.
-        let name_bytes = if incomplete {
+        let most = if incomplete {
             usize::MAX
         } else {
             caps.name_bytes
@@ -85,31 +68,14 @@ impl<'d> Names<'d> {
         let named = defined
             .numbered()
             .filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
-        let checks = unique("check", named, name_bytes, chains, sink);
-        let paths = unique(
-            "named selection",
-            numbered(&draft.paths).map(|(i, p)| (&p.name, i, p.inclusion)),
-            name_bytes,
-            chains,
-            sink,
-        );
-        let roles = unique(
-            "role",
-            draft
-                .roles
-                .iter()
-                .map(|r| (&r.name, (), InclusionIndex::CONTRACT)),
-            name_bytes,
-            chains,
-            sink,
-        );
-        unique(
-            "trigger",
-            draft.risks.iter().map(|r| (&r.name, (), r.inclusion)),
-            name_bytes,
-            chains,
-            sink,
-        );
+        let checks = unique("check", named, most, chains, sink);
+        let named = numbered(&draft.paths).map(|(i, p)| (&p.name, i, p.inclusion));
+        let paths = unique("named selection", named, most, chains, sink);
+        let named = draft.roles.iter();
+        let named = named.map(|r| (&r.name, (), InclusionIndex::CONTRACT));
+        let roles = unique("role", named, most, chains, sink);
+        let named = draft.risks.iter().map(|r| (&r.name, (), r.inclusion));
+        unique("trigger", named, most, chains, sink);
         let roles = BUILT_IN_ROLES
             .into_iter()
             .chain(roles.into_keys())
@@ -169,24 +135,20 @@ impl<'d> Names<'d> {
         let written = name.value.strip_prefix(namespace).unwrap_or(name.value);
         let shown = visible(written);
         if self.is_lone(name.value, name.place) {
+            let why = "all checks are meant by `*` in a `sequence` only";
             return Diagnostic::error(PATTERN_ALL, "`*` alone names no check")
-                .label(
-                    name.place,
-                    "all checks are meant by `*` in a `sequence` only",
-                )
+                .label(name.place, why)
                 .help("name them, or a part of their names, as in `build-*`");
         }
         let error = Diagnostic::error(PATTERN_EMPTY, format!("no check is called `{shown}`"));
         // `bild-*` where there is `build-core`: what the names begin with, as far as a separator.
         let (head, tail) = written.split_once('*').unwrap_or((written, ""));
-        let heads: BTreeSet<&str> = known
-            .filter_map(|known| known.strip_prefix(namespace))
-            .flat_map(|known| {
-                known
-                    .match_indices(['-', '_', '.', ':', '/'])
-                    .filter_map(|(at, _)| known.get(..=at))
-            })
-            .collect();
+        let known = known.filter_map(|known| known.strip_prefix(namespace));
+        let heads = known.flat_map(|known| {
+            let ends = known.match_indices(['-', '_', '.', ':', '/']);
+            ends.filter_map(|(at, _)| known.get(..=at))
+        });
+        let heads: BTreeSet<&str> = heads.collect();
         match self.nearest(head, heads.into_iter()) {
             Some(near) => error
                 .label(name.place, format!("did you mean `{near}*{tail}`?"))
@@ -290,10 +252,8 @@ fn unique<'d, I>(
     let chain = |inclusion| Inclusion::of(inclusions, inclusion).map_or(&[][..], |i| &i.chain);
     for (name, index, inclusion) in names {
         if name.value.len() > name_bytes {
-            let message = format!(
-                "a name has {} bytes, {name_bytes} are the most",
-                name.value.len()
-            );
+            let bytes = name.value.len();
+            let message = format!("a name has {bytes} bytes, {name_bytes} are the most");
             sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
         }
         match seen.get(name.value.as_str()) {
@@ -352,10 +312,9 @@ pub(super) fn derive_ids(names: &Names<'_>) -> Dense<CheckIndex, String> {
         let base = used.map_or(String::new(), |used| used.namespace.clone()) + &base_id(check);
         let counter = next.entry(base.clone()).or_insert(1);
         let id = loop {
-            let id = if *counter == 1 {
-                base.clone()
-            } else {
-                format!("{base}-{counter}")
+            let id = match *counter {
+                1 => base.clone(),
+                _ => format!("{base}-{counter}"),
             };
             *counter += 1;
             if !names.has_check(&id) && taken.insert(id.clone()) {
@@ -410,7 +369,7 @@ pub(super) fn line(sources: &Sources, place: Place) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draft::Verb;
+    use super::super::draft::{CheckEntry, Verb};
     use super::*;
     use vplan_base::command::{Command, Env, Piece};
     use vplan_base::word::Word;

@@ -67,17 +67,13 @@ impl Checker<'_> {
         for (index, paths) in numbered(&self.draft.paths).filter(|_| !self.incomplete) {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
             // What is imported may bring more than is used.
-            if first
-                && paths.inclusion == InclusionIndex::CONTRACT
-                && !self.paths.used.contains(&index)
-            {
+            let own = paths.inclusion == InclusionIndex::CONTRACT;
+            if first && own && !self.paths.used.contains(&index) {
+                let message = format!("`paths {}` is never used", paths.name.value);
                 self.sink.push(
-                    Diagnostic::warning(
-                        UNUSED_PATHS,
-                        format!("`paths {}` is never used", paths.name.value),
-                    )
-                    .label(paths.name.place, "nothing refers to it")
-                    .help("remove it, or name it in a selection"),
+                    Diagnostic::warning(UNUSED_PATHS, message)
+                        .label(paths.name.place, "nothing refers to it")
+                        .help("remove it, or name it in a selection"),
                 );
             }
         }
@@ -89,32 +85,24 @@ impl Checker<'_> {
         if let (Some(first), Some(last)) = (items.first(), items.last())
             && items.iter().all(|i| i.not)
         {
-            let place = Place::new(
-                first.what.place.source,
-                first.what.place.span.to(last.what.place.span),
-            );
-            let what = if items.len() == 1 {
-                "this list excludes only"
-            } else {
-                "these items exclude only"
+            let (first, last) = (first.what.place, last.what.place);
+            let what = match items.len() {
+                1 => "this list excludes only",
+                _ => "these items exclude only",
             };
+            let message = "a selection that only excludes selects nothing";
             self.sink.push(
-                Diagnostic::error(
-                    ONLY_EXCLUSIONS,
-                    "a selection that only excludes selects nothing",
-                )
-                .label(place, what)
-                .help("put what it excludes from in front, such as `\"**\"` for all files"),
+                Diagnostic::error(ONLY_EXCLUSIONS, message)
+                    .label(Place::new(first.source, first.span.to(last.span)), what)
+                    .help("put what it excludes from in front, such as `\"**\"` for all files"),
             );
         }
         let mut all = Vec::with_capacity(items.len());
         let mut complete = items.iter().any(|i| !i.not);
         for item in items {
+            let not = item.not;
             match self.item_kind(item) {
-                Some(what) => all.push(Item {
-                    not: item.not,
-                    what,
-                }),
+                Some(what) => all.push(Item { not, what }),
                 None => complete = false,
             }
         }
@@ -123,39 +111,30 @@ impl Checker<'_> {
 
     /// The globs of a setting that takes neither names nor exclusions.
     pub(super) fn globs(&mut self, setting: &str, items: &[Sel]) -> Vec<Glob> {
-        items
-            .iter()
+        let globs = items.iter();
+        globs
             .filter_map(|item| self.single_glob(setting, item))
             .collect()
     }
 
     /// The one glob of a setting.
     pub(super) fn single_glob(&mut self, setting: &str, item: &Sel) -> Option<Glob> {
-        let text = match (&item.what.value, item.not) {
-            (SelKind::Glob(text), false) => text,
-            (SelKind::Glob(_), true) => {
-                self.sink.push(
-                    Diagnostic::error(NOT_A_GLOB, format!("`{setting}` takes no exclusions"))
-                        .label(item.what.place, "an exclusion"),
-                );
-                return None;
-            }
-            (SelKind::Dependents(_), _) => {
-                let message = format!("`{setting}` takes globs, not packages");
-                let error = Diagnostic::error(NOT_A_GLOB, message);
-                self.sink.push(error.label(item.what.place, "packages"));
-                return None;
-            }
+        let place = item.what.place;
+        let (takes, what, help) = match (&item.what.value, item.not) {
+            (SelKind::Glob(text), false) => return self.glob(text, place, item.inner),
+            (SelKind::Glob(_), true) => ("no exclusions", "an exclusion", None),
+            (SelKind::Dependents(_), _) => ("globs, not packages", "packages", None),
             (SelKind::Name(name), _) => {
-                self.sink.push(
-                    Diagnostic::error(NOT_A_GLOB, format!("`{setting}` takes globs, not the names of `paths`"))
-                        .label(item.what.place, "a name")
-                        .help(format!("write the globs themselves, in quotes; the file of this name is `\"{name}\"`")),
-                );
-                return None;
+                let help = "write the globs themselves, in quotes; the file of this name is";
+                let help = format!("{help} `\"{name}\"`");
+                ("globs, not the names of `paths`", "a name", Some(help))
             }
         };
-        self.glob(text, item.what.place, item.inner)
+        let message = format!("`{setting}` takes {takes}");
+        let mut error = Diagnostic::error(NOT_A_GLOB, message).label(place, what);
+        error.help = help;
+        self.sink.push(error);
+        None
     }
 
     /// A path that the contract names; reports what can be none of the repository's.
@@ -173,9 +152,10 @@ impl Checker<'_> {
 
     fn item_kind(&mut self, item: &Sel) -> Option<ItemContent> {
         match &item.what.value {
-            SelKind::Glob(text) => self
-                .glob(text, item.what.place, item.inner)
-                .map(ItemContent::Glob),
+            SelKind::Glob(text) => {
+                let glob = self.glob(text, item.what.place, item.inner);
+                glob.map(ItemContent::Glob)
+            }
             SelKind::Dependents(package) => self.dependents(package, item.what.place),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
@@ -196,13 +176,8 @@ impl Checker<'_> {
 
     /// A glob; `inner` is where its text begins in the file, if it is written there as it is.
     pub(super) fn glob(&mut self, text: &str, place: Place, inner: Option<usize>) -> Option<Glob> {
-        match Glob::parse(text) {
-            Ok(glob) => Some(glob),
-            Err(fault) => {
-                self.sink.push(glob_error(text, fault, place, inner));
-                None
-            }
-        }
+        let report = |fault| self.sink.push(glob_error(text, fault, place, inner));
+        Glob::parse(text).map_err(report).ok()
     }
 
     /// The files of a package and of all that it uses, which are made once for all its uses.
@@ -232,11 +207,10 @@ impl Checker<'_> {
                 SelKind::Glob(_) => Size { depth: 0, globs: 1 },
                 // Its size is that of the workspace, and it is made once.
                 SelKind::Dependents(_) => Size { depth: 1, globs: 1 },
-                SelKind::Name(name) => self
-                    .names
-                    .paths
-                    .get(name.as_str())
-                    .map_or(Size::default(), |i| sizes[*i]),
+                SelKind::Name(name) => {
+                    let index = self.names.paths.get(name.as_str());
+                    index.map_or(Size::default(), |index| sizes[*index])
+                }
             };
             sum.depth = sum.depth.max(inner.depth.saturating_add(1));
             sum.globs = sum.globs.saturating_add(inner.globs);
@@ -246,25 +220,18 @@ impl Checker<'_> {
 
     fn report_paths_cycle(&mut self, cycle: impl Iterator<Item = PathsIndex>) {
         let cycle: Vec<&Paths> = cycle.map(|index| at(&self.draft.paths, index)).collect();
-        let chain: Vec<String> = cycle
-            .iter()
-            .chain(cycle.first())
+        let around = cycle.iter().chain(cycle.first());
+        let chain: Vec<String> = around
+            .clone()
             .map(|paths| format!("`{}`", paths.name.value))
             .collect();
-        let mut error = Diagnostic::error(
-            PATHS_CYCLE,
-            format!("paths that contain themselves: {}", chain.join(" -> ")),
-        );
-        for (paths, next) in cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first())) {
-            let edge = paths
-                .items
-                .iter()
-                .find(|i| matches!(&i.what.value, SelKind::Name(n) if *n == next.name.value));
-            if let Some(edge) = edge {
-                error = error.label(
-                    edge.what.place,
-                    format!("`{}` contains `{}`", paths.name.value, next.name.value),
-                );
+        let message = format!("paths that contain themselves: {}", chain.join(" -> "));
+        let mut error = Diagnostic::error(PATHS_CYCLE, message);
+        for (paths, next) in cycle.iter().zip(around.skip(1)) {
+            let (name, next) = (&paths.name.value, &next.name.value);
+            let is_next = |i: &&Sel| matches!(&i.what.value, SelKind::Name(n) if n == next);
+            if let Some(edge) = paths.items.iter().find(is_next) {
+                error = error.label(edge.what.place, format!("`{name}` contains `{next}`"));
             }
         }
         self.sink
@@ -280,35 +247,32 @@ struct Size {
 }
 
 fn too_large(name: &At<String>, size: Size, caps: &Caps) -> Diagnostic {
-    let message = if size.depth > caps.paths_depth {
+    let At { value: name, place } = name;
+    let (Size { depth, globs }, most) = (size, caps.paths_globs);
+    let message = if depth > caps.paths_depth {
         format!(
-            "`paths {}` nests {} deep, {} is the most",
-            name.value, size.depth, caps.paths_depth
+            "`paths {name}` nests {depth} deep, {} is the most",
+            caps.paths_depth
         )
     } else {
-        format!(
-            "`paths {}` has {} globs in all, {} are the most",
-            name.value, size.globs, caps.paths_globs
-        )
+        format!("`paths {name}` has {globs} globs in all, {most} are the most")
     };
-    Diagnostic::error(PATHS_SIZE, message).label(name.place, "too large with all names replaced")
+    Diagnostic::error(PATHS_SIZE, message).label(*place, "too large with all names replaced")
 }
 
 fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
     let known = names.paths.keys().copied();
-    let mut error = names.unknown(
+    let place = item.what.place;
+    let error = names.unknown(
         UNKNOWN_PATHS,
         "named selection",
-        At::new(name, item.what.place),
+        At::new(name, place),
         known,
     );
-    if error.help.is_none() {
-        let written = name
-            .strip_prefix(names.namespace(name, item.what.place))
-            .unwrap_or(name);
-        error = error.help(format!("a glob stands in quotes: `\"{written}\"`"));
-    }
-    error
+    error.or_help(|| {
+        let written = name.strip_prefix(names.namespace(name, place));
+        format!("a glob stands in quotes: `\"{}\"`", written.unwrap_or(name))
+    })
 }
 
 /// Points at the fault inside the quotes where that is possible, otherwise at the whole item.
@@ -343,15 +307,15 @@ pub(super) fn repo_path(
             Some("the repository's root is `.`".to_owned()),
         ),
         PathError::Absolute => {
-            let relative = text.trim_start_matches('/');
-            let help = if relative.is_empty() {
-                ".".to_owned()
-            } else {
-                relative.to_owned()
+            let relative = match text.trim_start_matches('/') {
+                "" => ".",
+                relative => relative,
             };
             (
                 format!("{what} `{text}` is absolute"),
-                Some(format!("paths begin at the repository's root: `{help}`")),
+                Some(format!(
+                    "paths begin at the repository's root: `{relative}`"
+                )),
             )
         }
         PathError::Outside => (

@@ -95,10 +95,8 @@ impl Checker<'_> {
             draft::Ready::File(path) => Ready::File(path.clone()),
             draft::Ready::Line(text) => Ready::Line(text.clone()),
             draft::Ready::Run(command) => {
-                let verb = At::new(
-                    Verb::Command(vplan_check::Kind::Run, command.clone()),
-                    ready.place,
-                );
+                let verb = Verb::Command(vplan_check::Kind::Run, command.clone());
+                let verb = At::new(verb, ready.place);
                 let (pieces, env) = self.service_command(Some(&verb)).unwrap_or_default();
                 let argv = words_of(pieces);
                 Ready::Run(ReadyCommand { argv, env })
@@ -107,10 +105,8 @@ impl Checker<'_> {
         // Its own holes are written without its name.
         let mut wrong: Option<String> = None;
         let mut own = |hole: &ServiceHole<'_>| {
-            let is_own = hole.service.is_none_or(|said| is_called(&name.value, said));
-            if !is_own {
-                wrong = hole.service.map(str::to_owned);
-            }
+            let other = hole.service.filter(|said| !is_called(&name.value, said));
+            wrong = other.map(str::to_owned).or(wrong.take());
             Some(format!("{{{}}}", hole.what.name()))
         };
         for word in argv.iter_mut().chain(env.values_mut()) {
@@ -161,12 +157,10 @@ impl Checker<'_> {
             return None;
         };
         if pieces.contains(&Piece::Changed) {
-            let error = Diagnostic::error(
-                CHANGED_MISPLACED,
-                "`{changed}` has no meaning for a service",
-            )
-            .label(*place, "a service is there for several checks")
-            .help("hand the files to a check that runs beside it");
+            let message = "`{changed}` has no meaning for a service";
+            let error = Diagnostic::error(CHANGED_MISPLACED, message)
+                .label(*place, "a service is there for several checks")
+                .help("hand the files to a check that runs beside it");
             self.sink.push(error);
             return None;
         }
@@ -181,14 +175,10 @@ impl Checker<'_> {
             let Some(defined) = self.services.all.get(&name.value) else {
                 if !self.names.is_absent(&name.value) {
                     let known = self.services.all.keys().map(String::as_str);
-                    let mut error =
-                        self.names
-                            .unknown(UNKNOWN_SERVICE, "service", name.as_ref(), known);
-                    if error.help.is_none() {
-                        let shown = visible(&name.value);
-                        error = error.help(format!("write `service {shown}: COMMAND`"));
-                    }
-                    self.sink.push(error);
+                    let (name, shown) = (name.as_ref(), visible(&name.value));
+                    let error = (self.names).unknown(UNKNOWN_SERVICE, "service", name, known);
+                    let help = || format!("write `service {shown}: COMMAND`");
+                    self.sink.push(error.or_help(help));
                 }
                 continue;
             };
@@ -214,52 +204,37 @@ impl Checker<'_> {
             draft::Written::Texts(said) if s.value.row == Row::With => Some(said),
             _ => None,
         });
-        let said: BTreeSet<&str> = said
-            .into_iter()
-            .flatten()
-            .map(|n| n.value.as_str())
-            .collect();
+        let said = said.into_iter().flatten();
+        let said: BTreeSet<&str> = said.map(|name| name.value.as_str()).collect();
         // Without a hole there is nothing to fill, whatever a text looks like; what could not be
         // resolved was reported.
         if check.hole.is_none() && names.is_empty() || said.len() > names.len() {
             return;
         }
         let place = check.hole.as_ref().map_or(check.place, |hole| hole.place);
-        let mut faults: Vec<(String, Option<String>)> = Vec::new();
+        let mut faults: Vec<(String, String)> = Vec::new();
         let mut whole = |hole: &ServiceHole<'_>| {
             let what = hole.what.name();
             let found: Vec<&&str> = match hole.service {
-                Some(said) => {
-                    let exact = names.iter().filter(|name| **name == said);
-                    let exact: Vec<&&str> = exact.collect();
-                    match exact.is_empty() {
-                        true => (names.iter())
-                            .filter(|name| is_called(name, said))
-                            .collect(),
-                        false => exact,
-                    }
+                Some(said) if names.contains(&said) => {
+                    names.iter().filter(|name| **name == said).collect()
                 }
+                Some(said) => names.iter().filter(|name| is_called(name, said)).collect(),
                 None => names.iter().collect(),
             };
             match found.as_slice() {
                 [name] => {
                     let of = with.iter().find(|service| service.name == **name);
                     if hole.what == Given::Port && of.is_some_and(|of| !of.wants_port()) {
-                        faults.push((
-                            format!("service `{name}` has no port"),
-                            Some(
-                                "write `{port}` where the service says on which one it listens"
-                                    .to_owned(),
-                            ),
-                        ));
+                        let help = "write `{port}` where the service says on which one it listens";
+                        faults.push((format!("service `{name}` has no port"), help.to_owned()));
                     }
                     return Some(format!("{{{name}.{what}}}"));
                 }
                 [] => {
-                    let written = hole.service.map_or_else(
-                        || format!("{{{what}}}"),
-                        |service| format!("{{{service}.{what}}}"),
-                    );
+                    let of = hole
+                        .service
+                        .map_or(String::new(), |name| format!("{name}."));
                     let help = match (hole.service, names.first()) {
                         (Some(_), Some(near)) => format!("write `{{{near}.{what}}}`"),
                         (Some(service), None) => format!("write `with {service}`"),
@@ -268,14 +243,12 @@ impl Checker<'_> {
                             None => "write `with NAME`, and `service NAME: COMMAND`".to_owned(),
                         },
                     };
-                    faults.push((
-                        format!("`{written}` is of no service that the check runs beside"),
-                        Some(help),
-                    ));
+                    let message = "is of no service that the check runs beside";
+                    faults.push((format!("`{{{of}{what}}}` {message}"), help));
                 }
                 [first, ..] => faults.push((
                     format!("`{{{what}}}` is of several services"),
-                    Some(format!("write `{{{first}.{what}}}`")),
+                    format!("write `{{{first}.{what}}}`"),
                 )),
             }
             None
@@ -295,10 +268,9 @@ impl Checker<'_> {
             }
         }
         if let Some((message, help)) = faults.into_iter().next() {
-            let mut error = Diagnostic::error(UNKNOWN_SERVICE, message)
+            let error = Diagnostic::error(UNKNOWN_SERVICE, message)
                 .label(place, "stands for nothing in this");
-            error.help = help;
-            self.sink.push(error);
+            self.sink.push(error.help(help));
         }
     }
 
@@ -334,10 +306,8 @@ impl Checker<'_> {
 
 /// Whether a service is meant by a name: its own, or that without the namespaces of imports.
 fn is_called(name: &str, said: &str) -> bool {
-    name == said
-        || name
-            .strip_suffix(said)
-            .is_some_and(|before| before.ends_with('/'))
+    let before = name.strip_suffix(said);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 pub(super) fn words_of(pieces: Vec<Piece>) -> Vec<Word> {

@@ -165,6 +165,14 @@ impl Values {
     }
 }
 
+/// What a setting sets, in words, and the name of the variable if it is one.
+fn what_is_set(setting: &At<Setting>) -> (String, &str) {
+    match &setting.value.value {
+        Written::Variable(name, _) => (format!("the variable `{name}`"), name),
+        _ => (format!("`{}`", setting.value.keyword()), ""),
+    }
+}
+
 fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<T> {
     let mut seen = std::collections::BTreeSet::new();
     list.filter(|item| seen.insert(*item)).cloned().collect()
@@ -226,14 +234,9 @@ impl Checker<'_> {
         seen: &mut BTreeMap<(Kind, &'static str, &'s str), Place>,
     ) {
         let mut own = Vec::new();
-        for setting in settings {
-            let (what, name) = match &setting.value.value {
-                Written::Variable(name, _) => (format!("the variable `{name}`"), name.as_str()),
-                _ if matches!(setting.value.row, Row::Tags | Row::ToolPath | Row::Reads) => {
-                    continue;
-                }
-                _ => (format!("`{}`", setting.value.keyword()), ""),
-            };
+        let adds_up = |row: Row| matches!(row, Row::Tags | Row::ToolPath | Row::Reads);
+        for setting in settings.iter().filter(|s| !adds_up(s.value.row)) {
+            let (what, name) = what_is_set(setting);
             let key = (verb, setting.value.keyword(), name);
             if let Some(first) = seen.get(&key) {
                 let line = self.sources.position(*first).line;
@@ -302,11 +305,8 @@ impl Checker<'_> {
 
     /// Reads the settings of a check.
     pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
-        let kind = check
-            .verbs
-            .first()
-            .filter(|v| !self.is_broken(v))
-            .map(|v| v.value.kind());
+        let verb = check.verbs.first().filter(|v| !self.is_broken(v));
+        let kind = verb.map(|v| v.value.kind());
         self.report_duplicates(&check.settings);
         let own = check.name.as_ref().map(|name| name.value.as_str());
         let mut values = Values::default();
@@ -327,16 +327,15 @@ impl Checker<'_> {
         if known_by(row).contains(&kind) {
             return;
         }
+        let verb = kind.verb();
+        let knowing = quoted_list(known_by(row).iter().map(|k| k.verb()));
         self.sink.push(
             Diagnostic::error(
                 FOREIGN_SETTING,
-                format!("`{}` does not know `{keyword}`", kind.verb()),
+                format!("`{verb}` does not know `{keyword}`"),
             )
-            .label(setting.place, format!("not a setting of `{}`", kind.verb()))
-            .help(format!(
-                "it is a setting of {}",
-                quoted_list(known_by(row).iter().map(|k| k.verb()))
-            )),
+            .label(setting.place, format!("not a setting of `{verb}`"))
+            .help(format!("it is a setting of {knowing}")),
         );
     }
 
@@ -372,18 +371,13 @@ impl Checker<'_> {
                 if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
                     && !verbs.contains(&kind)
                 {
-                    let message = format!(
-                        "a `{format}` report holds nothing that `{}` counts",
-                        kind.verb()
-                    );
-                    let help = format!(
-                        "it is a report for {}",
-                        quoted_list(verbs.iter().map(|k| k.verb()))
-                    );
+                    let verb = kind.verb();
+                    let message = format!("a `{format}` report holds nothing that `{verb}` counts");
+                    let verbs = quoted_list(verbs.iter().map(|k| k.verb()));
                     self.sink.push(
                         Diagnostic::error(REPORT_FORMAT, message)
                             .label(setting.place, "not counted")
-                            .help(help),
+                            .help(format!("it is a report for {verbs}")),
                     );
                 }
             }
@@ -395,76 +389,51 @@ impl Checker<'_> {
     fn report_duplicates(&mut self, settings: &[At<Setting>]) {
         let mut seen: BTreeMap<(&str, &str), Place> = BTreeMap::new();
         for setting in settings {
-            let name = if let Written::Variable(name, _) = &setting.value.value {
-                name.as_str()
-            } else {
-                ""
+            let (what, name) = what_is_set(setting);
+            let key = (setting.value.keyword(), name);
+            let Some(first) = seen.get(&key) else {
+                seen.insert(key, setting.place);
+                continue;
             };
-            let keyword = setting.value.keyword();
-            match seen.get(&(keyword, name)) {
-                Some(first) => {
-                    let what = if name.is_empty() {
-                        format!("`{keyword}`")
-                    } else {
-                        format!("the variable `{name}`")
-                    };
-                    self.sink.push(
-                        Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
-                            .label(setting.place, "set again here")
-                            .label(*first, "first set here")
-                            .help(if setting.value.row.setting().takes.is_list() {
-                                "write all values on one line"
-                            } else {
-                                "keep one of them"
-                            }),
-                    );
-                }
-                None => {
-                    seen.insert((keyword, name), setting.place);
-                }
-            }
+            let is_list = setting.value.row.setting().takes.is_list();
+            self.sink.push(
+                Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
+                    .label(setting.place, "set again here")
+                    .label(*first, "first set here")
+                    .help(match is_list {
+                        true => "write all values on one line",
+                        false => "keep one of them",
+                    }),
+            );
         }
     }
 
     fn report_exit_overlap(&mut self, settings: &[At<Setting>]) {
-        let codes = |skip: bool| {
-            settings
-                .iter()
-                .find_map(|s| match (&s.value.value, s.value.row) {
-                    (Written::Codes(codes), Row::Exit) if !skip => Some(codes),
-                    (Written::Codes(codes), Row::SkipExit) if skip => Some(codes),
-                    _ => None,
-                })
+        let codes = |row: Row| {
+            settings.iter().find_map(|s| match &s.value.value {
+                Written::Codes(codes) if s.value.row == row => Some(codes),
+                _ => None,
+            })
         };
-        let accepted = codes(false);
-        for code in codes(true).into_iter().flatten() {
-            let error = |place: Place, text: &str| {
-                Diagnostic::error(
-                    EXIT_OVERLAP,
-                    format!(
-                        "exit code {} cannot mean both passed and skipped",
-                        code.value
-                    ),
-                )
-                .label(code.place, "means skipped here")
-                .label(place, text)
+        let accepted = codes(Row::Exit);
+        for At { value, place } in codes(Row::SkipExit).into_iter().flatten() {
+            let same = accepted.and_then(|codes| codes.iter().find(|c| c.value == *value));
+            let (passes, why, help) = match same {
+                Some(same) => (same.place, "means passed here", "keep it in one of them"),
+                None if accepted.is_none() && *value == 0 => (
+                    *place,
+                    "means passed unless `exit` says otherwise",
+                    "name the accepted codes with `exit`",
+                ),
+                None => continue,
             };
-            match accepted {
-                Some(codes) => {
-                    if let Some(same) = codes.iter().find(|c| c.value == code.value) {
-                        self.sink.push(
-                            error(same.place, "means passed here").help("keep it in one of them"),
-                        );
-                    }
-                }
-                None if code.value == 0 => {
-                    self.sink.push(
-                        error(code.place, "means passed unless `exit` says otherwise")
-                            .help("name the accepted codes with `exit`"),
-                    );
-                }
-                None => {}
-            }
+            let message = format!("exit code {value} cannot mean both passed and skipped");
+            self.sink.push(
+                Diagnostic::error(EXIT_OVERLAP, message)
+                    .label(*place, "means skipped here")
+                    .label(passes, why)
+                    .help(help),
+            );
         }
     }
 
@@ -611,27 +580,15 @@ impl Checker<'_> {
     /// Reports a word that is none of the known ones.
     pub(super) fn check_word(&mut self, what: &str, word: &str, place: Place, known: &[&str]) {
         if !known.contains(&word) {
-            let error = self.names.unknown(
-                UNKNOWN_WORD,
-                what,
-                At::new(word, place),
-                known.iter().copied(),
-            );
-            let error = if error.help.is_none() {
-                error.help(format!("known are {}", quoted_list(known)))
-            } else {
-                error
-            };
-            self.sink.push(error);
+            let (word, others) = (At::new(word, place), known.iter().copied());
+            let error = self.names.unknown(UNKNOWN_WORD, what, word, others);
+            let help = || format!("known are {}", quoted_list(known));
+            self.sink.push(error.or_help(help));
         }
     }
 
     fn check_env_name(&mut self, name: &str, place: Place, star: bool) {
-        let stem = if star {
-            name.strip_suffix('*').unwrap_or(name)
-        } else {
-            name
-        };
+        let stem = name.strip_suffix('*').filter(|_| star).unwrap_or(name);
         // `*` alone would let everything through; that is the operator's to say (`--inherit-env`).
         if self.incomplete || is_env_name(stem) {
             return;

@@ -54,7 +54,7 @@ impl Uses {
         });
         let shared = beside.filter_map(|name| {
             let path = workspace.dir.join(name.as_bytes()).ok()?;
-            Some(item(Glob::literal(&path)?))
+            Some(Item::from(Glob::literal(&path)?))
         });
         Self {
             shared: shared.collect(),
@@ -88,13 +88,6 @@ impl Uses {
     }
 }
 
-fn item(glob: Glob) -> Item {
-    Item {
-        not: false,
-        what: ItemContent::Glob(glob),
-    }
-}
-
 /// Returns the files of a folder; of the workspace's own without those of other packages. What is
 /// inside of a package may be a fixture of its tests.
 fn files(folder: &RepoPath, all: &BTreeSet<&RepoPath>, root: &RepoPath) -> Option<Item> {
@@ -104,7 +97,7 @@ fn files(folder: &RepoPath, all: &BTreeSet<&RepoPath>, root: &RepoPath) -> Optio
             true => "**".to_owned(),
             false => format!("{}/**", escape(text)),
         };
-        Glob::parse(&text).ok().map(item)
+        Glob::parse(&text).ok().map(Item::from)
     };
     let own = all_below(folder)?;
     if folder != root {

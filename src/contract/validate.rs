@@ -8,14 +8,14 @@ use super::caps::Caps;
 use super::checker::{Checker, Resolved, Services};
 use super::draft::{self, At, CheckEntry, Draft};
 use super::error::{
-    CHANGED_IN_NONE, IMPORT, NO_CHECKS, READS_WITHOUT_SANDBOX, SANDBOX_WITHOUT_INPUTS,
+    ADD_INPUTS, CHANGED_IN_NONE, IMPORT, NO_CHECKS, READS_WITHOUT_SANDBOX, SANDBOX_WITHOUT_INPUTS,
     SHARED_WITHOUT_INPUTS, SHARED_WITHOUT_SANDBOX, SHARED_WITHOUT_TOOLCHAIN, TIER_AROUND_USE,
     TOO_MANY_CHECKS, UNKNOWN_ROLE,
 };
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::settings::{Defaults, Values};
+use super::settings::{Defaults, Values, quoted_list};
 use super::{
     AllowedImport, ChangedPart, Check, CheckIndex, Condition, ConditionIndex, Contract,
     InclusionIndex, Placement, Sought, TakenOut, Test,
@@ -44,33 +44,11 @@ pub(crate) fn validate_within(
     caps: &Caps,
     sink: &mut Diagnostics,
 ) -> Option<Contract> {
-    let count = draft
-        .entries
-        .iter()
-        .filter(|e| matches!(e, CheckEntry::Check(_)))
-        .count();
-    if count > caps.checks {
-        let last = draft
-            .entries
-            .iter()
-            .filter_map(|e| {
-                if let CheckEntry::Check(c) = e {
-                    Some(c.place)
-                } else {
-                    None
-                }
-            })
-            .nth(caps.checks);
-        sink.push(
-            Diagnostic::error(
-                TOO_MANY_CHECKS,
-                format!(
-                    "the contract has {count} checks, {} are the most",
-                    caps.checks
-                ),
-            )
-            .label(last.unwrap_or_default(), "the first one too many"),
-        );
+    let (count, most) = (draft.checks().count(), caps.checks);
+    if let Some(first) = draft.checks().nth(most) {
+        let message = format!("the contract has {count} checks, {most} are the most");
+        let error = Diagnostic::error(TOO_MANY_CHECKS, message);
+        sink.push(error.label(first.place, "the first one too many"));
         return None;
     }
     // Where the text itself had faults, a missing part is most likely one of them and has been
@@ -201,14 +179,9 @@ impl Checker<'_> {
     }
 
     fn conditions(&mut self) -> Option<Dense<ConditionIndex, Condition>> {
-        let draft = self.draft;
-        draft
-            .conditions
-            .iter()
-            .map(|head| self.condition(head))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .collect()
+        let heads = self.draft.conditions.iter();
+        let all: Vec<_> = heads.map(|head| self.condition(head)).collect();
+        all.into_iter().collect()
     }
 
     fn condition(&mut self, head: &draft::At<draft::Condition>) -> Option<Condition> {
@@ -223,24 +196,14 @@ impl Checker<'_> {
                                 .unknown(UNKNOWN_ROLE, "role", role.as_ref(), roles);
                         if let Some(block) = self.left_behind(role) {
                             error = error.label(block, "this block stays with its file");
-                            error.help = Some(format!(
-                                "write a block `role {}` into the contract too",
-                                role.value
-                            ));
+                            let role = &role.value;
+                            let help = format!("write a block `role {role}` into the contract too");
+                            error.help = Some(help);
                         }
-                        if error.help.is_none() {
-                            let list = self
-                                .names
-                                .roles
-                                .iter()
-                                .map(|r| format!("`{r}`"))
-                                .collect::<Vec<_>>()
-                                .join(", ");
-                            error = error.help(format!(
-                                "known are {list}; a `role` block makes another one known"
-                            ));
-                        }
-                        self.sink.push(error);
+                        self.sink.push(error.or_help(|| {
+                            let list = quoted_list(&self.names.roles);
+                            format!("known are {list}; a `role` block makes another one known")
+                        }));
                     }
                     if !known.contains(&role.value) {
                         known.push(role.value.clone());
@@ -265,11 +228,8 @@ impl Checker<'_> {
 
     /// The block that makes a role known in the imported file that names it, but not here.
     fn left_behind(&self, role: &draft::At<String>) -> Option<Place> {
-        let mut same = self
-            .draft
-            .inclusions
-            .iter()
-            .filter(|i| i.source == role.place.source);
+        let all = self.draft.inclusions.iter();
+        let mut same = all.filter(|i| i.source == role.place.source);
         same.find_map(|i| i.roles.iter().find(|r| r.value == role.value))
             .map(|r| r.place)
     }
@@ -296,12 +256,9 @@ impl Checker<'_> {
     ) -> Option<Vec<RepoPath>> {
         let mut known = Vec::with_capacity(paths.len());
         for path in paths {
-            self.warn_of_path(
-                &format!("what `{keyword}` asks for"),
-                &path.value,
-                path.place,
-            );
-            known.push(self.path("the path", &path.value, path.place));
+            let At { value, place } = path;
+            self.warn_of_path(&format!("what `{keyword}` asks for"), value, *place);
+            known.push(self.path("the path", value, *place));
         }
         known.into_iter().collect()
     }
@@ -384,22 +341,16 @@ impl Checker<'_> {
         let (Some((_, command)), Some(none)) = (changed, none) else {
             return;
         };
-        let error = Diagnostic::error(
-            CHANGED_IN_NONE,
-            "`{changed}` stands for no file inside `whenChangedNone`",
-        );
-        let error = match used {
-            Some(place) => error
-                .label(place, "used here")
-                .label(command, "`{changed}` is in this command"),
-            None => error.label(command, "`{changed}` is in this command"),
-        };
+        let message = "`{changed}` stands for no file inside `whenChangedNone`";
+        let mut error = Diagnostic::error(CHANGED_IN_NONE, message);
+        if let Some(place) = used {
+            error = error.label(place, "used here");
+        }
+        let why = "this block applies when no selected file changed";
         self.sink.push(
             error
-                .label(
-                    none.place,
-                    "this block applies when no selected file changed",
-                )
+                .label(command, "`{changed}` is in this command")
+                .label(none.place, why)
                 .help("move the check out of the block, or let its command find the files itself"),
         );
     }
@@ -447,30 +398,22 @@ impl Checker<'_> {
         }
         let is_confined = made.level() >= SandboxLevel::Files;
         if is_confined && !made.has(Row::Inputs) {
+            let level = made.level().word();
+            let message = format!("under `sandbox {level}` a check reads only what it declares");
             self.sink.push(
-                Diagnostic::error(
-                    SANDBOX_WITHOUT_INPUTS,
-                    format!(
-                        "under `sandbox {}` a check reads only what it declares",
-                        made.level().word()
-                    ),
-                )
-                .label(check.place, "has no `inputs`")
-                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+                Diagnostic::error(SANDBOX_WITHOUT_INPUTS, message)
+                    .label(check.place, "has no `inputs`")
+                    .help(ADD_INPUTS),
             );
         }
-        let own = check
-            .settings
-            .iter()
-            .find(|one| one.value.row == Row::Reads);
+        let mut own = check.settings.iter();
+        let own = own.find(|one| one.value.row == Row::Reads);
         if let Some(own) = own.filter(|_| !is_confined) {
+            let message = "without `sandbox files` it may read everything";
             self.sink.push(
-                Diagnostic::error(
-                    READS_WITHOUT_SANDBOX,
-                    "without `sandbox files` it may read everything",
-                )
-                .label(own.place, "allows nothing")
-                .help("add `sandbox files`, or leave `reads` out"),
+                Diagnostic::error(READS_WITHOUT_SANDBOX, message)
+                    .label(own.place, "allows nothing")
+                    .help("add `sandbox files`, or leave `reads` out"),
             );
         }
     }
@@ -485,54 +428,41 @@ impl Checker<'_> {
             return;
         }
         if !made.has(Row::Inputs) {
+            let message = "what a shared pass rests on is not said";
             self.sink.push(
-                Diagnostic::error(
-                    SHARED_WITHOUT_INPUTS,
-                    "what a shared pass rests on is not said",
-                )
-                .label(own.place, "the check has no `inputs`")
-                .help("add `inputs`: `vplan audit` shows what it reads, and `--write` adds it"),
+                Diagnostic::error(SHARED_WITHOUT_INPUTS, message)
+                    .label(own.place, "the check has no `inputs`")
+                    .help(ADD_INPUTS),
             );
             return;
         }
         let leaves = made.report.is_some() || LEAVING.into_iter().any(|row| made.has(row));
         let (level, why) = match (made.level(), leaves) {
             (SandboxLevel::Sealed, _) | (SandboxLevel::Files, false) => return,
-            (SandboxLevel::Files, true) => (
-                SandboxLevel::Sealed,
-                "the check finds what an earlier run of it has written",
-            ),
+            (SandboxLevel::Files, true) => {
+                let why = "the check finds what an earlier run of it has written";
+                (SandboxLevel::Sealed.word(), why)
+            }
             _ => (
-                SandboxLevel::Files,
+                SandboxLevel::Files.word(),
                 "the check may read what it does not declare",
             ),
         };
+        let message = "a pass that may rest on more than the check declares cannot be shared";
         self.sink.push(
-            Diagnostic::error(
-                SHARED_WITHOUT_SANDBOX,
-                "a pass that may rest on more than the check declares cannot be shared",
-            )
-            .label(own.place, why)
-            .help(format!(
-                "add `sandbox {}`, or leave `shared` out",
-                level.word()
-            )),
+            Diagnostic::error(SHARED_WITHOUT_SANDBOX, message)
+                .label(own.place, why)
+                .help(format!("add `sandbox {level}`, or leave `shared` out")),
         );
     }
 
     /// Warns of shared passes of which nothing says what ran them.
     fn report_shared_without_toolchain(&mut self, contract: &Contract) {
-        let mut shared = contract
-            .checks
-            .iter()
-            .filter(|check| check.has(Row::Shared));
-        if let Some(check) = shared.next().filter(|_| contract.toolchains.is_empty()) {
-            let warning = Diagnostic::warning(
-                SHARED_WITHOUT_TOOLCHAIN,
-                "passes are shared, and no `toolchain` says which programs gave them",
-            );
+        let shared = contract.checks.iter().find(|check| check.has(Row::Shared));
+        if let Some(check) = shared.filter(|_| contract.toolchains.is_empty()) {
+            let message = "passes are shared, and no `toolchain` says which programs gave them";
             self.sink.push(
-                warning
+                Diagnostic::warning(SHARED_WITHOUT_TOOLCHAIN, message)
                     .label(check.place, "shares its pass")
                     .help("add for example `toolchain node: node --version`"),
             );
@@ -639,6 +569,22 @@ mod tests {
         }))
     }
 
+    fn sel(what: SelKind) -> Sel {
+        Sel {
+            not: false,
+            what: at(what),
+            inner: None,
+        }
+    }
+
+    fn sequence(groups: Vec<At<draft::Group>>) -> draft::Sequence {
+        draft::Sequence {
+            groups,
+            place: Place::default(),
+            inclusion: InclusionIndex::CONTRACT,
+        }
+    }
+
     fn said(row: Row, value: impl Into<Written>) -> Draft {
         with(vec![Setting::new(row, value)])
     }
@@ -661,20 +607,20 @@ mod tests {
 
     #[test]
     fn beyond_the_language() {
-        let glob = |not| Sel {
-            not,
-            what: at(SelKind::Glob("a".to_owned())),
-            inner: None,
+        let glob = || sel(SelKind::Glob("a".to_owned()));
+        let not = Sel {
+            not: true,
+            ..glob()
         };
-        let name = Sel {
-            not: false,
-            what: at(SelKind::Name("p".to_owned())),
-            inner: None,
-        };
-        let globs = Written::Sels(vec![name, glob(true), glob(false)]);
+        let name = sel(SelKind::Name("p".to_owned()));
+        let globs = Written::Sels(vec![name, not, glob()]);
         let names = |name: &str| vec![at(name.to_owned())];
         let exits = Written::Codes(vec![at(256), at(-1), at(0)]);
         let variable = Written::Variable("1x".to_owned(), Word::default());
+        let gate = |gate: Gate| Draft {
+            gate: vec![at(gate)],
+            ..with(vec![])
+        };
         let block = |entry: CheckEntry| match entry {
             CheckEntry::Check(mut check) => {
                 check.tier_block = Some(at(3));
@@ -700,18 +646,9 @@ mod tests {
                 },
                 vec!["number", "number"],
             ),
+            (gate(Gate::Confirmations(0)), vec!["number"]),
             (
-                Draft {
-                    gate: vec![at(Gate::Confirmations(0))],
-                    ..with(vec![])
-                },
-                vec!["number"],
-            ),
-            (
-                Draft {
-                    gate: vec![at(Gate::OnExhausted("alow".to_owned()))],
-                    ..with(vec![])
-                },
+                gate(Gate::OnExhausted("alow".to_owned())),
                 vec!["unknown_word"],
             ),
             (
@@ -749,28 +686,16 @@ mod tests {
             items: items
                 .iter()
                 .map(|i| {
-                    let glob = i.contains('.');
-                    let what = if glob {
-                        SelKind::Glob((*i).to_owned())
-                    } else {
-                        SelKind::Name((*i).to_owned())
+                    let what = match i.contains('.') {
+                        true => SelKind::Glob,
+                        false => SelKind::Name,
                     };
-                    Sel {
-                        not: false,
-                        what: at(what),
-                        inner: None,
-                    }
+                    sel(what((*i).to_owned()))
                 })
                 .collect(),
         };
-        let sequence = || draft::Sequence {
-            groups: vec![
-                at(draft::Group::Names(vec![at("a".to_owned())])),
-                at(draft::Group::Rest),
-            ],
-            place: Place::default(),
-            inclusion: InclusionIndex::CONTRACT,
-        };
+        let first = || at(draft::Group::Names(vec![at("a".to_owned())]));
+        let sequence = || sequence(vec![first(), at(draft::Group::Rest)]);
         let errors = |draft: Draft| {
             let unused = |code: &&str| *code != "unused_paths";
             codes(&draft, &caps)
@@ -778,59 +703,27 @@ mod tests {
                 .filter(unused)
                 .collect::<Vec<_>>()
         };
-        let two = || Draft {
-            entries: checks(&["a", "b"]),
+        let of = |names: &[&str]| Draft {
+            entries: checks(names),
             ..Draft::default()
         };
+        let two = || of(&["a", "b"]);
         assert_eq!(errors(two()), Vec::<&str>::new());
-        assert_eq!(
-            errors(Draft {
-                entries: checks(&["a", "b", "c"]),
-                ..Draft::default()
-            }),
-            ["too_many_checks"]
-        );
-        assert_eq!(
-            errors(Draft {
-                entries: checks(&["abcd"]),
-                ..Draft::default()
-            }),
-            ["name_length"]
-        );
+        assert_eq!(errors(of(&["a", "b", "c"])), ["too_many_checks"]);
+        assert_eq!(errors(of(&["abcd"])), ["name_length"]);
         let nested = vec![
             paths("a", &["b"]),
             paths("b", &["c"]),
             paths("c", &["x.rs"]),
         ];
-        assert_eq!(
-            errors(Draft {
-                paths: nested,
-                ..two()
-            }),
-            ["paths_size"]
-        );
         let doubled = vec![paths("a", &["b", "b"]), paths("b", &["x.rs", "y.rs"])];
-        assert_eq!(
-            errors(Draft {
-                paths: doubled,
-                ..two()
-            }),
-            ["paths_size"]
-        );
-        assert_eq!(
-            errors(Draft {
-                sequences: vec![sequence(), sequence()],
-                ..two()
-            }),
-            Vec::<&str>::new()
-        );
-        assert_eq!(
-            errors(Draft {
-                sequences: vec![sequence(), sequence(), sequence()],
-                ..two()
-            }),
-            ["sequence_size"]
-        );
+        for paths in [nested, doubled] {
+            assert_eq!(errors(Draft { paths, ..two() }), ["paths_size"]);
+        }
+        let sequences = vec![sequence(), sequence()];
+        assert_eq!(errors(Draft { sequences, ..two() }), Vec::<&str>::new());
+        let sequences = vec![sequence(), sequence(), sequence()];
+        assert_eq!(errors(Draft { sequences, ..two() }), ["sequence_size"]);
     }
 
     /// A chain of needs through all checks, a sequence through all of them, and the same with the
@@ -841,11 +734,7 @@ mod tests {
         let name = |i: usize| at(format!("check-{i}"));
         let entries = (0..count)
             .map(|i| {
-                let glob = Sel {
-                    not: false,
-                    what: at(SelKind::Glob(format!("out/{i}/**"))),
-                    inner: None,
-                };
+                let glob = sel(SelKind::Glob(format!("out/{i}/**")));
                 let mut settings = vec![
                     Setting::new(Row::Produces, Written::Sels(vec![glob.clone()])),
                     Setting::new(Row::Requires, Written::Sels(vec![glob])),
@@ -856,25 +745,14 @@ mod tests {
                 check(&format!("check-{i}"), settings)
             })
             .collect();
-        let groups = (0..count)
-            .map(|i| at(draft::Group::Names(vec![name(i)])))
-            .collect();
+        let group = |i| at(draft::Group::Names(vec![name(i)]));
         let mut draft = Draft {
             entries,
-            sequences: vec![draft::Sequence {
-                groups,
-                place: Place::default(),
-                inclusion: InclusionIndex::CONTRACT,
-            }],
+            sequences: vec![sequence((0..count).map(group).collect())],
             ..Draft::default()
         };
         assert_eq!(codes(&draft, &Caps::default()), Vec::<&str>::new());
-        let ends = [count - 1, 0].map(|i| at(draft::Group::Names(vec![name(i)])));
-        draft.sequences = vec![draft::Sequence {
-            groups: ends.to_vec(),
-            place: Place::default(),
-            inclusion: InclusionIndex::CONTRACT,
-        }];
+        draft.sequences = vec![sequence(vec![group(count - 1), group(0)])];
         assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
     }
 }

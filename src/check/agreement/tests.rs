@@ -1,18 +1,21 @@
 //! Tests of the agreement of exit code and output: the truth tables.
 
+use super::super::decide::judge;
 use super::super::outcome::Output;
 use super::super::reading::{FailedTest, TestCounts};
 use super::*;
 
+fn counts(passed: u64, failed: u64, skipped: u64) -> TestCounts {
+    TestCounts {
+        failed,
+        passed,
+        skipped,
+        ..TestCounts::default()
+    }
+}
+
 fn reading(word: &str) -> Option<Reading> {
-    let tests = |passed, failed, skipped| {
-        Some(TestCounts {
-            failed,
-            passed,
-            skipped,
-            ..TestCounts::default()
-        })
-    };
+    let tests = |passed, failed, skipped| Some(counts(passed, failed, skipped));
     let base = Reading::of("words");
     Some(match word {
         "silent" | "unread" => return None,
@@ -68,6 +71,35 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
+fn terms<'t>(kind: Kind, exit: &'t [i32], output: Output<'t>) -> Terms<'t> {
+    Terms {
+        by_budget: false,
+        exit,
+        kind,
+        limit_ms: 1000,
+        output,
+        skip_exit: &[],
+    }
+}
+
+/// Judges an attempt by its exit (`0`; `1` that is accepted; `bad`) and what its output says.
+fn judged(kind: Kind, output: Output<'_>, exit: &str, said: &str, missing: bool) -> Outcome {
+    let (code, accepted): (i32, &[i32]) = match exit {
+        "0" => (0, &[0]),
+        "1" => (1, &[0, 1]),
+        _ => (1, &[0]),
+    };
+    let stdout = if said == "silent" { " \n" } else { "text\n" };
+    let evidence = Evidence {
+        exit: Some(code),
+        reading: reading(said).map(Box::new),
+        report_missing: missing,
+        stdout: Captured::from(stdout.as_bytes()),
+        ..Evidence::default()
+    };
+    judge(&terms(kind, accepted, output), &evidence)
+}
+
 /// Each row: the exit (`0`; `1` that is accepted; `bad`), what the output says, and what comes
 /// of it by column.
 fn check(kind: Kind, columns: &[(&str, Output<'_>)], table: &str) {
@@ -75,34 +107,10 @@ fn check(kind: Kind, columns: &[(&str, Output<'_>)], table: &str) {
     for row in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let mut cells = row.split_whitespace();
         let (exit, said) = (cells.next().unwrap(), cells.next().unwrap());
-        let (code, accepted): (i32, &[i32]) = match exit {
-            "0" => (0, &[0]),
-            "1" => (1, &[0, 1]),
-            _ => (1, &[0]),
-        };
         let cells: Vec<&str> = cells.collect();
         assert_eq!(cells.len(), columns.len(), "{row}");
         for ((name, output), want) in columns.iter().zip(cells) {
-            let terms = Terms {
-                by_budget: false,
-                exit: accepted,
-                kind,
-                limit_ms: 1000,
-                output: *output,
-                skip_exit: &[],
-            };
-            let evidence = Evidence {
-                exit: Some(code),
-                reading: reading(said).map(Box::new),
-                report_missing: *name == "missing",
-                stdout: Captured::from(if said == "silent" {
-                    &b" \n"[..]
-                } else {
-                    b"text\n"
-                }),
-                ..Evidence::default()
-            };
-            let outcome = super::super::decide::judge(&terms, &evidence);
+            let outcome = judged(kind, *output, exit, said, *name == "missing");
             assert_eq!(
                 word(&outcome),
                 want,
@@ -184,29 +192,19 @@ fn every_combination_for_findings() {
     };
     let none = Output::default();
     let columns = |output: Output<'static>| {
+        let named = Output {
+            format: Some("gcc"),
+            ..output
+        };
+        let report = Output {
+            report: Some("r.sarif"),
+            ..output
+        };
         [
             ("auto", output),
-            (
-                "named",
-                Output {
-                    format: Some("gcc"),
-                    ..output
-                },
-            ),
-            (
-                "report",
-                Output {
-                    report: Some("r.sarif"),
-                    ..output
-                },
-            ),
-            (
-                "missing",
-                Output {
-                    report: Some("r.sarif"),
-                    ..output
-                },
-            ),
+            ("named", named),
+            ("report", report),
+            ("missing", report),
         ]
     };
     for kind in [Kind::Compile, Kind::Lint] {
@@ -233,10 +231,9 @@ fn every_combination_for_findings() {
             bad warnings warnings      warnings      warnings      warnings
             bad trouble  exit_code     exit_code     exit_code     exit_code
             ";
-        let over = if kind == Kind::Lint {
-            "errors"
-        } else {
-            "contradiction"
+        let (over, warned) = match kind {
+            Kind::Lint => ("errors", "warnings"),
+            _ => ("contradiction", "contradiction"),
         };
         check(kind, &columns(limits), &table.replace("OVER", over));
         // By default no error may be, and any number of warnings.
@@ -247,16 +244,8 @@ fn every_combination_for_findings() {
             bad within   errors        errors        errors        errors
             bad warnings WARNED        WARNED        WARNED        exit_code
             ";
-        let warned = if kind == Kind::Lint {
-            "warnings"
-        } else {
-            "contradiction"
-        };
-        check(
-            kind,
-            &columns(none),
-            &table.replace("OVER", over).replace("WARNED", warned),
-        );
+        let table = table.replace("OVER", over).replace("WARNED", warned);
+        check(kind, &columns(none), &table);
     }
 }
 
@@ -318,44 +307,37 @@ fn silence_says_that_all_is_well_where_tools_say_so() {
         stdout: Captured::from(&b"text"[..]),
         ..quiet.clone()
     };
+    let ended = |exit, timed_out| Evidence {
+        exit,
+        timed_out,
+        ..Evidence::default()
+    };
     for (name, kind, evidence, counts) in [
         ("a compiler", Kind::Compile, quiet.clone(), true),
         ("a linter", Kind::Lint, quiet.clone(), true),
-        ("a test runner", Kind::Test, quiet.clone(), false),
+        ("a test runner", Kind::Test, quiet, false),
         (
             "one that failed",
             Kind::Compile,
-            Evidence {
-                exit: Some(1),
-                ..quiet.clone()
-            },
+            ended(Some(1), false),
             false,
         ),
         (
             "one that did not end",
             Kind::Compile,
-            Evidence {
-                exit: None,
-                ..quiet.clone()
-            },
+            ended(None, false),
             false,
         ),
         (
             "one that was stopped",
             Kind::Compile,
-            Evidence {
-                timed_out: true,
-                ..quiet
-            },
+            ended(Some(0), true),
             false,
         ),
         ("one that spoke", Kind::Compile, spoken, false),
     ] {
-        assert_eq!(
-            silence("gcc", kind, &evidence),
-            counts.then(|| Reading::of("gcc")),
-            "{name}"
-        );
+        let want = counts.then(|| Reading::of("gcc"));
+        assert_eq!(silence("gcc", kind, &evidence), want, "{name}");
     }
 }
 
@@ -373,39 +355,34 @@ fn skipping_is_no_way_out() {
             ..Output::default()
         };
         let terms = Terms {
-            by_budget: false,
-            exit: &[],
-            kind: Kind::Test,
-            limit_ms: 1000,
-            output,
             skip_exit: &[77],
+            ..terms(Kind::Test, &[], output)
         };
         let evidence = Evidence {
             exit: Some(77),
             reading: reading(said).map(Box::new),
             ..Evidence::default()
         };
-        assert_eq!(
-            super::super::decide::judge(&terms, &evidence).status,
-            status,
-            "{said}"
-        );
+        assert_eq!(judge(&terms, &evidence).status, status, "{said}");
     }
 }
 
 #[test]
 fn what_people_read() {
-    let failed = |name: &str| FailedTest {
+    let failed_test = |name: &str| FailedTest {
         name: name.to_owned(),
         ..FailedTest::default()
     };
-    let counts = |passed, failed| {
-        Some(TestCounts {
-            failed,
-            passed,
-            skipped: 0,
-            ..TestCounts::default()
-        })
+    let of_tests = |passed, failed, names: &[&str]| Reading {
+        tests: Some(counts(passed, failed, 0)),
+        failed_tests: names.iter().map(|name| failed_test(name)).collect(),
+        ..Reading::default()
+    };
+    let of_findings = |errors, warnings, findings| Reading {
+        errors,
+        warnings,
+        findings,
+        ..Reading::default()
     };
     let find = |file: &str, message: &str| Finding {
         code: Some("E1".into()),
@@ -415,419 +392,131 @@ fn what_people_read() {
         message: message.to_owned(),
         severity: Level::Error,
     };
-    let long = "x".repeat(500);
+    let (long, cut) = ("x".repeat(500), "x".repeat(SHOWN));
+    let warning = Finding {
+        severity: Level::Warning,
+        ..find("a", "no")
+    };
+    let problems = Reading {
+        problems: vec!["a".into(), "b".into()],
+        ..of_tests(3, 0, &[])
+    };
+    let two = of_tests(12, 2, &["tests::a", "tests::\u{1b}b"]);
+    let five = of_tests(0, 5, &["a", "b", "c", "d"]);
+    let errors = of_findings(3, 0, vec![find("src/a.rs", "no\nmore"), find("b", "c")]);
     for (kind, exit, reading, want) in [
         (
             Kind::Test,
             1,
-            Reading {
-                tests: counts(12, 2),
-                failed_tests: vec![failed("tests::a"), failed("tests::\u{1b}b")],
-                ..Reading::default()
-            },
-            "2 of 14 tests failed: tests::a, tests::\\u{1b}b".to_owned(),
+            two,
+            "2 of 14 tests failed: tests::a, tests::\\u{1b}b",
         ),
         (
             Kind::Test,
             0,
-            Reading {
-                tests: counts(0, 5),
-                failed_tests: vec![failed("a"), failed("b"), failed("c"), failed("d")],
-                ..Reading::default()
-            },
-            "exit code 0, but 5 of 5 tests failed: a, b, c and 2 more".to_owned(),
+            five,
+            "exit code 0, but 5 of 5 tests failed: a, b, c and 2 more",
         ),
         (
             Kind::Compile,
             1,
-            Reading {
-                errors: 3,
-                findings: vec![find("src/a.rs", "no\nmore"), find("b", "c")],
-                ..Reading::default()
-            },
-            "3 errors, first src/a.rs:3:5: E1: no".to_owned(),
+            errors,
+            "3 errors, first src/a.rs:3:5: E1: no",
         ),
         (
             Kind::Lint,
             0,
-            Reading {
-                errors: 1,
-                findings: vec![find(&long, "no")],
-                ..Reading::default()
-            },
-            format!("1 error: {}…:3:5: E1: no", "x".repeat(SHOWN)),
+            of_findings(1, 0, vec![find(&long, "no")]),
+            &format!("1 error: {cut}…:3:5: E1: no"),
         ),
         (
             Kind::Lint,
             1,
-            Reading {
-                warnings: 1,
-                findings: vec![Finding {
-                    severity: Level::Warning,
-                    ..find("a", "no")
-                }],
-                ..Reading::default()
-            },
-            "exit code 1, with 1 warning: a:3:5: E1: no".to_owned(),
+            of_findings(0, 1, vec![warning]),
+            "exit code 1, with 1 warning: a:3:5: E1: no",
         ),
+        (Kind::Test, 1, problems, "exit code 1; a (and 1 more)"),
         (
             Kind::Test,
             1,
-            Reading {
-                tests: counts(3, 0),
-                problems: vec!["a".into(), "b".into()],
-                ..Reading::default()
-            },
-            "exit code 1; a (and 1 more)".to_owned(),
-        ),
-        (
-            Kind::Test,
-            1,
-            Reading {
-                tests: counts(3, 0),
-                ..Reading::default()
-            },
-            "exit code 1, but its output shows no failure: 3 tests passed".to_owned(),
+            of_tests(3, 0, &[]),
+            "exit code 1, but its output shows no failure: 3 tests passed",
         ),
         // That none ran is no good news.
         (
             Kind::Lint,
             1,
-            Reading {
-                tests: counts(0, 0),
-                ..Reading::default()
-            },
-            "exit code 1, but its output shows no failure".to_owned(),
+            of_tests(0, 0, &[]),
+            "exit code 1, but its output shows no failure",
         ),
     ] {
-        let terms = Terms {
-            by_budget: false,
-            exit: &[],
-            kind,
-            limit_ms: 1000,
-            output: Output::default(),
-            skip_exit: &[],
-        };
         let evidence = Evidence {
             exit: Some(exit),
             reading: Some(Box::new(reading)),
             ..Evidence::default()
         };
-        assert_eq!(
-            super::super::decide::judge(&terms, &evidence).detail,
-            Some(want)
-        );
+        let outcome = judge(&terms(kind, &[], Output::default()), &evidence);
+        assert_eq!(outcome.detail.as_deref(), Some(want));
     }
 }
 
-/// The outcome of an attempt, by kind, limits, exit code, the word of a reading, and whether it
-/// wrote anything.
+/// The outcome of an attempt, by kind, limits, exit code as in [`check`], and the word of a reading.
 #[test]
 fn what_people_read_of_every_combination() {
-    let auto = Output::default();
-    let named = Output {
-        format: Some("gcc"),
-        ..auto
-    };
-    let errors = Output {
-        max_errors: 2,
-        ..auto
-    };
-    let both = Output {
-        max_errors: 1,
-        max_warnings: Some(2),
-        ..auto
-    };
-    let most = Output {
-        max_warnings: Some(2),
-        ..auto
-    };
-    for (kind, output, exit, accepted, said, want) in [
-        (
-            Kind::Compile,
-            auto,
-            1,
-            false,
-            "silent",
-            "exit code 1, and it wrote nothing",
-        ),
-        (Kind::Compile, auto, 1, false, "unread", "exit code 1"),
-        (Kind::Test, auto, 1, false, "clean", "exit code 1"),
-        (
-            Kind::Compile,
-            named,
-            1,
-            false,
-            "silent",
-            "exit code 1; it wrote nothing",
-        ),
-        (
-            Kind::Compile,
-            named,
-            1,
-            false,
-            "unread",
-            "exit code 1; nothing in its output is of the format `gcc`",
-        ),
-        (
-            Kind::Test,
-            named,
-            1,
-            false,
-            "silent",
-            "exit code 1; it wrote nothing that would show that tests ran",
-        ),
-        (
-            Kind::Test,
-            named,
-            0,
-            true,
-            "unread",
-            "nothing in its output is of the format `gcc`",
-        ),
-        (
-            Kind::Test,
-            named,
-            0,
-            true,
-            "clean",
-            "nothing in its output shows that tests ran",
-        ),
-        (Kind::Compile, named, 1, true, "silent", "it wrote nothing"),
-        (
-            Kind::Compile,
-            both,
-            1,
-            false,
-            "within",
-            "exit code 1, although 1 error, 2 warnings would be within the limits",
-        ),
-        (
-            Kind::Compile,
-            errors,
-            1,
-            false,
-            "errors",
-            "exit code 1, although 2 errors would be within the limits",
-        ),
-        (
-            Kind::Lint,
-            auto,
-            1,
-            false,
-            "warnings",
-            "exit code 1, with 3 warnings",
-        ),
-        (
-            Kind::Compile,
-            auto,
-            1,
-            false,
-            "warnings",
-            "exit code 1, but its output shows no failure: 3 warnings",
-        ),
-        (
-            Kind::Compile,
-            auto,
-            1,
-            false,
-            "clean",
-            "exit code 1, but its output shows no failure",
-        ),
-        (
-            Kind::Compile,
-            auto,
-            0,
-            true,
-            "errors",
-            "exit code 0, but 2 errors",
-        ),
-        (
-            Kind::Compile,
-            both,
-            1,
-            true,
-            "errors",
-            "2 errors (1 is allowed)",
-        ),
-        (
-            Kind::Compile,
-            Output {
-                max_errors: 1,
-                ..auto
-            },
-            0,
-            true,
-            "errors",
-            "exit code 0, but 2 errors (1 is allowed)",
-        ),
-        (
-            Kind::Compile,
-            most,
-            0,
-            true,
-            "warnings",
-            "3 warnings (2 are allowed)",
-        ),
-        (
-            Kind::Compile,
-            Output {
-                max_warnings: Some(0),
-                ..auto
-            },
-            0,
-            true,
-            "warnings",
-            "3 warnings (none is allowed)",
-        ),
-        (
-            Kind::Compile,
-            Output {
-                max_warnings: Some(1),
-                ..auto
-            },
-            0,
-            true,
-            "warnings",
-            "3 warnings (1 is allowed)",
-        ),
-        (
-            Kind::Compile,
-            both,
-            0,
-            true,
-            "within",
-            "1 error (1 is allowed), 2 warnings",
-        ),
-        (
-            Kind::Compile,
-            errors,
-            0,
-            true,
-            "errors",
-            "2 errors (2 are allowed)",
-        ),
-        (Kind::Compile, errors, 0, true, "warnings", "3 warnings"),
-        (
-            Kind::Test,
-            auto,
-            0,
-            true,
-            "none",
-            "no tests ran (2 were skipped)",
-        ),
-        (
-            Kind::Test,
-            Output {
-                min_tests: Some(4),
-                ..auto
-            },
-            0,
-            true,
-            "ran",
-            "3 tests ran (1 was skipped); at least 4 must",
-        ),
-        (
-            Kind::Test,
-            Output {
-                min_tests: Some(4),
-                ..auto
-            },
-            1,
-            true,
-            "clean",
-            "nothing in its output shows how many tests ran; at least 4 must",
-        ),
-        (
-            Kind::Test,
-            auto,
-            0,
-            true,
-            "clean",
-            "passed by exit code alone: its output shows nothing, and no tests",
-        ),
-        (
-            Kind::Test,
-            errors,
-            0,
-            true,
-            "errors",
-            "passed by exit code alone: its output shows 2 errors, and no tests",
-        ),
-        (
-            Kind::Test,
-            auto,
-            0,
-            true,
-            "silent",
-            "passed by exit code alone: it wrote nothing that shows that tests ran",
-        ),
-        (
-            Kind::Compile,
-            auto,
-            1,
-            true,
-            "silent",
-            "passed by exit code alone: exit code 1, and it wrote nothing",
-        ),
-        (
-            Kind::Compile,
-            auto,
-            0,
-            true,
-            "unread",
-            "passed by exit code alone: its output is in no format that is known",
-        ),
-        (
-            Kind::Compile,
-            both,
-            0,
-            true,
-            "unread",
-            "passed by exit code alone: its output is in no format that is known, so `max-errors` and `max-warnings` were not checked",
-        ),
-        (
-            Kind::Compile,
-            errors,
-            0,
-            true,
-            "unread",
-            "passed by exit code alone: its output is in no format that is known, so `max-errors` was not checked",
-        ),
-        (
-            Kind::Compile,
-            most,
-            0,
-            true,
-            "unread",
-            "passed by exit code alone: its output is in no format that is known, so `max-warnings` was not checked",
-        ),
-    ] {
-        let accepted: &[i32] = if accepted { &[0, 1] } else { &[0] };
-        let terms = Terms {
-            by_budget: false,
-            exit: accepted,
-            kind,
-            limit_ms: 1000,
-            output,
-            skip_exit: &[],
+    let table = "
+        compile auto                bad silent   | exit code 1, and it wrote nothing
+        compile auto                bad unread   | exit code 1
+        test    auto                bad clean    | exit code 1
+        compile named               bad silent   | exit code 1; it wrote nothing
+        compile named               bad unread   | exit code 1; nothing in its output is of the format `gcc`
+        test    named               bad silent   | exit code 1; it wrote nothing that would show that tests ran
+        test    named               0   unread   | nothing in its output is of the format `gcc`
+        test    named               0   clean    | nothing in its output shows that tests ran
+        compile named               1   silent   | it wrote nothing
+        compile errors=1,warnings=2 bad within   | exit code 1, although 1 error, 2 warnings would be within the limits
+        compile errors=2            bad errors   | exit code 1, although 2 errors would be within the limits
+        lint    auto                bad warnings | exit code 1, with 3 warnings
+        compile auto                bad warnings | exit code 1, but its output shows no failure: 3 warnings
+        compile auto                bad clean    | exit code 1, but its output shows no failure
+        compile auto                0   errors   | exit code 0, but 2 errors
+        compile errors=1,warnings=2 1   errors   | 2 errors (1 is allowed)
+        compile errors=1            0   errors   | exit code 0, but 2 errors (1 is allowed)
+        compile warnings=2          0   warnings | 3 warnings (2 are allowed)
+        compile warnings=0          0   warnings | 3 warnings (none is allowed)
+        compile warnings=1          0   warnings | 3 warnings (1 is allowed)
+        compile errors=1,warnings=2 0   within   | 1 error (1 is allowed), 2 warnings
+        compile errors=2            0   errors   | 2 errors (2 are allowed)
+        compile errors=2            0   warnings | 3 warnings
+        test    auto                0   none     | no tests ran (2 were skipped)
+        test    tests=4             0   ran      | 3 tests ran (1 was skipped); at least 4 must
+        test    tests=4             1   clean    | nothing in its output shows how many tests ran; at least 4 must
+        test    auto                0   clean    | passed by exit code alone: its output shows nothing, and no tests
+        test    errors=2            0   errors   | passed by exit code alone: its output shows 2 errors, and no tests
+        test    auto                0   silent   | passed by exit code alone: it wrote nothing that shows that tests ran
+        compile auto                1   silent   | passed by exit code alone: exit code 1, and it wrote nothing
+        compile auto                0   unread   | passed by exit code alone: its output is in no format that is known
+        compile errors=1,warnings=2 0   unread   | passed by exit code alone: its output is in no format that is known, so `max-errors` and `max-warnings` were not checked
+        compile errors=2            0   unread   | passed by exit code alone: its output is in no format that is known, so `max-errors` was not checked
+        compile warnings=2          0   unread   | passed by exit code alone: its output is in no format that is known, so `max-warnings` was not checked
+        ";
+    for row in table.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let (cells, want) = row.split_once(" | ").unwrap();
+        let cells: Vec<&str> = cells.split_whitespace().collect();
+        let [kind, limits, exit, said] = cells.try_into().unwrap();
+        let kind = Kind::ALL.iter().find(|known| known.verb() == kind).unwrap();
+        let number = |key: &str| {
+            let mut parts = limits.split(',');
+            parts.find_map(|part| part.strip_prefix(key)?.parse().ok())
         };
-        let evidence = Evidence {
-            exit: Some(exit),
-            reading: reading(said).map(Box::new),
-            stdout: Captured::from(if said == "silent" {
-                &b" \n"[..]
-            } else {
-                b"text\n"
-            }),
-            ..Evidence::default()
+        let output = Output {
+            format: (limits == "named").then_some("gcc"),
+            max_errors: number("errors=").unwrap_or_default(),
+            max_warnings: number("warnings="),
+            min_tests: number("tests="),
+            ..Output::default()
         };
-        let got = super::super::decide::judge(&terms, &evidence).detail;
         // Which codes are accepted is said by `wrong_exit`, and tested there.
-        assert_eq!(
-            got.as_deref(),
-            Some(want),
-            "{kind:?} {output:?} {exit} {said}"
-        );
+        let got = judged(*kind, output, exit, said, false).detail;
+        assert_eq!(got.as_deref(), Some(want), "{row}");
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{
 };
 use crate::resolve::{Names, line, matched};
 use crate::selection::{repo_path, warn_of_glob};
+use crate::settings::quoted_list;
 use crate::{BUILT_IN_ROLES, CheckIndex, Contract};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::change::{ChangeSet, ChangedFile, split_status};
@@ -227,27 +228,15 @@ impl KnownNames<'_> {
 
     fn role(&self, role: &At<String>, sink: &mut Diagnostics) -> Option<String> {
         if !self.roles.contains(role.value.as_str()) {
-            let mut error = self.names.unknown(
-                UNKNOWN_ROLE,
-                "role",
-                role.as_ref(),
-                self.roles.iter().copied(),
-            );
-            if error.help.is_none() {
-                let own: Vec<&str> = self
-                    .roles
-                    .iter()
-                    .copied()
-                    .filter(|r| !BUILT_IN_ROLES.contains(r))
-                    .collect();
-                let list = BUILT_IN_ROLES
-                    .into_iter()
-                    .chain(own)
-                    .map(|r| format!("`{r}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                error = error.help(format!("known are {list}"));
-            }
+            let (role, roles) = (role.as_ref(), self.roles.iter());
+            let error = (self.names).unknown(UNKNOWN_ROLE, "role", role, roles.clone().copied());
+            let error = error.or_help(|| {
+                let own = roles.filter(|role| !BUILT_IN_ROLES.contains(role));
+                format!(
+                    "known are {}",
+                    quoted_list(BUILT_IN_ROLES.iter().chain(own))
+                )
+            });
             sink.push(error);
         }
         Some(role.value.clone())

@@ -3,7 +3,7 @@
 
 use super::file::{File, FileIndex, Use};
 use crate::InclusionIndex;
-use crate::draft::{Allowance, Allowed, At, CheckEntry, Draft, Setting, VerbDefaults, Written};
+use crate::draft::{Allowance, Allowed, At, Draft, Setting, VerbDefaults, Written};
 use std::collections::BTreeSet;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::index::Dense;
@@ -37,11 +37,7 @@ pub(super) fn report(
     sink: &mut Diagnostics,
 ) {
     let foreign = Foreign { uses, files };
-    let of_checks = draft.entries.iter().filter_map(|entry| match entry {
-        CheckEntry::Check(check) => Some(check),
-        CheckEntry::Use { .. } => None,
-    });
-    let of_checks = of_checks.flat_map(|check| {
+    let of_checks = draft.checks().flat_map(|check| {
         let origin = |setting: &At<Setting>| foreign.origin(check.inclusion, setting.place);
         (check.settings.iter()).filter_map(move |setting| Some((origin(setting)?, setting)))
     });

@@ -105,11 +105,9 @@ impl Applying<'_> {
 
     /// The checks that the import brings.
     fn brought<'d>(&self, draft: &'d Draft) -> impl Iterator<Item = (&'d str, &'d Check)> {
-        let checks = draft.entries.iter().filter_map(|entry| match entry {
-            CheckEntry::Check(check) => Some((check.name.as_ref()?.value.as_str(), &**check)),
-            CheckEntry::Use { .. } => None,
-        });
-        checks.filter(|(_, check)| self.block.below.contains(&check.inclusion))
+        let checks = draft.checks();
+        let checks = checks.filter(|check| self.block.below.contains(&check.inclusion));
+        checks.filter_map(|check| Some((check.name.as_ref()?.value.as_str(), check)))
     }
 
     /// The whole names of the checks that a line means; reports a name of none.
@@ -158,10 +156,8 @@ impl Applying<'_> {
     fn report_twice(&mut self, whole: &str, what: &str, first: Place, again: Place) {
         let name = whole.strip_prefix(self.block.scope.namespace.as_str());
         let line = self.sources.position(first).line;
-        let message = format!(
-            "`{}` is {what} in line {line} already",
-            visible(name.unwrap_or(whole))
-        );
+        let name = visible(name.unwrap_or(whole));
+        let message = format!("`{name}` is {what} in line {line} already");
         self.sink.push(
             Diagnostic::error(CHANGE_TWICE, message)
                 .label(again, "again here")
@@ -236,11 +232,8 @@ impl Applying<'_> {
         }
         for verb in &change.verbs {
             let new = self.block.importer.verb(verb);
-            if check
-                .verbs
-                .first()
-                .is_some_and(|old| old.value == new.value)
-            {
+            let old = check.verbs.first();
+            if old.is_some_and(|old| old.value == new.value) {
                 found.push((verb.place, "it does that already".to_owned()));
             }
         }
@@ -289,10 +282,8 @@ fn remove_setting(check: &mut Check, name: &SettingName) {
 
 /// The parts of a check that an `override` changes.
 fn parts_of(change: &Override) -> Vec<At<Changed>> {
-    let verbs = change
-        .verbs
-        .iter()
-        .map(|verb| At::new(Changed::Verb, verb.place));
+    let verbs = change.verbs.iter();
+    let verbs = verbs.map(|verb| At::new(Changed::Verb, verb.place));
     let settings = change.settings.iter().map(|setting| {
         let name = SettingName::of(&setting.value);
         At::new(Changed::Setting(name), setting.place)
@@ -375,11 +366,8 @@ fn remove(draft: &mut Draft, taken: &BTreeMap<String, Place>, block: &ImportBloc
 }
 
 fn names(draft: &Draft) -> BTreeSet<String> {
-    let name = |entry: &CheckEntry| match entry {
-        CheckEntry::Check(check) => check.name.as_ref().map(|name| name.value.clone()),
-        CheckEntry::Use { .. } => None,
-    };
-    draft.entries.iter().filter_map(name).collect()
+    let names = draft.checks().filter_map(|check| check.name.as_ref());
+    names.map(|name| name.value.clone()).collect()
 }
 
 /// Whether a name, or a pattern, means only checks that are taken out.
@@ -414,16 +402,13 @@ fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut 
                 if !is_gone(&need.value, taken, &left) {
                     return true;
                 }
-                let out = taken.iter().find(|(name, _)| {
-                    **name == need.value || matches(&need.value, name.as_str())
-                });
+                                let is_meant = |name: &String| *name == need.value || matches(&need.value, name);
                 let shown = visible(&need.value);
                 let message = format!("`{own}` needs `{shown}`, which is taken out");
-                let error = Diagnostic::error(CHANGE_NEEDED, message);
-                let error = match out {
-                    Some((_, place)) => error.label(*place, "taken out here"),
-                    None => error,
-                };
+                let mut error = Diagnostic::error(CHANGE_NEEDED, message);
+                if let Some((_, place)) = taken.iter().find(|(name, _)| is_meant(name)) {
+                    error = error.label(*place, "taken out here");
+                }
                 let help = format!(
                     "keep it, or change `{own}` too: `override` it with `without needs`, or with other `needs`"
                 );
@@ -467,7 +452,6 @@ impl std::fmt::Display for SettingName {
 
 /// The block of an import without the places of its text, to be compared with another.
 pub(super) fn without_places(changes: &Changes) -> Changes {
-    let at = |text: &At<String>| At::new(text.value.clone(), Place::default());
     let setting = |setting: &At<Setting>| {
         let Setting { row, value } = &setting.value;
         let value = without_place(value);
@@ -476,32 +460,23 @@ pub(super) fn without_places(changes: &Changes) -> Changes {
     let verb = |verb: &At<Verb>| {
         let value = match &verb.value {
             Verb::File { path, assertions } => Verb::File {
-                path: at(path),
-                assertions: assertions
-                    .iter()
-                    .map(|a| At::new(a.value.clone(), Place::default()))
-                    .collect(),
+                path: path.bare(),
+                assertions: assertions.iter().map(At::bare).collect(),
             },
             other => other.clone(),
         };
         At::new(value, Place::default())
     };
     let overrides = changes.overrides.iter().map(|change| Override {
-        name: at(&change.name),
+        name: change.name.bare(),
         verbs: change.verbs.iter().map(verb).collect(),
         settings: change.settings.iter().map(setting).collect(),
-        hole: change.hole.as_ref().map(at),
-        without: change
-            .without
-            .iter()
-            .map(|name| At::new(name.value.clone(), Place::default()))
-            .collect(),
+        hole: change.hole.as_ref().map(At::bare),
+        without: change.without.iter().map(At::bare).collect(),
     });
     Changes {
-        allowed: (changes.allowed.iter())
-            .map(|word| At::new(word.value, Place::default()))
-            .collect(),
-        without: changes.without.iter().map(at).collect(),
+        allowed: changes.allowed.iter().map(At::bare).collect(),
+        without: changes.without.iter().map(At::bare).collect(),
         overrides: overrides.collect(),
     }
 }
@@ -510,22 +485,12 @@ pub(super) fn without_places(changes: &Changes) -> Changes {
 fn without_place(value: &Written) -> Written {
     let sel = |sel: &Sel| Sel {
         not: sel.not,
-        what: At::new(sel.what.value.clone(), Place::default()),
+        what: sel.what.bare(),
         inner: None,
     };
     match value {
-        Written::Texts(texts) => Written::Texts(
-            texts
-                .iter()
-                .map(|text| At::new(text.value.clone(), Place::default()))
-                .collect(),
-        ),
-        Written::Codes(codes) => Written::Codes(
-            codes
-                .iter()
-                .map(|code| At::new(code.value, Place::default()))
-                .collect(),
-        ),
+        Written::Texts(texts) => Written::Texts(texts.iter().map(At::bare).collect()),
+        Written::Codes(codes) => Written::Codes(codes.iter().map(At::bare).collect()),
         Written::Sels(sels) => Written::Sels(sels.iter().map(sel).collect()),
         Written::Report(format, glob) => Written::Report(format.clone(), sel(glob)),
         Written::Flag

@@ -10,7 +10,7 @@ mod scope;
 pub mod source;
 
 use super::InclusionIndex;
-use super::draft::{Changes, CheckEntry, Draft, Extent, Import, Imported};
+use super::draft::{Changes, Draft, Extent, Import, Imported};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
 use file::Use;
@@ -107,37 +107,32 @@ pub fn expand(
         let toolchain = draft.toolchains.first().map(|(name, _)| name.place);
         let machine = draft.machines.first().map(|machine| machine.name.place);
         let linked = draft.linked.first().map(|path| path.place);
-        for (code, word, what, place) in [
+        for (place, code, word, what) in [
             (
+                base,
                 BASE_IMPORTED,
                 "base",
                 "which branch changes are made for",
-                base,
             ),
             (
+                toolchain,
                 TOOLCHAIN_IMPORTED,
                 "toolchain",
                 "which toolchains decide",
-                toolchain,
             ),
             (
+                machine,
                 MACHINE_IMPORTED,
                 "machine",
                 "which machines there are",
-                machine,
             ),
-            (LINKED_IMPORTED, "linked", "which folders are there", linked),
+            (linked, LINKED_IMPORTED, "linked", "which folders are there"),
         ] {
-            if let Some(place) = place {
-                let message = format!("`{word}` stands in a file that is imported");
-                sink.push(
-                    Diagnostic::error(code, message)
-                        .label(place, "said here")
-                        .help(format!(
-                            "{what} is said by the contract itself, not by what it imports"
-                        )),
-                );
-            }
+            let Some(place) = place else { continue };
+            let message = format!("`{word}` stands in a file that is imported");
+            let help = format!("{what} is said by the contract itself, not by what it imports");
+            let error = Diagnostic::error(code, message).label(place, "said here");
+            sink.push(error.help(help));
         }
     }
     let mut walk = Walk {
@@ -151,7 +146,7 @@ pub fn expand(
         absent: files[FileIndex::CONTRACT].draft.absent.clone(),
         followed: 0,
         bytes: 0,
-        checks: checks(&files[FileIndex::CONTRACT]),
+        checks: files[FileIndex::CONTRACT].draft.checks().count(),
         first_too_many: None,
     };
     let own = Use {
@@ -164,14 +159,11 @@ pub fn expand(
     let own = walk.uses.push(own);
     walk.follow(own, 0)?;
     if let Some(place) = walk.first_too_many {
-        let message = format!(
-            "the contract has {} checks, {} are the most",
-            walk.checks, caps.checks
-        );
-        walk.sink.push(
-            Diagnostic::error(TOO_MANY_CHECKS, message)
-                .label(place, "the first one too many comes with this"),
-        );
+        let (count, most) = (walk.checks, caps.checks);
+        let message = format!("the contract has {count} checks, {most} are the most");
+        let error = Diagnostic::error(TOO_MANY_CHECKS, message);
+        walk.sink
+            .push(error.label(place, "the first one too many comes with this"));
         return None;
     }
     let Walk {
@@ -272,14 +264,11 @@ impl Walk<'_, '_> {
             from = import.extent;
             self.followed += 1;
             if self.followed > self.caps.uses {
-                let message = format!(
-                    "more than {} imports, each counted wherever it applies",
-                    self.caps.uses
-                );
-                self.sink.push(
-                    Diagnostic::error(IMPORT_SIZE, message)
-                        .label(import.place, "the first one too many"),
-                );
+                let most = self.caps.uses;
+                let message = format!("more than {most} imports, each counted wherever it applies");
+                let error = Diagnostic::error(IMPORT_SIZE, message);
+                self.sink
+                    .push(error.label(import.place, "the first one too many"));
                 return None;
             }
             let (namespace, dir) = self.scope(of, import);
@@ -310,13 +299,12 @@ impl Walk<'_, '_> {
                 let message = format!(
                     "the imports bring more than {most} of text, that of a file counted at each use"
                 );
-                self.sink.push(
-                    Diagnostic::error(IMPORT_SIZE, message)
-                        .label(import.place, "too much with this one"),
-                );
+                let error = Diagnostic::error(IMPORT_SIZE, message);
+                self.sink
+                    .push(error.label(import.place, "too much with this one"));
                 return None;
             }
-            self.checks += checks(brought);
+            self.checks += brought.draft.checks().count();
             if self.checks > self.caps.checks {
                 self.first_too_many.get_or_insert(import.place);
             }
@@ -343,11 +331,10 @@ impl Walk<'_, '_> {
     /// The namespace and the directory of what an import brings.
     fn scope(&mut self, of: InclusionIndex, import: &Import) -> (String, RepoPath) {
         let around = &self.uses[of].scope;
-        let alias = import
-            .alias
-            .as_ref()
-            .map_or(String::new(), |a| format!("{}/", a.value));
-        let namespace = format!("{}{alias}", around.namespace);
+        let mut namespace = around.namespace.clone();
+        if let Some(alias) = &import.alias {
+            namespace += &format!("{}/", alias.value);
+        }
         let mut dir = around.dir.clone();
         let Some(below) = &import.below else {
             return (namespace, dir);
@@ -360,17 +347,14 @@ impl Walk<'_, '_> {
                     dir = dir.join(path.as_bytes()).unwrap_or(dir);
                 }
                 if first {
-                    warn_of_glob(
-                        "what stands behind `at`",
-                        &below.value,
-                        below.place,
-                        self.sink,
-                    );
+                    let what = "what stands behind `at`";
+                    warn_of_glob(what, &below.value, below.place, self.sink);
                 }
             }
-            Err(fault) if first => self
-                .sink
-                .push(bad_directory(&below.value, fault).at(below.place)),
+            Err(fault) if first => {
+                let fault = bad_directory(&below.value, fault);
+                self.sink.push(fault.at(below.place));
+            }
             Err(_) => {}
         }
         (namespace, dir)
@@ -421,14 +405,6 @@ pub fn too_many_files(files: usize) -> source::ImportFault {
         "the first one too many",
     )
     .help("one file may be imported many times with `as` and `at`, and counts once")
-}
-
-fn checks(file: &File) -> usize {
-    file.draft
-        .entries
-        .iter()
-        .filter(|e| matches!(e, CheckEntry::Check(_)))
-        .count()
 }
 
 fn extent(draft: &Draft) -> Extent {

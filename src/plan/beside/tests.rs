@@ -8,6 +8,7 @@ use crate::StepIndex;
 use crate::arbitrary::made::{plan, step};
 use crate::beside::effects::Effects;
 use proptest::prelude::*;
+use vplan_arbitrary::rows;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
@@ -36,6 +37,10 @@ fn observed(words: &str) -> Observed {
         }
     }
     observed
+}
+
+fn made(glob: &str) -> Vec<Glob> {
+    vec![Glob::parse(glob).unwrap()]
 }
 
 fn selection(globs: &str) -> Selection {
@@ -73,67 +78,33 @@ fn why(plan: &Plan, known: &KnownEffects) -> String {
 
 #[test]
 fn where_two_steps_meet() {
-    for (one, other, meets) in [
-        ("r:a r:b", "r:a l:.", ""),
-        ("w:a", "w:b r:c", ""),
-        ("w:a", "w:a", "both write a"),
-        ("w:t/a w:t/b/c", "w:t/b/c w:t/a", "both write t/"),
-        ("w:a w:b", "w:b w:a", "both write a and 1 more"),
-        ("w:a", "r:a", "it writes a, which the other reads"),
-        ("r:a", "w:a", "the other writes a, which it reads"),
-        ("w:a", "m:a", "it writes a, which the other looks for"),
-        ("w:a", "f:a", "it writes a, which the other looks for"),
-        (
-            "w:d/a",
-            "l:d",
-            "it writes d/a, in a folder that the other lists",
-        ),
-        (
-            "w:a",
-            "l:.",
-            "it writes a, in a folder that the other lists",
-        ),
-        ("w:d/a/b", "l:d", ""),
-        (
-            "w:d",
-            "l:d",
-            "it writes d, in a folder that the other lists",
-        ),
-        (
-            "w:d",
-            "r:d/a/b",
-            "it writes d, and the other uses something below it",
-        ),
-        ("w:d", "r:d-e r:da", ""),
-        (
-            "w:.",
-            "r:a",
-            "it writes ., and the other uses something below it",
-        ),
-        ("w:/tmp/x", "w:/tmp/x", "both write /tmp/x"),
-        ("w:/tmp/x", "w:tmp/x", ""),
-        (
-            "w:/tmp/x",
-            "l:/tmp",
-            "it writes /tmp/x, in a folder that the other lists",
-        ),
-        (
-            "w:/x",
-            "l:/ l:.",
-            "it writes /x, in a folder that the other lists",
-        ),
-        ("w:/tmp/x", "l:/ l:.", ""),
-        (
-            "r:a gap:x",
-            "r:b",
-            "not all was seen: it did more than is kept",
-        ),
-        (
-            "r:b",
-            "r:a gap:x",
-            "not all was seen: it did more than is kept",
-        ),
-    ] {
+    for [one, other, meets] in rows(
+        "
+        r:a r:b       | r:a l:.       |
+        w:a           | w:b r:c       |
+        w:a           | w:a           | both write a
+        w:t/a w:t/b/c | w:t/b/c w:t/a | both write t/
+        w:a w:b       | w:b w:a       | both write a and 1 more
+        w:a           | r:a           | it writes a, which the other reads
+        r:a           | w:a           | the other writes a, which it reads
+        w:a           | m:a           | it writes a, which the other looks for
+        w:a           | f:a           | it writes a, which the other looks for
+        w:d/a         | l:d           | it writes d/a, in a folder that the other lists
+        w:a           | l:.           | it writes a, in a folder that the other lists
+        w:d/a/b       | l:d           |
+        w:d           | l:d           | it writes d, in a folder that the other lists
+        w:d           | r:d/a/b       | it writes d, and the other uses something below it
+        w:d           | r:d-e r:da    |
+        w:.           | r:a           | it writes ., and the other uses something below it
+        w:/tmp/x      | w:/tmp/x      | both write /tmp/x
+        w:/tmp/x      | w:tmp/x       |
+        w:/tmp/x      | l:/tmp        | it writes /tmp/x, in a folder that the other lists
+        w:/x          | l:/ l:.       | it writes /x, in a folder that the other lists
+        w:/tmp/x      | l:/ l:.       |
+        r:a gap:x     | r:b           | not all was seen: it did more than is kept
+        r:b           | r:a gap:x     | not all was seen: it did more than is kept
+        ",
+    ) {
         let (plan, known) = plan_of(&[one, other]);
         assert_eq!(why(&plan, &known), meets, "{one} beside {other}");
     }
@@ -145,19 +116,19 @@ fn what_the_contract_says_counts() {
     let cases: [(Says, &str, &str, &str); 10] = [
         (|_| {}, "r:a", "r:dist/x", ""),
         (
-            |s| s[0].produces = vec![Glob::parse("dist/**").unwrap()],
+            |s| s[0].produces = made("dist/**"),
             "r:a",
             "r:dist/x",
             "it writes dist/x, which the other reads",
         ),
         (
-            |s| s[0].cleans = vec![Glob::parse("dist/*.js").unwrap()],
+            |s| s[0].cleans = made("dist/*.js"),
             "r:a",
             "l:dist r:c",
             "it writes dist/*.js, in a folder that the other lists",
         ),
         (
-            |s| s[0].produces = vec![Glob::parse("dist/*").unwrap()],
+            |s| s[0].produces = made("dist/*"),
             "r:a",
             "l:dist/b/c l:.",
             "",
@@ -171,7 +142,7 @@ fn what_the_contract_says_counts() {
         (
             |s| {
                 s[0].writes = Some(selection("**/*.rs !gen/**"));
-                s[1].produces = vec![Glob::parse("gen/**").unwrap()];
+                s[1].produces = made("gen/**");
             },
             "",
             "",
@@ -180,7 +151,7 @@ fn what_the_contract_says_counts() {
         (
             |s| {
                 s[0].writes = Some(selection("**/*.rs"));
-                s[1].produces = vec![Glob::parse("gen/**").unwrap()];
+                s[1].produces = made("gen/**");
             },
             "",
             "",

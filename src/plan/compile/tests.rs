@@ -4,7 +4,8 @@ use super::*;
 use crate::arbitrary::{command, plain_check, plain_contract, unsupported};
 use crate::facts::{Certainty, FactAnswer};
 use crate::request::{Selector, Skip};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_arbitrary::rows;
+use vplan_base::change::ChangeSet;
 use vplan_base::command::{Command, Piece};
 use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
@@ -13,11 +14,8 @@ use vplan_base::word::Word;
 use vplan_contract::Body;
 
 fn changed(paths: &[&str]) -> ChangeSet {
-    let file = |p: &&str| ChangedFile {
-        path: RepoPath::parse(p.as_bytes()).unwrap(),
-        status: Status::Modified,
-    };
-    ChangeSet::new(paths.iter().map(file).collect())
+    let paths = paths.iter().map(|p| RepoPath::parse(p.as_bytes()).unwrap());
+    ChangeSet::modified(&paths.collect::<Vec<_>>())
 }
 
 fn check(id: &str, text: &str, needs: &[usize]) -> Check {
@@ -48,21 +46,24 @@ fn left_out(plan: &Plan) -> Vec<(&str, &str, bool)> {
         .collect()
 }
 
+fn of_changes(paths: &[&str]) -> Request {
+    Request {
+        changed: changed(paths),
+        ..Request::default()
+    }
+}
+
 fn only(names: &[&str]) -> Vec<Selector> {
-    names
-        .iter()
-        .map(|n| Selector::Name((*n).to_owned()))
-        .collect()
+    let selector = |name: &&str| Selector::Name((*name).to_owned());
+    names.iter().map(selector).collect()
 }
 
 fn skip(names: &[&str]) -> Vec<Skip> {
-    names
-        .iter()
-        .map(|n| Skip {
-            name: (*n).to_owned(),
-            reason: "flaky today".to_owned(),
-        })
-        .collect()
+    let skip = |name: &&str| Skip {
+        name: (*name).to_owned(),
+        reason: "flaky today".to_owned(),
+    };
+    names.iter().map(skip).collect()
 }
 
 #[test]
@@ -89,52 +90,43 @@ fn only_and_skip_with_needs() {
     let plan = with(vec![], skip(&["c"])).unwrap();
     assert_eq!(left_out(&plan), [("c", "waived: flaky today", true)]);
     assert_eq!(ids(&with(vec![], skip(&["b", "c"])).unwrap()), ["a"]);
+    let tag = vec![Selector::Tag("t".to_owned())];
+    let (need, unknown) = (error::SKIPPED_NEED, error::UNKNOWN_CHECK);
+    let known = "known are `a`, `b`, `c`";
     for (only, skip, code, message, help) in [
         (
             vec![],
             skip(&["b"]),
-            error::SKIPPED_NEED,
+            need,
             "`b` cannot be skipped: `c` needs it",
             "skip `c` too",
         ),
         (
             only(&["c"]),
             skip(&["a"]),
-            error::SKIPPED_NEED,
+            need,
             "`a` cannot be skipped: `b` needs it",
             "skip `b` too",
         ),
         (
             only(&["d"]),
             vec![],
-            error::UNKNOWN_CHECK,
+            unknown,
             "no check is called `d`",
-            "known are `a`, `b`, `c`",
+            known,
         ),
         (
             vec![],
             skip(&["zzzz"]),
-            error::UNKNOWN_CHECK,
+            unknown,
             "no check is called `zzzz`",
-            "known are `a`, `b`, `c`",
+            known,
         ),
-        (
-            vec![Selector::Tag("t".to_owned())],
-            vec![],
-            error::UNKNOWN_TAG,
-            "no tag is called `t`",
-            "",
-        ),
+        (tag, vec![], error::UNKNOWN_TAG, "no tag is called `t`", ""),
     ] {
         let got = with(only, skip).unwrap_err();
-        assert_eq!(
-            (
-                got.code,
-                got.message.as_str(),
-                got.help.as_deref().unwrap_or("")
-            ),
-            (code, message, help)
-        );
+        let (is, way) = (got.message.as_str(), got.help.as_deref().unwrap_or(""));
+        assert_eq!((got.code, is, way), (code, message, help));
     }
     let blank = vec![Skip {
         name: "c".to_owned(),
@@ -295,14 +287,7 @@ fn what_weakens_a_plan_is_said() {
         "contracts/verify.vplan",
         "Makefile",
     ];
-    let plan = planned(
-        &contract,
-        &Request {
-            changed: changed(&files),
-            ..Request::default()
-        },
-    )
-    .unwrap();
+    let plan = planned(&contract, &of_changes(&files)).unwrap();
     let got: Vec<(&str, String)> = super::super::definition::changed_definitions(&plan)
         .map(|(step, reason)| (step.id.as_str(), reason.matched[0].to_string()))
         .collect();
@@ -327,88 +312,50 @@ fn what_weakens_a_plan_is_said() {
 #[test]
 fn what_defines_a_step_in_every_spelling() {
     let mut wrong = Vec::new();
-    for (command, file, part) in [
-        ("./check.sh", "check.sh", "what it runs"),
-        ("timeout -k 5 60 ./check.sh", "check.sh", "what it runs"),
-        ("env -u X A=1 ./check.sh", "check.sh", "what it runs"),
-        ("nice -n 5 ./check.sh", "check.sh", "what it runs"),
-        ("nohup setsid ./check.sh", "check.sh", "what it runs"),
-        ("flock lock ./check.sh", "check.sh", "what it runs"),
-        ("flock lock -c ./check.sh", "check.sh", "what it runs"),
-        ("xargs -0 ./check.sh", "check.sh", "what it runs"),
-        ("time -p sh check.sh", "check.sh", "what it runs"),
-        ("stdbuf -oL bash -e check.sh", "check.sh", "what it runs"),
-        ("bash -o pipefail check.sh", "check.sh", "what it runs"),
-        ("sh -c ./check.sh", "check.sh", "what it runs"),
-        (
-            "sh -c 'cd a && ./check.sh; true'",
-            "a/check.sh",
-            "what it runs",
-        ),
-        ("sh -c '. ./check.sh'", "check.sh", "what it runs"),
-        (
-            "timeout 5 bash -ec 'source check.sh'",
-            "check.sh",
-            "what it runs",
-        ),
-        ("env -C a ./b.sh", "a/b.sh", "what it runs"),
-        (
-            "python3 -m pkg.mod",
-            "pkg/mod.py",
-            "the module that it runs",
-        ),
-        (
-            "uv run python -m pkg",
-            "pkg/__main__.py",
-            "the module that it runs",
-        ),
-        (
-            "coverage run -m pkg",
-            "pkg/__init__.py",
-            "the module that it runs",
-        ),
-        ("uv run check.py", "check.py", "what it runs"),
-        ("python3 -W error check.py", "check.py", "what it runs"),
-        ("mise exec -- make verify", "Makefile", "its rules"),
-        (
-            "nix develop -c make -C lib verify",
-            "lib/Makefile",
-            "its rules",
-        ),
-        ("timeout 60 npm test", "package.json", "its scripts"),
-        ("npm test", ".npmrc", "configuration of npm"),
-        ("pytest a", "pytest.ini", "configuration of pytest"),
-        ("pytest a", "a/b/conftest.py", "configuration of pytest"),
-        (
-            "poetry run pytest",
-            "pyproject.toml",
-            "pytest, by `tool.pytest`",
-        ),
-        ("tox -e py", "tox.ini", "configuration of tox"),
-        (
-            "npx eslint .",
-            "eslint.config.mjs",
-            "configuration of eslint",
-        ),
-        ("eslint .", "web/.eslintrc.json", "configuration of eslint"),
-        ("tsc -b", "web/tsconfig.build.json", "configuration of tsc"),
-        ("pnpm exec jest", "jest.config.ts", "configuration of jest"),
-        ("vitest run", "vitest.config.ts", "configuration of vitest"),
-        ("cargo test", ".cargo/config.toml", "configuration of cargo"),
-        (
-            "cargo +nightly clippy",
-            "clippy.toml",
-            "configuration of cargo",
-        ),
-        (
-            "golangci-lint run",
-            ".golangci.yml",
-            "configuration of golangci-lint",
-        ),
-        ("ruff check", "ruff.toml", "configuration of ruff"),
-        ("mypy .", "mypy.ini", "configuration of mypy"),
-        ("just test", "justfile", "configuration of just"),
-    ] {
+    for [command, file, part] in rows(
+        "
+        ./check.sh                           | check.sh                | what it runs
+        timeout -k 5 60 ./check.sh           | check.sh                | what it runs
+        env -u X A=1 ./check.sh              | check.sh                | what it runs
+        nice -n 5 ./check.sh                 | check.sh                | what it runs
+        nohup setsid ./check.sh              | check.sh                | what it runs
+        flock lock ./check.sh                | check.sh                | what it runs
+        flock lock -c ./check.sh             | check.sh                | what it runs
+        xargs -0 ./check.sh                  | check.sh                | what it runs
+        time -p sh check.sh                  | check.sh                | what it runs
+        stdbuf -oL bash -e check.sh          | check.sh                | what it runs
+        bash -o pipefail check.sh            | check.sh                | what it runs
+        sh -c ./check.sh                     | check.sh                | what it runs
+        sh -c 'cd a && ./check.sh; true'     | a/check.sh              | what it runs
+        sh -c '. ./check.sh'                 | check.sh                | what it runs
+        timeout 5 bash -ec 'source check.sh' | check.sh                | what it runs
+        env -C a ./b.sh                      | a/b.sh                  | what it runs
+        python3 -m pkg.mod                   | pkg/mod.py              | the module that it runs
+        uv run python -m pkg                 | pkg/__main__.py         | the module that it runs
+        coverage run -m pkg                  | pkg/__init__.py         | the module that it runs
+        uv run check.py                      | check.py                | what it runs
+        python3 -W error check.py            | check.py                | what it runs
+        mise exec -- make verify             | Makefile                | its rules
+        nix develop -c make -C lib verify    | lib/Makefile            | its rules
+        timeout 60 npm test                  | package.json            | its scripts
+        npm test                             | .npmrc                  | configuration of npm
+        pytest a                             | pytest.ini              | configuration of pytest
+        pytest a                             | a/b/conftest.py         | configuration of pytest
+        poetry run pytest                    | pyproject.toml          | pytest, by `tool.pytest`
+        tox -e py                            | tox.ini                 | configuration of tox
+        npx eslint .                         | eslint.config.mjs       | configuration of eslint
+        eslint .                             | web/.eslintrc.json      | configuration of eslint
+        tsc -b                               | web/tsconfig.build.json | configuration of tsc
+        pnpm exec jest                       | jest.config.ts          | configuration of jest
+        vitest run                           | vitest.config.ts        | configuration of vitest
+        cargo test                           | .cargo/config.toml      | configuration of cargo
+        cargo +nightly clippy                | clippy.toml             | configuration of cargo
+        golangci-lint run                    | .golangci.yml           | configuration of golangci-lint
+        ruff check                           | ruff.toml               | configuration of ruff
+        mypy .                               | mypy.ini                | configuration of mypy
+        just test                            | justfile                | configuration of just
+        ",
+    ) {
         let mut contract = plain_contract(vec![check("a", command, &[])]);
         // The last word of a shell's text is quoted.
         if let Some((before, text)) = command.split_once('\'') {
@@ -420,10 +367,7 @@ fn what_defines_a_step_in_every_spelling() {
                 pieces: words.map(|word| Piece::Word(Word::from(word))).collect(),
             });
         }
-        let request = Request {
-            changed: changed(&[file, "other/file"]),
-            ..Request::default()
-        };
+        let request = of_changes(&[file, "other/file"]);
         let plan = planned(&contract, &request).unwrap();
         let mut found = super::super::definition::changed_definitions(&plan);
         let reason = found.next().map(|(_, reason)| reason);
@@ -443,10 +387,7 @@ fn what_defines_a_step_in_every_spelling() {
         ("sh -c check.sh", "other/check.sh"),
     ] {
         let contract = plain_contract(vec![check("a", command, &[])]);
-        let request = Request {
-            changed: changed(&[file]),
-            ..Request::default()
-        };
+        let request = of_changes(&[file]);
         let plan = planned(&contract, &request).unwrap();
         let mut found = super::super::definition::changed_definitions(&plan);
         assert!(found.next().is_none(), "{command}: {file}");
@@ -490,72 +431,32 @@ fn what_defines_a_step_by_the_content_of_files() {
     ] {
         facts.add(table(path), FactAnswer::Word(same));
     }
-    for (command, file, want, recorded) in [
-        (
-            "npm test",
-            "sub/t.js",
-            Some("what its script `test` runs"),
-            1,
-        ),
-        (
-            "npm test",
-            "prepare.sh",
-            Some("what its script `test` runs"),
-            1,
-        ),
-        (
-            "npm t",
-            "ci/unit.sh",
-            Some("what its script `unit` runs"),
-            1,
-        ),
-        (
-            "npm test",
-            "ci/lib.sh",
-            Some("what `ci/unit.sh` sources"),
-            2,
-        ),
-        ("npm test", "lib.sh", Some("what `ci/unit.sh` sources"), 2),
-        (
-            "npm run lint",
-            "eslint.config.js",
-            Some("configuration of eslint"),
-            1,
-        ),
-        ("npm run lint", "sub/t.js", None, 0),
-        ("npm run other", "ci/unit.sh", None, 0),
-        (
-            "bash -e ci/unit.sh",
-            "ci/env.sh",
-            Some("what `ci/unit.sh` sources"),
-            1,
-        ),
-        ("ci/unit.sh", "env.sh", Some("what `ci/unit.sh` sources"), 1),
-        ("ci/unit.sh", "other/lib.sh", None, 0),
-        (
-            "make x",
-            "mk/b.mk",
-            Some("rules that `Makefile` includes"),
-            1,
-        ),
-        ("make x", "a.mk", Some("rules that `Makefile` includes"), 1),
-        ("make x", "common.mk", Some("rules that `a.mk` includes"), 2),
-        ("make x", "b.mk", None, 0),
-        ("make -f b.mk", "a.mk", None, 0),
-        ("ruff check", "pyproject.toml", None, 1),
-        ("ruff check a", "a/pyproject.toml", None, 0),
-        (
-            "env -C a ruff check",
-            "a/pyproject.toml",
-            Some("ruff, by `tool.ruff`"),
-            0,
-        ),
-    ] {
+    for [command, file, recorded, want] in rows(
+        "
+        npm test            | sub/t.js         | 1 | what its script `test` runs
+        npm test            | prepare.sh       | 1 | what its script `test` runs
+        npm t               | ci/unit.sh       | 1 | what its script `unit` runs
+        npm test            | ci/lib.sh        | 2 | what `ci/unit.sh` sources
+        npm test            | lib.sh           | 2 | what `ci/unit.sh` sources
+        npm run lint        | eslint.config.js | 1 | configuration of eslint
+        npm run lint        | sub/t.js         | 0 |
+        npm run other       | ci/unit.sh       | 0 |
+        bash -e ci/unit.sh  | ci/env.sh        | 1 | what `ci/unit.sh` sources
+        ci/unit.sh          | env.sh           | 1 | what `ci/unit.sh` sources
+        ci/unit.sh          | other/lib.sh     | 0 |
+        make x              | mk/b.mk          | 1 | rules that `Makefile` includes
+        make x              | a.mk             | 1 | rules that `Makefile` includes
+        make x              | common.mk        | 2 | rules that `a.mk` includes
+        make x              | b.mk             | 0 |
+        make -f b.mk        | a.mk             | 0 |
+        ruff check          | pyproject.toml   | 1 |
+        ruff check a        | a/pyproject.toml | 0 |
+        env -C a ruff check | a/pyproject.toml | 0 | ruff, by `tool.ruff`
+        ",
+    ) {
+        let recorded: usize = recorded.parse().unwrap();
         let contract = plain_contract(vec![check("a", command, &[])]);
-        let request = Request {
-            changed: changed(&[file]),
-            ..Request::default()
-        };
+        let request = of_changes(&[file]);
         let made = |facts: &Facts| match compile(Some(&contract), &request, facts).unwrap() {
             Compiled::Plan(plan) => plan,
             Compiled::Needs(needs) => panic!("{needs:?}"),
@@ -564,7 +465,7 @@ fn what_defines_a_step_by_the_content_of_files() {
         let got = super::super::definition::changed_definitions(&plan)
             .map(|(_, reason)| reason.names.join(" "))
             .next();
-        assert_eq!(got.as_deref(), want, "{command}: {file}");
+        assert_eq!(got.unwrap_or_default(), want, "{command}: {file}");
         assert_eq!(
             plan.facts.len(),
             recorded,
@@ -572,15 +473,10 @@ fn what_defines_a_step_by_the_content_of_files() {
             plan.facts
         );
         // What the plan records is enough to make it again.
-        let known = plan
-            .facts
-            .iter()
-            .map(|f| (f.question.clone(), f.answer.clone()));
-        assert_eq!(
-            made(&Facts(known.collect())).digest,
-            plan.digest,
-            "{command}: {file}"
-        );
+        let known = plan.facts.iter();
+        let known = known.map(|f| (f.question.clone(), f.answer.clone()));
+        let again = made(&Facts(known.collect()));
+        assert_eq!(again.digest, plan.digest, "{command}: {file}");
         // Without the facts they are asked for, and the plan is another one.
         let bare = made(&Facts::default());
         let asked = super::super::definition::questions(&bare, &request.changed, &Facts::default());

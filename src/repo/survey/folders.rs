@@ -12,7 +12,7 @@ use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
 use vplan_base::workspace::is_dependents;
-use vplan_contract::draft::{CheckEntry, Condition, Draft, Scope, Sel, SelKind, Written};
+use vplan_contract::draft::{Condition, Draft, Scope, Sel, SelKind, Written};
 use vplan_contract::{Contract, Sought, Test};
 use vplan_front as front;
 use vplan_git::error::GitError;
@@ -256,11 +256,7 @@ fn excluded(selection: &Selection) -> Vec<&Glob> {
 
 /// Returns the items of all lists of globs, with the form of the list.
 pub(super) fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
-    let checks = draft.entries.iter().filter_map(|entry| match entry {
-        CheckEntry::Check(check) => Some(check),
-        CheckEntry::Use { .. } => None,
-    });
-    let settings = checks
+    let settings = (draft.checks())
         .flat_map(|check| &check.settings)
         .chain(&draft.defaults)
         .chain(draft.verb_defaults.iter().flat_map(|block| &block.settings));

@@ -63,11 +63,7 @@ impl DocumentKind for EslintJson {
                     file: Some(file.file_path.clone()),
                     line: document::natural(message.line),
                     message: message.message,
-                    severity: if message.severity == 1 {
-                        Level::Warning
-                    } else {
-                        Level::Error
-                    },
+                    severity: Level::warning_if(message.severity == 1),
                 });
             }
         }

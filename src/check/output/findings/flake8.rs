@@ -30,10 +30,8 @@ impl Reader for Flake8 {
         let found = RUFF.read(line);
         self.ruff |= is_ruffs(line, found.as_ref());
         if let Some(TableFinding { finding, .. }) = found {
-            let severity = match finding.code.as_deref() {
-                Some(code) if code.starts_with('W') => Level::Warning,
-                _ => Level::Error,
-            };
+            let code = finding.code.as_deref();
+            let severity = Level::warning_if(code.is_some_and(|code| code.starts_with('W')));
             self.reading.find(Finding {
                 severity,
                 ..finding

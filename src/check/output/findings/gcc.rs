@@ -81,11 +81,7 @@ impl Gcc {
             self.find(Finding {
                 file: Some(file.to_owned()),
                 message: warning.unwrap_or(message).to_owned(),
-                severity: if warning.is_some() {
-                    Level::Warning
-                } else {
-                    Level::Error
-                },
+                severity: Level::warning_if(warning.is_some()),
                 ..Finding::default()
             });
             return true;

@@ -112,11 +112,7 @@ impl Ruff {
             file: Some(json.filename),
             line: json.location.as_ref().map(|at| at.row),
             message: json.message,
-            severity: if json.severity.as_deref() == Some("warning") {
-                Level::Warning
-            } else {
-                Level::Error
-            },
+            severity: Level::warning_if(json.severity.as_deref() == Some("warning")),
         });
     }
 }

@@ -259,11 +259,7 @@ fn found(groups: &Captures<'_>) -> TableFinding {
             file: text("file"),
             line: number("line").filter(|line| *line > 0),
             message: text("message").unwrap_or_default(),
-            severity: if has("warning") {
-                Level::Warning
-            } else {
-                Level::Error
-            },
+            severity: Level::warning_if(has("warning")),
         },
         is_note: has("note"),
         marked: has("mark"),

@@ -124,10 +124,7 @@ pub fn append(text: &mut String, line: &str) {
     if !text.is_empty() {
         text.push('\n');
     }
-    let end = (0..=line.len().min(TEXT_KEPT + 4))
-        .rev()
-        .find(|i| line.is_char_boundary(*i))
-        .unwrap_or(0);
+    let end = line.floor_char_boundary(TEXT_KEPT + 4);
     text.push_str(line.get(..end).unwrap_or_default());
     clip(text);
 }

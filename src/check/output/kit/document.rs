@@ -213,11 +213,8 @@ impl CollectedDocument {
 
 /// Returns the part by which a document is recognised.
 fn head(text: &str) -> &str {
-    let end = (0..=text.len().min(PROBE))
-        .rev()
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(PROBE))
+        .unwrap_or_default()
 }
 
 /// The most documents that may follow each other.

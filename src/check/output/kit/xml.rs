@@ -34,14 +34,9 @@ impl Attributes<'_> {
     pub fn each(&self, mut take: impl FnMut(&str, &dyn Fn() -> String)) {
         for attribute in self.0.attributes().with_checks(false).flatten() {
             take(attribute.key.local_name().as_ref(), &|| {
-                let mut raw = attribute.value.as_ref();
-                while raw.len() > 4 * TEXT_KEPT {
-                    let end = (0..=4 * TEXT_KEPT)
-                        .rev()
-                        .find(|i| raw.is_char_boundary(*i))
-                        .unwrap_or(0);
-                    raw = raw.get(..end).unwrap_or_default();
-                }
+                let raw: &str = attribute.value.as_ref();
+                let end = raw.floor_char_boundary(4 * TEXT_KEPT);
+                let raw = raw.get(..end).unwrap_or_default();
                 // What is not predefined stays as it is written.
                 quick_xml::escape::unescape(raw).map_or_else(|_| raw.to_owned(), Into::into)
             });
@@ -120,11 +115,8 @@ pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
 
 /// Adds text while there is room.
 pub fn append(to: &mut String, text: &str) {
-    let room = (4 * TEXT_KEPT).saturating_sub(to.len()).min(text.len());
-    let end = (0..=room)
-        .rev()
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(0);
+    let room = (4 * TEXT_KEPT).saturating_sub(to.len());
+    let end = text.floor_char_boundary(room);
     to.push_str(text.get(..end).unwrap_or_default());
 }
 

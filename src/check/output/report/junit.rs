@@ -412,7 +412,7 @@ impl FailureElement {
             file,
             line: line.or(place.map(|(number, _)| number)).filter(|n| *n > 0),
             message: self.why().unwrap_or_default(),
-            severity: if warns { Level::Warning } else { Level::Error },
+            severity: Level::warning_if(warns),
         }
     }
 }
