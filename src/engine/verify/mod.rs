@@ -275,7 +275,7 @@ fn execute(
         record.id(),
         keeper.as_ref().is_some_and(Keeper::confirms),
     );
-    let mut world = Known {
+    let mut world = RoundWorld {
         round: Again {
             engine,
             requested: asked,
@@ -366,8 +366,8 @@ fn execute(
     })
 }
 
-/// What is known of a round besides its repository.
-struct Known<'k> {
+/// What a run of a round asks besides its repository.
+struct RoundWorld<'k> {
     round: Again<'k>,
     tree: Tree<'k>,
     linked: Option<Linked>,
@@ -376,7 +376,7 @@ struct Known<'k> {
     earlier: Option<Earlier<'k>>,
 }
 
-impl runner::World for Known<'_> {
+impl runner::World for RoundWorld<'_> {
     fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
         self.round.session.answer(questions)
     }

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 11;
 /// The most values that inheritance and references copy.
 const MAX_COPIED: usize = 300_000;
 
-pub(super) type Entry = (Key, Node);
+pub(super) type MapEntry = (Key, Node);
 
 /// The items of lists in lists; of anything else itself.
 pub(super) fn flat(node: &Node) -> Vec<&Node> {
@@ -46,7 +46,7 @@ fn size(node: &Node) -> usize {
 }
 
 /// Puts entries over others: mappings are merged, all else is replaced.
-fn over(base: &mut Vec<Entry>, upper: Vec<Entry>) {
+fn over(base: &mut Vec<MapEntry>, upper: Vec<MapEntry>) {
     for (key, node) in upper {
         match base.iter_mut().find(|(own, _)| own.name == key.name) {
             Some(own) => {
@@ -77,7 +77,7 @@ impl Config {
         config
     }
 
-    fn file(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Vec<Entry> {
+    fn file(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Vec<MapEntry> {
         if self.seen.contains(file) || self.seen.len() >= MAX_FILES {
             return Vec::new();
         }
@@ -126,9 +126,9 @@ impl Config {
     }
 
     /// The jobs, with what they extend.
-    pub(super) fn jobs(&self, keywords: &str) -> Vec<Entry> {
+    pub(super) fn jobs(&self, keywords: &str) -> Vec<MapEntry> {
         let mut left = MAX_COPIED;
-        let is_job = |(key, node): &&Entry| {
+        let is_job = |(key, node): &&MapEntry| {
             let named = !key.name.starts_with('.') && !listed(keywords, &key.name);
             named && matches!(node.value, Value::Map(_))
         };
@@ -140,7 +140,7 @@ impl Config {
         extended.collect()
     }
 
-    fn extended(&self, job: &Node, depth: usize, left: &mut usize) -> Vec<Entry> {
+    fn extended(&self, job: &Node, depth: usize, left: &mut usize) -> Vec<MapEntry> {
         let mut all = Vec::new();
         let size = size(job);
         if depth > MAX_DEPTH || size > *left {
