@@ -37,11 +37,8 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
         };
         tree.files.iter().filter(is_workflow).cloned().collect()
     };
-    FOLDERS
-        .iter()
-        .map(of)
-        .find(|files| !files.is_empty())
-        .unwrap_or_default()
+    let mut all = FOLDERS.iter().map(of);
+    all.find(|files| !files.is_empty()).unwrap_or_default()
 }
 
 /// Reads these workflows, and those that they call.
@@ -114,20 +111,15 @@ fn github(tree: &Tree, event: &str, action: Option<&str>) -> Value {
     let known = |text: Option<&str>| text.map_or(Value::Unknown, Value::text);
     let slug = tree.slug.as_deref();
     let main = tree.default_branch.as_deref();
-    let text = if event == "pull_request" {
-        REQUEST
-    } else {
-        OTHER
-    };
+    let is_request = event == "pull_request";
+    let text = if is_request { REQUEST } else { OTHER };
     let mut entries = Value::from_json(text, false).entries();
     let branch = main.map(|main| format!("refs/heads/{main}"));
+    let owner = slug.and_then(|slug| slug.split('/').next());
     for (key, value) in [
         ("event_name", Value::text(event)),
         ("repository", known(slug)),
-        (
-            "repository_owner",
-            known(slug.and_then(|slug| slug.split('/').next())),
-        ),
+        ("repository_owner", known(owner)),
         ("ref", known(branch.as_deref())),
         ("ref_name", known(main)),
         ("base_ref", known(main)),

@@ -17,12 +17,11 @@ use vplan_front::tree::{Node, Value};
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
 
-/// A hook manager: the key of `import --from`, its programs, whether a command of its needs `run`,
-/// its files, and its reader. Lists are words of a text.
+/// A hook manager: the key of `import --from`, its programs, its files, and its reader. Lists are words
+/// of a text.
 pub struct Manager {
     pub key: &'static str,
     programs: &'static str,
-    needs_run: bool,
     files: &'static str,
     read: fn(&mut Hooks<'_>, &RepoPath) -> Result<(), String>,
 }
@@ -45,28 +44,24 @@ pub const MANAGERS: &[Manager] = &[
     Manager {
         key: "pre-commit",
         programs: "pre-commit pre_commit prek",
-        needs_run: true,
         files: ".pre-commit-config.yaml .pre-commit-config.yml prek.toml",
         read: |hooks, file| hooks.pre_commit(file),
     },
     Manager {
         key: "lefthook",
         programs: "lefthook",
-        needs_run: true,
         files: "lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json",
         read: |hooks, file| hooks.lefthook(file),
     },
     Manager {
         key: "lint-staged",
         programs: "lint-staged nano-staged",
-        needs_run: false,
         files: "package.json .lintstagedrc .lintstagedrc.json .lintstagedrc.yaml .lintstagedrc.yml",
         read: |hooks, file| hooks.lint_staged(file),
     },
     Manager {
         key: "git-hooks",
         programs: "husky",
-        needs_run: true,
         files: ".husky/pre-commit .husky/pre-push .simple-git-hooks.json simple-git-hooks.json package.json",
         read: |hooks, file| hooks.git_hooks(file),
     },
@@ -120,14 +115,11 @@ pub fn is_file(file: &RepoPath) -> bool {
 pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(&'static Manager, Option<&'w str>)> {
     let manager = MANAGERS.iter().find(|m| listed(m.programs, program))?;
     let mut plain = rest.iter().filter(|word| !word.starts_with('-'));
-    if manager.needs_run && *plain.next()? != "run" {
+    if manager.key != "lint-staged" && *plain.next()? != "run" {
         return None;
     }
-    let id = plain
-        .next()
-        .copied()
-        .filter(|_| manager.key == "pre-commit");
-    Some((manager, id))
+    let id = plain.next().filter(|_| manager.key == "pre-commit");
+    Some((manager, id.copied()))
 }
 
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
@@ -212,10 +204,8 @@ impl Hooks<'_> {
         if language.starts_with("docker") {
             return Err("it runs in a container".to_owned());
         }
-        let args: Vec<String> = words(node.get("args"))
-            .iter()
-            .map(|arg| quoted(arg))
-            .collect();
+        let args = words(node.get("args"));
+        let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
         let takes_files = !matches!(
             node.get("pass_filenames").map(|node| &node.value),
             Some(Value::Bool(false))
@@ -247,12 +237,8 @@ impl Hooks<'_> {
 
     fn lefthook(&mut self, file: &RepoPath) -> Result<(), String> {
         let document = self.tree.read(file)?;
-        for (_, hook) in document
-            .root
-            .entries()
-            .iter()
-            .filter(|(key, _)| judges(&key.name))
-        {
+        let hooks = document.root.entries().iter();
+        for (_, hook) in hooks.filter(|(key, _)| judges(&key.name)) {
             let commands = hook.entries_at("commands").iter();
             let commands = commands.map(|(key, node)| (key.name.as_str(), node));
             let jobs = hook.list_at("jobs").iter().map(|job| ("", job));

@@ -11,7 +11,6 @@ use crate::found::Ending;
 use crate::listed::listed;
 use grammar::{Item, Join, Node, Parser};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::table::Class;
 use words::{Kind, Piece, Token, Variable};
@@ -98,7 +97,6 @@ pub fn read(text: &str, scope: &Scope) -> Script {
     let items = Parser::new(text, &tokens).all();
     let mut walk = Walk {
         text,
-        tokens: &tokens,
         scope: scope.clone(),
         left: MAX_PIPES,
         ..Walk::default()
@@ -120,7 +118,6 @@ struct Filled {
 #[derive(Default)]
 struct Walk<'t> {
     text: &'t str,
-    tokens: &'t [Token],
     scope: Scope,
     /// The `cd` that leads to an unknown folder.
     lost: Option<String>,
@@ -137,24 +134,18 @@ struct Walk<'t> {
     out: Script,
 }
 
-impl<'t> Walk<'t> {
-    fn raw(&self, span: &Range<usize>) -> String {
-        let tokens = self.tokens(span);
-        let bounds = tokens.first().zip(tokens.last());
+impl Walk<'_> {
+    fn raw(&self, part: &[Token]) -> String {
+        let bounds = part.first().zip(part.last());
         let raw = bounds.and_then(|(first, last)| self.text.get(first.start..last.end));
         let raw = raw.unwrap_or_default();
         one_line(&raw.replace("\\\r\n", " ").replace("\\\n", " "))
     }
 
-    fn tokens(&self, span: &Range<usize>) -> &'t [Token] {
-        let end = span.end.min(self.tokens.len());
-        self.tokens.get(span.start..end).unwrap_or_default()
-    }
-
     /// Reads a list; the result is its exit code where it is known. Commands are taken to pass.
-    fn list(&mut self, items: &[Item]) -> Option<bool> {
+    fn list(&mut self, items: &[Item<'_>]) -> Option<bool> {
         let (unsure, mut status, mut chain) = (self.unsure, Some(true), 0);
-        let mut previous: Option<&Item> = None;
+        let mut previous: Option<&Item<'_>> = None;
         for item in items {
             if item.join == Join::Always {
                 self.unsure = unsure;
@@ -178,10 +169,10 @@ impl<'t> Walk<'t> {
 
     /// Reads what runs when the commands since `chain` fail: unless it fails itself or tries them
     /// again, they cannot fail.
-    fn fallback(&mut self, chain: usize, item: &Item, previous: Option<&Item>) {
-        let text = self.raw(&item.span);
-        let again = previous.is_some_and(|previous| self.raw(&previous.span) == text);
-        if again || self.fails(&item.span) || self.condition {
+    fn fallback(&mut self, chain: usize, item: &Item<'_>, previous: Option<&Item<'_>>) {
+        let text = self.raw(item.part);
+        let again = previous.is_some_and(|previous| self.raw(previous.part) == text);
+        if again || self.fails(item.part) || self.condition {
             return;
         }
         for command in self.out.commands.iter_mut().skip(chain) {
@@ -190,12 +181,8 @@ impl<'t> Walk<'t> {
     }
 
     /// Whether these tokens hold `exit 1`, `false`, `return`, or keep the failure in a variable.
-    fn fails(&self, span: &Range<usize>) -> bool {
-        let mut raws = self
-            .tokens(span)
-            .iter()
-            .map(|token| token.raw(self.text))
-            .peekable();
+    fn fails(&self, part: &[Token]) -> bool {
+        let mut raws = part.iter().map(|token| token.raw(self.text)).peekable();
         while let Some(word) = raws.next() {
             let fails = match word {
                 "exit" | "return" => raws.peek() != Some(&"0"),
@@ -208,7 +195,7 @@ impl<'t> Walk<'t> {
         false
     }
 
-    fn item(&mut self, item: &Item) -> Option<bool> {
+    fn item(&mut self, item: &Item<'_>) -> Option<bool> {
         if self.left == 0 {
             return None;
         }
@@ -218,8 +205,8 @@ impl<'t> Walk<'t> {
         let through = matches!(&*item.pipe, [Node::Simple(first), .., Node::Simple(last)]
             if self.lists(first, last, item));
         if through {
-            let words = ["sh", "-c", &self.raw(&item.span)].map(str::to_owned);
-            self.emit(&item.span, words.to_vec(), None, BTreeMap::new());
+            let words = ["sh", "-c", &self.raw(item.part)].map(str::to_owned);
+            self.emit(item.part, words.to_vec(), None, BTreeMap::new());
         } else {
             for (at, node) in item.pipe.iter().enumerate() {
                 let first = self.out.commands.len();
@@ -245,15 +232,15 @@ impl<'t> Walk<'t> {
     }
 
     /// Whether a pipe is `find … | xargs TOOL`, which is one command of a shell.
-    fn lists(&self, first: &Range<usize>, last: &Range<usize>, item: &Item) -> bool {
+    fn lists(&self, first: &[Token], last: &[Token], item: &Item<'_>) -> bool {
         lists(&self.raw(first))
             && self.raw(last).starts_with("xargs ")
-            && !self.raw(&item.span).contains('$')
+            && !self.raw(item.part).contains('$')
     }
 
-    fn node(&mut self, node: &Node) -> Option<bool> {
+    fn node(&mut self, node: &Node<'_>) -> Option<bool> {
         match node {
-            Node::Simple(span) => return self.simple(span),
+            Node::Simple(part) => return self.simple(part),
             Node::Group(items, own) => {
                 let before =
                     own.then(|| (self.scope.clone(), self.lost.clone(), self.exported.clone()));
@@ -268,13 +255,12 @@ impl<'t> Walk<'t> {
                 name,
                 values,
                 body,
-                span,
+                part,
             } => {
-                let filled: Vec<Filled> =
-                    self.tokens(values).iter().map(|t| self.fill(t)).collect();
+                let filled: Vec<Filled> = values.iter().map(|t| self.fill(t)).collect();
                 let known = filled.iter().all(|f| f.unknown.is_none() && !f.needs_shell);
                 let fields: Vec<String> = filled.into_iter().flat_map(|f| f.fields).collect();
-                let is_named = names(&self.raw(span), name);
+                let is_named = names(&self.raw(part), name);
                 if is_named && known && (1..=MAX_VALUES).contains(&fields.len()) {
                     for field in fields {
                         self.set(name, Value::Known(field));
@@ -282,21 +268,21 @@ impl<'t> Walk<'t> {
                     }
                 } else {
                     self.set(name, Value::Unknown);
-                    self.around_one(&[body], span);
+                    self.around_one(&[body], part);
                 }
             }
-            Node::While(condition, body, span) => self.around_one(&[condition, body], span),
+            Node::While(condition, body, part) => self.around_one(&[condition, body], part),
             // A command without words.
-            Node::Unread(why, span) => {
-                self.forget(span);
-                self.emit(span, Vec::new(), Some((*why).to_owned()), BTreeMap::new());
+            Node::Unread(why, part) => {
+                self.forget(part);
+                self.emit(part, Vec::new(), Some((*why).to_owned()), BTreeMap::new());
             }
         }
         None
     }
 
     /// Reads `if`: the branch that runs, or all of them where that is not known.
-    fn branches(&mut self, branches: &[(Vec<Item>, Vec<Item>)], rest: &[Item]) {
+    fn branches(&mut self, branches: &[(Vec<Item<'_>>, Vec<Item<'_>>)], rest: &[Item<'_>]) {
         let unsure = self.unsure;
         for (condition, body) in branches {
             let start = self.out.commands.len();
@@ -305,7 +291,7 @@ impl<'t> Walk<'t> {
             self.condition = was;
             if self.out.commands.len() > start {
                 status = None;
-                let fails = body.iter().chain(rest).any(|item| self.fails(&item.span));
+                let fails = body.iter().chain(rest).any(|item| self.fails(item.part));
                 for command in self.out.commands.iter_mut().skip(start).filter(|_| !fails) {
                     command.ending = Ending::Ignored("it only decides what runs next".to_owned());
                 }
@@ -325,7 +311,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Reads a loop around one command, such as a retry; any other loop is not read.
-    fn around_one(&mut self, lists: &[&Vec<Item>], span: &Range<usize>) {
+    fn around_one(&mut self, lists: &[&Vec<Item<'_>>], part: &[Token]) {
         let start = self.out.commands.len();
         let unsure = std::mem::replace(&mut self.unsure, true);
         let was = std::mem::replace(&mut self.condition, true);
@@ -339,18 +325,14 @@ impl<'t> Walk<'t> {
             for one in &mut work {
                 one.unknown = Some("a loop is not read".to_owned());
             }
-            self.forget(span);
+            self.forget(part);
         }
         self.out.commands.append(&mut work);
     }
 
     /// What a part that is not read assigns is not known after it.
-    fn forget(&mut self, span: &Range<usize>) {
-        for (name, _) in self
-            .tokens(span)
-            .iter()
-            .filter_map(|token| assignment(token.pieces()))
-        {
+    fn forget(&mut self, part: &[Token]) {
+        for (name, _) in part.iter().filter_map(|token| assignment(token.pieces())) {
             self.set(&name, Value::Unknown);
         }
     }
@@ -361,7 +343,7 @@ impl<'t> Walk<'t> {
 
     fn emit(
         &mut self,
-        span: &Range<usize>,
+        part: &[Token],
         words: Vec<String>,
         unknown: Option<String>,
         mut env: BTreeMap<String, String>,
@@ -369,14 +351,14 @@ impl<'t> Walk<'t> {
         if self.out.commands.len() >= MAX_COMMANDS {
             return;
         }
-        let start = self.tokens.get(span.start).map_or(0, |token| token.start);
+        let start = part.first().map_or(0, |token| token.start);
         let (last, lines) = Some(self.last)
             .filter(|last| last.0 <= start)
             .unwrap_or_default();
         let between = self.text.get(last..start).unwrap_or_default();
         let line = lines + u32::try_from(between.matches('\n').count()).unwrap_or_default();
         self.last = (start, line);
-        let text = self.raw(span);
+        let text = self.raw(part);
         let compares_tree = compares_tree(&text) || assigns_tree(&text);
         if compares_tree {
             let earlier = self.out.commands.iter_mut().rev();
@@ -401,12 +383,12 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn simple(&mut self, span: &Range<usize>) -> Option<bool> {
+    fn simple(&mut self, part: &[Token]) -> Option<bool> {
         let mut env = BTreeMap::new();
         let mut filled: Vec<Filled> = Vec::new();
         let mut unknown = None;
         let mut target = None;
-        for token in self.tokens(span) {
+        for token in part {
             match (&token.kind, target.take()) {
                 (Kind::Redirection(sign), _) => target = Some(*sign),
                 (Kind::Word(_), Some(sign)) => {
@@ -431,21 +413,21 @@ impl<'t> Walk<'t> {
             for (name, value) in env {
                 self.assign(&name, value);
             }
-            for piece in self.tokens(span).iter().flat_map(Token::pieces) {
+            for piece in part.iter().flat_map(Token::pieces) {
                 if let Piece::Output(inner) = piece
                     && let Some(words) = verifying(inner)
                 {
                     let why = "its output is put into a variable".to_owned();
-                    self.emit(span, words, Some(why), BTreeMap::new());
+                    self.emit(part, words, Some(why), BTreeMap::new());
                 }
             }
-            if assigns_tree(&self.raw(span)) {
-                self.emit(span, vec!["git".to_owned()], None, BTreeMap::new());
+            if assigns_tree(&self.raw(part)) {
+                self.emit(part, vec!["git".to_owned()], None, BTreeMap::new());
             }
             return Some(true);
         }
         let first = filled.first().and_then(|word| word.fields.first()).cloned();
-        if let Some(status) = self.builtin(first.as_deref().unwrap_or_default(), &filled, span) {
+        if let Some(status) = self.builtin(first.as_deref().unwrap_or_default(), &filled, part) {
             return status;
         }
         let mut assigned = BTreeMap::new();
@@ -465,23 +447,18 @@ impl<'t> Walk<'t> {
         } else {
             filled.into_iter().flat_map(|word| word.fields).collect()
         };
-        self.emit(span, words, unknown, assigned);
+        self.emit(part, words, unknown, assigned);
         Some(true)
     }
 
     /// Reads a command of the shell itself. `None` for any other.
     #[allow(clippy::option_option)]
-    fn builtin(
-        &mut self,
-        name: &str,
-        filled: &[Filled],
-        span: &Range<usize>,
-    ) -> Option<Option<bool>> {
+    fn builtin(&mut self, name: &str, filled: &[Filled], part: &[Token]) -> Option<Option<bool>> {
         let arguments = filled.get(1..).unwrap_or_default();
         match name {
             "cd" | "pushd" | "popd" => self.enter(name, arguments),
             "export" | "declare" | "local" | "readonly" => {
-                for token in self.tokens(span).iter().skip(1) {
+                for token in part.iter().skip(1) {
                     let variable = match assignment(token.pieces()) {
                         Some((variable, rest)) => {
                             let value = self.fill_pieces(&rest);
@@ -508,7 +485,7 @@ impl<'t> Walk<'t> {
             }
             "set" | "shopt" | "trap" | "exit" | "return" | "true" | ":" | "shift" | "wait" => {}
             "false" => return Some(Some(false)),
-            "[" | "[[" | "test" => return Some(self.test(filled, span)),
+            "[" | "[[" | "test" => return Some(self.test(filled, part)),
             _ => return None,
         }
         Some(Some(true))
@@ -540,11 +517,11 @@ impl<'t> Walk<'t> {
     }
 
     /// Compares what a test compares. One of the tree's state is a command.
-    fn test(&mut self, filled: &[Filled], span: &Range<usize>) -> Option<bool> {
-        let text = self.raw(span);
+    fn test(&mut self, filled: &[Filled], part: &[Token]) -> Option<bool> {
+        let text = self.raw(part);
         if compares_tree(&text) || (text.contains("$(") && !self.condition) {
             let why = "it compares an output".to_owned();
-            self.emit(span, vec!["test".to_owned()], Some(why), BTreeMap::new());
+            self.emit(part, vec!["test".to_owned()], Some(why), BTreeMap::new());
             return None;
         }
         let unclear = filled.iter().any(|word| word.unknown.is_some());

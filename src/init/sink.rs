@@ -1,7 +1,7 @@
 //! Where a CI reader puts the commands and the parts that it does not read: each once, however many
 //! cells of a matrix have it.
 
-use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
+use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand, identity};
 use crate::shell::{self, Scope, Value};
 use crate::tree::{DataFile, Tree};
 use crate::variables::Variables;
@@ -49,8 +49,8 @@ impl Checkout {
         };
         let own = self
             .own
-            .as_ref()
-            .and_then(|own| Some((depth(own), below(own)?)));
+            .iter()
+            .find_map(|own| Some((depth(own), below(own)?)));
         let others = self.others.iter().filter(|other| below(other).is_some());
         let other = others.map(depth).max();
         match (own, &self.own, other) {
@@ -82,14 +82,6 @@ pub(crate) fn product<T: Clone>(
         })
 }
 
-type Key = (
-    Place,
-    Vec<String>,
-    RepoPath,
-    BTreeMap<String, String>,
-    Ending,
-);
-
 /// The most bytes of shell text that are read, all cells of matrices counted.
 const MAX_TEXT: usize = 4 << 20;
 
@@ -98,7 +90,8 @@ pub(crate) struct Sink {
     /// The bytes of shell text that were read.
     spent: usize,
     found: Vec<SourceCommand>,
-    index: BTreeMap<Key, usize>,
+    /// The commands by place, ending and identity.
+    index: BTreeMap<(Place, Ending, String), usize>,
     skipped: BTreeSet<NotRead>,
     /// The places that were read at least once.
     read: BTreeSet<Place>,
@@ -212,13 +205,8 @@ impl Sink {
 
     /// Adds a command, or keeps the more ordinary one of two that are equal.
     fn add(&mut self, found: SourceCommand) -> usize {
-        let key = (
-            found.place.clone(),
-            found.words.clone(),
-            found.dir.clone(),
-            found.env.clone(),
-            found.ending.clone(),
-        );
+        let own = identity(&found.dir, &found.env, &found.words);
+        let key = (found.place.clone(), found.ending.clone(), own);
         let at = *self.index.entry(key).or_insert(self.found.len());
         match self.found.get_mut(at) {
             Some(old) if old.unknown.is_some() || old.oddness > found.oddness => *old = found,

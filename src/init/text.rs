@@ -198,12 +198,11 @@ fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> S
     let own = own.filter(|(name, value)| shared.get(*name) != Some(value));
     let needs = check.needs.iter().filter_map(|need| all.get(*need));
     let needs: Vec<&str> = needs.map(|need| &*need.name).collect();
-    let inputs = check
+    let inputs: Vec<_> = check
         .inputs
         .iter()
         .map(|glob| quote_literal(glob))
-        .collect::<Vec<_>>()
-        .join(" ");
+        .collect();
     let settings = dir
         .map(|dir| format!("dir {}", quote_string(dir)))
         .into_iter();
@@ -212,7 +211,7 @@ fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> S
         .chain(
             [
                 (!needs.is_empty(), format!("needs {}", needs.join(" "))),
-                (!inputs.is_empty(), format!("inputs {inputs}")),
+                (!inputs.is_empty(), format!("inputs {}", inputs.join(" "))),
                 (check.tier > 0, format!("tier {}", check.tier)),
                 (check.unchanged, "unchanged \"**\"".to_owned()),
                 (check.is_uncounted, "min-tests 0".to_owned()),

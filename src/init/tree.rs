@@ -75,10 +75,8 @@ impl DataFile {
 }
 
 fn ending(file: &RepoPath) -> &[u8] {
-    file.name()
-        .rsplit(|b| *b == b'.')
-        .next()
-        .unwrap_or_default()
+    let mut parts = file.name().rsplit(|b| *b == b'.');
+    parts.next().unwrap_or_default()
 }
 
 /// What a value has at a path of keys, separated by dots; empty where it has nothing of that kind.

@@ -2,7 +2,6 @@
 //! that a shell rejects has a structure, too: what does not fit is left out.
 
 use super::words::{Kind, Token};
-use std::ops::Range;
 
 /// How a pipe is joined to the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,32 +13,31 @@ pub(super) enum Join {
 
 /// A pipe of a list.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct Item<'t> {
     pub(super) join: Join,
     pub(super) negated: bool,
     pub(super) background: bool,
-    pub(super) pipe: Vec<Node>,
-    /// Its tokens.
-    pub(super) span: Range<usize>,
+    pub(super) pipe: Vec<Node<'t>>,
+    pub(super) part: &'t [Token],
 }
 
 /// A command of a pipe, with its tokens where they matter.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
-    Simple(Range<usize>),
+pub(super) enum Node<'t> {
+    Simple(&'t [Token]),
     /// A list in brackets; `true` for `( … )`, which keeps its changes of the shell to itself.
-    Group(Vec<Item>, bool),
+    Group(Vec<Item<'t>>, bool),
     /// Conditions with what they start, and the rest.
-    If(Vec<(Vec<Item>, Vec<Item>)>, Vec<Item>),
+    If(Vec<(Vec<Item<'t>>, Vec<Item<'t>>)>, Vec<Item<'t>>),
     For {
         name: String,
-        values: Range<usize>,
-        body: Vec<Item>,
-        span: Range<usize>,
+        values: &'t [Token],
+        body: Vec<Item<'t>>,
+        part: &'t [Token],
     },
-    While(Vec<Item>, Vec<Item>, Range<usize>),
+    While(Vec<Item<'t>>, Vec<Item<'t>>, &'t [Token]),
     /// `case`, a function, arithmetic.
-    Unread(&'static str, Range<usize>),
+    Unread(&'static str, &'t [Token]),
 }
 
 /// The deepest nesting that is read.
@@ -65,7 +63,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads all of a text.
-    pub(super) fn all(&mut self) -> Vec<Item> {
+    pub(super) fn all(&mut self) -> Vec<Item<'t>> {
         let mut items = Vec::new();
         while self.at < self.tokens.len() {
             items.extend(self.list());
@@ -81,6 +79,12 @@ impl<'t> Parser<'t> {
             Some(Kind::Operator(sign)) => sign,
             _ => "",
         }
+    }
+
+    /// The tokens from one on to the next.
+    fn since(&self, start: usize) -> &'t [Token] {
+        let end = self.at.min(self.tokens.len());
+        self.tokens.get(start..end).unwrap_or_default()
     }
 
     fn skip(&mut self, signs: &[&str]) {
@@ -103,7 +107,7 @@ impl<'t> Parser<'t> {
         is_next
     }
 
-    fn list(&mut self) -> Vec<Item> {
+    fn list(&mut self) -> Vec<Item<'t>> {
         let mut items = Vec::new();
         let mut join = Join::Always;
         loop {
@@ -125,7 +129,7 @@ impl<'t> Parser<'t> {
                 negated,
                 background: sign == "&",
                 pipe,
-                span: start..self.at,
+                part: self.since(start),
             });
             join = match sign {
                 "&&" => Join::And,
@@ -138,7 +142,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn pipe(&mut self) -> Vec<Node> {
+    fn pipe(&mut self) -> Vec<Node<'t>> {
         let mut pipe = vec![self.command()];
         while matches!(self.operator(), "|" | "|&") {
             self.at += 1;
@@ -148,12 +152,12 @@ impl<'t> Parser<'t> {
         pipe
     }
 
-    fn command(&mut self) -> Node {
+    fn command(&mut self) -> Node<'t> {
         let start = self.at;
         self.depth += 1;
         let node = if self.depth > MAX_DEPTH {
             self.at = self.tokens.len();
-            Node::Unread("it is nested too deep", start..self.at)
+            Node::Unread("it is nested too deep", self.since(start))
         } else {
             self.compound(start)
         };
@@ -168,7 +172,7 @@ impl<'t> Parser<'t> {
         node
     }
 
-    fn compound(&mut self, start: usize) -> Node {
+    fn compound(&mut self, start: usize) -> Node<'t> {
         let is_own = self.operator() == "(";
         if is_own || self.word() == "{" {
             self.at += 1;
@@ -176,7 +180,7 @@ impl<'t> Parser<'t> {
             let items = self.list();
             self.at += 1;
             return match is_arithmetic {
-                true => Node::Unread("arithmetic", start..self.at),
+                true => Node::Unread("arithmetic", self.since(start)),
                 false => Node::Group(items, is_own),
             };
         }
@@ -187,11 +191,11 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 let condition = self.list();
                 let body = self.body();
-                Node::While(condition, body, start..self.at)
+                Node::While(condition, body, self.since(start))
             }
             "case" => {
                 self.skip_to("esac");
-                Node::Unread("a `case` is not read", start..self.at)
+                Node::Unread("a `case` is not read", self.since(start))
             }
             "function" => {
                 self.at += 2;
@@ -201,13 +205,13 @@ impl<'t> Parser<'t> {
                 while self.at < self.tokens.len() && !self.take("]]") {
                     self.at += 1;
                 }
-                Node::Simple(start..self.at)
+                Node::Simple(self.since(start))
             }
             _ => self.simple(start),
         }
     }
 
-    fn simple(&mut self, start: usize) -> Node {
+    fn simple(&mut self, start: usize) -> Node<'t> {
         while let Some(token) = self.tokens.get(self.at) {
             match token.kind {
                 Kind::Operator("(") if self.at == start + 1 => return self.function(start),
@@ -215,16 +219,16 @@ impl<'t> Parser<'t> {
                 _ => self.at += 1,
             }
         }
-        Node::Simple(start..self.at)
+        Node::Simple(self.since(start))
     }
 
-    fn function(&mut self, start: usize) -> Node {
+    fn function(&mut self, start: usize) -> Node<'t> {
         self.skip(&["(", ")", "\n"]);
         self.command();
-        Node::Unread("a function is not read", start..self.at)
+        Node::Unread("a function is not read", self.since(start))
     }
 
-    fn condition(&mut self) -> Node {
+    fn condition(&mut self) -> Node<'t> {
         let mut branches = Vec::new();
         let mut rest = Vec::new();
         while self.take("if") || self.take("elif") {
@@ -239,7 +243,7 @@ impl<'t> Parser<'t> {
         Node::If(branches, rest)
     }
 
-    fn for_loop(&mut self, start: usize) -> Node {
+    fn for_loop(&mut self, start: usize) -> Node<'t> {
         self.at += 1;
         let name = self.word().to_owned();
         self.at += 1;
@@ -249,17 +253,17 @@ impl<'t> Parser<'t> {
         while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
             self.at += 1;
         }
-        let values = values..self.at;
+        let values = self.since(values);
         self.skip(&[";", "\n"]);
         Node::For {
             name,
             values,
             body: self.body(),
-            span: start..self.at,
+            part: self.since(start),
         }
     }
 
-    fn body(&mut self) -> Vec<Item> {
+    fn body(&mut self) -> Vec<Item<'t>> {
         self.take("do");
         let body = self.list();
         self.take("done");

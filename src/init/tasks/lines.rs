@@ -5,17 +5,18 @@ use super::task::{Lines, Task, Variables};
 use crate::listed::listed;
 use crate::makefile::{self, Line};
 use crate::source::quoted;
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::sync::LazyLock;
-
-fn number(at: usize) -> u32 {
-    u32::try_from(at.saturating_add(1)).unwrap_or(u32::MAX)
-}
 
 type Pattern = LazyLock<Option<Regex>>;
 
-fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<regex::Captures<'t>> {
+fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<Captures<'t>> {
     pattern.as_ref()?.captures(text)
+}
+
+/// The text of a group; empty where it is not there.
+fn part<'t>(found: &Captures<'t>, group: usize) -> &'t str {
+    found.get(group).map_or("", |part| part.as_str())
 }
 
 fn pattern(text: &str) -> Option<Regex> {
@@ -147,18 +148,16 @@ pub(super) fn nox(text: &str) -> Lines {
     let mut tasks: Vec<Task> = Vec::new();
     let mut decorator: Option<String> = None;
     let mut inside = false;
-    for (at, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("@nox.session")
-            || line.trim_start().starts_with("@session")
-        {
+    for (at, (number, line)) in (1..).zip(text.lines()).enumerate() {
+        let start = line.trim_start();
+        if start.starts_with("@nox.session") || start.starts_with("@session") {
             decorator = Some(line.to_owned());
         } else if let Some(found) = captures(&DEF, line) {
             inside = decorator.is_some();
-            if let (Some(own), Some(name)) = (decorator.take(), found.get(1)) {
+            if let Some(own) = decorator.take() {
                 let given = captures(&NAME, &own);
-                let given = given.and_then(|c| c.get(1)).unwrap_or(name);
-                let name = given.as_str().to_owned();
-                tasks.push(Task::new(name, number(at)));
+                let name = given.map_or(part(&found, 1), |given| part(&given, 1));
+                tasks.push(Task::new(name, number));
             }
         } else if let Some(own) = &mut decorator {
             own.push_str(line);
@@ -172,12 +171,12 @@ pub(super) fn nox(text: &str) -> Lines {
         let rest = rest.join("\n");
         let end = call.get(0).map_or(0, |m| m.end());
         let mut rest = rest.get(end..).unwrap_or_default();
-        let installs = call.get(1).is_some_and(|m| m.as_str().contains("install"));
+        let installs = part(&call, 1).contains("install");
         let mut words: Vec<String> = Vec::new();
         let mut is_whole = false;
         while let Some(found) = captures(&WORD, rest) {
             words.extend(found.get(1).map(|m| quoted(m.as_str())));
-            let whole = found.get(0).map_or("", |m| m.as_str());
+            let whole = part(&found, 0);
             rest = rest.get(whole.len()..).unwrap_or_default();
             is_whole = whole.trim_end().ends_with(')');
             if is_whole || whole.is_empty() {
@@ -189,7 +188,7 @@ pub(super) fn nox(text: &str) -> Lines {
         }
         // A session makes its own environment, so what it installs is no concern of the checkout.
         if let (Some(task), false, false) = (tasks.last_mut(), installs, words.is_empty()) {
-            task.commands.push((number(at), words.join(" ")));
+            task.commands.push((number, words.join(" ")));
         }
     }
     (tasks, Variables::new())
@@ -217,13 +216,13 @@ pub(super) fn just(text: &str) -> Lines {
             let (_, [name, value]) = found.extract();
             variables.insert(name.to_owned(), value.to_owned());
         } else if let Some(found) = captures(&HEADER, &text) {
-            let part = |at| found.get(at).map_or("", |m: regex::Match<'_>| m.as_str());
-            let needs = part(3).split("&&").next().unwrap_or_default();
+            let needs = part(&found, 3).split("&&").next().unwrap_or_default();
             let needs = dependencies(needs.split('#').next().unwrap_or_default());
             inside = true;
-            let mut task = Task::new(part(1), line);
-            task.needs = needs;
-            tasks.push(task);
+            tasks.push(Task {
+                needs,
+                ..Task::new(part(&found, 1), line)
+            });
         } else if !text.trim().is_empty() && !text.starts_with(['#', '[']) {
             inside = false;
         }
@@ -264,35 +263,29 @@ pub(super) fn rake(text: &str) -> Lines {
     });
     static SH: Pattern = LazyLock::new(|| pattern(r#"\bsh\s*\(?\s*["']([^"'#]+)["']"#));
     let mut tasks: Vec<Task> = Vec::new();
-    for (at, line) in text.lines().enumerate() {
+    for (number, line) in (1..).zip(text.lines()) {
         if let Some(found) = captures(&CLASS, line) {
             let (tool, default) = match line {
                 line if line.contains("RuboCop") => ("rubocop", "rubocop"),
                 line if line.contains("RSpec") => ("rspec", "spec"),
                 _ => ("minitest", "test"),
             };
-            let name = found.get(2).map_or(default, |m| m.as_str()).to_owned();
-            let mut task = Task::new(name, number(at));
-            task.commands.push((number(at), tool.to_owned()));
+            let name = found.get(2).map_or(default, |name| name.as_str());
+            let mut task = Task::new(name, number);
+            task.commands.push((number, tool.to_owned()));
             tasks.push(task);
         } else if let Some(found) = captures(&TASK, line) {
-            let needs = found.get(2).map_or("", |m| m.as_str());
             let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-            let needs = needs
-                .split(|c| !is_word(c))
-                .map(|word| word.trim_matches(':'));
-            let needs = needs
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .collect();
-            let name = found.get(1).map_or("", |m| m.as_str());
-            let mut task = Task::new(name, number(at));
-            task.needs = needs;
-            tasks.push(task);
+            let needs = part(&found, 2).split(|c| !is_word(c));
+            let needs = needs.map(|word| word.trim_matches(':'));
+            let needs = needs.filter(|word| !word.is_empty()).map(str::to_owned);
+            tasks.push(Task {
+                needs: needs.collect(),
+                ..Task::new(part(&found, 1), number)
+            });
         }
         if let (Some(found), Some(task)) = (captures(&SH, line), tasks.last_mut()) {
-            let text = found.get(1).map_or("", |m| m.as_str()).to_owned();
-            task.commands.push((number(at), text));
+            task.commands.push((number, part(&found, 1).to_owned()));
         }
     }
     (tasks, Variables::new())

@@ -163,12 +163,10 @@ fn names(list: &str) -> Vec<String> {
 
 /// The numbers of `8-12`.
 fn range(text: &str) -> Vec<String> {
-    let ends = text
-        .split_once('-')
-        .and_then(|(first, last)| Some((first.parse::<u8>().ok()?, last.parse::<u8>().ok()?)));
-    match ends {
-        Some((first, last)) => (first..=last).map(|number| number.to_string()).collect(),
-        None => vec![text.to_owned()],
+    let (first, last) = text.split_once('-').unwrap_or_default();
+    match (first.parse::<u8>(), last.parse::<u8>()) {
+        (Ok(first), Ok(last)) => (first..=last).map(|number| number.to_string()).collect(),
+        _ => vec![text.to_owned()],
     }
 }
 
@@ -183,37 +181,24 @@ fn environments(sections: &[(String, Section)], listed: &[String]) -> Lines {
             return;
         }
         let dir = own.dir.as_ref().or(base.dir.as_ref());
-        let mut commands = Vec::new();
-        for (line, text) in own
-            .commands
-            .as_ref()
-            .or(base.commands.as_ref())
-            .into_iter()
-            .flatten()
-        {
+        let in_dir = |text: String| match (dir, conditional(&text)) {
+            (None, _) => text,
+            (Some(dir), (condition, command)) => format!("{condition}cd {dir} && {command}"),
+        };
+        let mut task = Task::new(name, own.line);
+        let commands = own.commands.as_ref().or(base.commands.as_ref());
+        for (line, text) in commands.into_iter().flatten() {
             let (condition, command) = conditional(text);
             // `{[testenv:other]commands}`
             let other = command.strip_prefix("{[testenv").and_then(|rest| {
                 let name = rest.strip_suffix("]commands}")?;
                 section(name.trim_start_matches(':'))?.1.commands.as_ref()
             });
-            match other {
-                Some(other) => commands.extend(
-                    other
-                        .iter()
-                        .map(|(line, text)| (*line, format!("{condition}{text}"))),
-                ),
-                None => commands.push((*line, text.clone())),
-            }
+            let own = vec![(*line, command.to_owned())];
+            let started = other.unwrap_or(&own).iter();
+            let started = started.map(|(at, text)| (*at, in_dir(format!("{condition}{text}"))));
+            task.commands.extend(started);
         }
-        if let Some(dir) = dir {
-            for (_, text) in &mut commands {
-                let (condition, command) = conditional(text);
-                *text = format!("{condition}cd {dir} && {command}");
-            }
-        }
-        let mut task = Task::new(name, own.line);
-        task.commands = commands;
         // The base is read for each name that it has no section for.
         if !name.is_empty() {
             task = selected(&task, name);
@@ -320,10 +305,7 @@ pub(crate) fn started(
 }
 
 fn default(variables: &Variables) -> Vec<String> {
-    variables
-        .get(DEFAULT)
-        .map(|list| names(list))
-        .unwrap_or_default()
+    names(variables.get(DEFAULT).map_or("", String::as_str))
 }
 
 /// The words of a command that selects an environment by something that only CI knows: of those that
