@@ -49,7 +49,8 @@ pub enum Ending {
 /// A program with its words, as one source line starts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceCommand {
-    /// The program and its arguments, with what the source defines put in, empty variables removed.
+    /// The program and its arguments, with what the source defines put in, empty variables removed;
+    /// `sh -c TEXT` where a shell must expand them.
     pub words: Vec<String>,
     /// What in it cannot be known (`$TAG`, `secrets.TOKEN`): such a command is never a check.
     pub unknown: Option<String>,
@@ -71,6 +72,8 @@ pub struct SourceCommand {
     /// source runs it; empty where the source does not say.
     pub paths: Vec<String>,
     pub ending: Ending,
+    /// Whether it fails if the tree has changed: `git diff --exit-code`.
+    pub compares_tree: bool,
     /// The services that its job starts.
     pub services: Vec<String>,
     /// How ordinary the cell of the matrix is: 0 for a cell without a target and with the newest

@@ -155,9 +155,14 @@ impl Hooks<'_> {
     /// Adds the commands of a hook.
     fn add(&mut self, text: &str, hook: &SourceCommand) {
         for command in shell::split(text, &Scope::of(&hook.dir, &BTreeMap::new())) {
-            let mut found = hook.with(command);
-            found.env.extend(hook.env.clone());
-            self.out.found.push(found);
+            let mut env = command.env.clone();
+            env.extend(hook.env.clone());
+            self.out.found.push(SourceCommand {
+                label: hook.label.clone(),
+                paths: hook.paths.clone(),
+                env,
+                ..SourceCommand::of(command, &hook.place.file, hook.place.line, hook.origin)
+            });
         }
     }
 

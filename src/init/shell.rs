@@ -7,7 +7,7 @@
 mod grammar;
 mod words;
 
-use crate::found::Ending;
+use crate::found::{Ending, Place, SourceCommand};
 use crate::listed::listed;
 use grammar::{Item, Join, Node, Parser};
 use std::collections::BTreeMap;
@@ -32,29 +32,11 @@ pub struct Scope {
     pub variables: BTreeMap<String, Value>,
 }
 
-/// A command of shell text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// The program and its arguments; `sh -c TEXT` where a shell must expand them.
-    pub words: Vec<String>,
-    /// Why its words are not all known.
-    pub unknown: Option<String>,
-    /// Its text on one line.
-    pub text: String,
-    pub dir: RepoPath,
-    /// Assignments in front of it and exported variables.
-    pub env: BTreeMap<String, String>,
-    /// The line of the text, from 0.
-    pub line: u32,
-    pub ending: Ending,
-    /// It fails if the tree has changed: `git diff --exit-code`.
-    pub compares_tree: bool,
-}
-
 /// What shell text does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    pub commands: Vec<Command>,
+    /// Its commands; their places are lines of the text, from 0.
+    pub commands: Vec<SourceCommand>,
     /// What it appends to the environment of later steps (`>> "$GITHUB_ENV"`).
     pub sets: Vec<(String, Value)>,
 }
@@ -87,7 +69,7 @@ const MAX_COMMANDS: usize = 2000;
 const MAX_PIPES: usize = 20_000;
 
 /// Returns the commands of a text, in order.
-pub fn split(text: &str, scope: &Scope) -> Vec<Command> {
+pub fn split(text: &str, scope: &Scope) -> Vec<SourceCommand> {
     read(text, scope).commands
 }
 
@@ -371,15 +353,15 @@ impl Walk<'_> {
         for (name, value) in &self.exported {
             env.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        self.out.commands.push(Command {
+        self.out.commands.push(SourceCommand {
             words,
             unknown: unknown.or_else(|| self.lost.clone()),
             text,
             dir: self.scope.dir.clone(),
             env,
-            line,
-            ending: Ending::Counts,
+            place: Place::of(&RepoPath::root(), line),
             compares_tree,
+            ..SourceCommand::default()
         });
     }
 

@@ -161,7 +161,7 @@ impl Sink {
         let mut added = Vec::new();
         self.compare(&read.commands, &script.before);
         for command in read.commands.into_iter().filter(|one| !one.compares_tree) {
-            let place = place_of(command.line);
+            let place = place_of(command.place.line);
             let mut found = SourceCommand::of(command, &part.file, 1, Origin::Ci);
             script.variables.needed(text, &found.words, &mut found.env);
             let mut outside = None;
@@ -189,8 +189,8 @@ impl Sink {
     }
 
     /// Marks the commands of the step before if these begin with a comparison of the tree.
-    fn compare(&mut self, commands: &[shell::Command], before: &[usize]) {
-        let is_git = |command: &shell::Command| command.words.first().is_some_and(|w| w == "git");
+    fn compare(&mut self, commands: &[SourceCommand], before: &[usize]) {
+        let is_git = |command: &SourceCommand| command.words.first().is_some_and(|w| w == "git");
         let work = commands.iter().position(|command| !is_git(command));
         let compared = commands.iter().position(|command| command.compares_tree);
         if compared.is_some_and(|compared| work.is_none_or(|work| work >= compared)) {

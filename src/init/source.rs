@@ -1,33 +1,17 @@
 //! From shell text to commands of a source.
 
 use super::found::{Origin, Place, SourceCommand};
-use super::shell::{Command, Scope, Value};
+use super::shell::{Scope, Value};
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
 impl SourceCommand {
     /// A command of a text that begins at this line.
-    pub(crate) fn of(command: Command, file: &RepoPath, line: u32, origin: Origin) -> Self {
-        let place = Place::of(file, line);
-        let text = Self {
-            place,
-            origin,
-            ..Self::default()
-        };
-        text.with(command)
-    }
-
-    /// A command of the text that begins at the place of this one.
-    pub(crate) fn with(&self, command: Command) -> Self {
+    pub(crate) fn of(command: Self, file: &RepoPath, line: u32, origin: Origin) -> Self {
         Self {
-            words: command.words,
-            unknown: command.unknown,
-            text: command.text,
-            dir: command.dir,
-            env: command.env,
-            place: self.place.below(command.line),
-            ending: command.ending,
-            ..self.clone()
+            place: Place::of(file, line.saturating_add(command.place.line)),
+            origin,
+            ..command
         }
     }
 

@@ -18,7 +18,7 @@ fn scope() -> Scope {
 }
 
 fn shown(text: &str) -> Vec<String> {
-    let show = |command: Command| {
+    let show = |command: SourceCommand| {
         let mut out = String::new();
         if !command.dir.is_root() {
             out.push_str(&format!("{}: ", command.dir));
@@ -188,7 +188,7 @@ fn commands_of_texts() {
 #[test]
 fn places_and_texts_are_of_the_source() {
     let commands = split("a\n\nX=1 b \\\n  c  # d\ncd x\ne", &Scope::default());
-    let got: Vec<(u32, &str)> = commands.iter().map(|c| (c.line, &*c.text)).collect();
+    let got: Vec<(u32, &str)> = commands.iter().map(|c| (c.place.line, &*c.text)).collect();
     assert_eq!(got, [(0, "a"), (2, "X=1 b c"), (5, "e")]);
 }
 
@@ -278,7 +278,7 @@ proptest! {
     fn any_text_is_split(text in fragments()) {
         let lines = text.matches('\n').count();
         for command in split(&text, &scope()) {
-            prop_assert!(command.line as usize <= lines);
+            prop_assert!(command.place.line as usize <= lines);
             prop_assert!(!command.text.contains('\n'));
         }
     }
