@@ -172,10 +172,8 @@ impl Reader {
 
     fn text(&mut self, place: &Place, job: &mut Job, text: &str) {
         let dir = filled(&job.dir, &job.values);
-        let bare = dir
-            .strip_prefix("~/project")
-            .unwrap_or(&dir)
-            .trim_matches('/');
+        let bare = dir.strip_prefix("~/project").unwrap_or(&dir);
+        let bare = bare.trim_matches('/');
         match RepoPath::parse(bare.as_bytes()) {
             _ if bare.is_empty() => {}
             Ok(parsed) if !bare.contains(['$', '~']) => job.script.dir = parsed,

@@ -12,6 +12,7 @@ use super::tree::Tree;
 use super::{fold, hooks};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
 use vplan_check::Kind;
 use vplan_check::tool::Form;
 use vplan_check::tool::reading::{Reading, read};
@@ -426,7 +427,7 @@ fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, 
     let started: Vec<Task> = match &**program {
         "tox" => tasks::tox::started((&tasks.all, &tasks.variables), &found.words, &found.env),
         _ => names
-            .into_iter()
+            .iter()
             .filter_map(|name| tasks.task(name).cloned())
             .collect(),
     };
@@ -610,11 +611,13 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
             // A session of nox has its parameters in parentheses.
             let name = task.split('(').next().unwrap_or(task);
             key.tool = format!("{program} {}", fold::without_versions(name));
-            let others = reading
+            let is_other = |word: &&String| !word.contains('=') && !has_word(task, word.as_bytes());
+            key.operands = reading
                 .positional
                 .iter()
-                .filter(|word| !task.split(' ').any(|name| name == *word));
-            key.operands = others.filter(|word| !word.contains('=')).cloned().collect();
+                .filter(is_other)
+                .cloned()
+                .collect();
         }
         None => {
             key.tool = tool_of(reading);

@@ -47,10 +47,8 @@ const CONFIGURED: &[(&str, &str, &str)] = &[
 /// Reads all manifests.
 pub fn read(tree: &Tree) -> Reading {
     let mut out = Reading::default();
-    let manifests = tree
-        .files
-        .iter()
-        .filter(|file| is_manifest(file) && is_ours(file));
+    let files = tree.files.iter();
+    let manifests = files.filter(|file| is_manifest(file) && is_ours(file));
     let folders = manifests.map(|file| (file.segments().count(), file.folder()));
     let folders: BTreeSet<_> = folders
         .filter(|(depth, _)| *depth <= MAX_DEPTH + 1)

@@ -22,10 +22,8 @@ pub fn name(mut checks: Vec<Check>) -> Vec<Check> {
 }
 
 fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
-    let same: Vec<&Check> = checks
-        .iter()
-        .filter(|check| check.name == own.name)
-        .collect();
+    let same = checks.iter().filter(|check| check.name == own.name);
+    let same: Vec<&Check> = same.collect();
     let mut wanted = Vec::new();
     if same.len() == 1 || own.dir.is_root() {
         wanted.push(own.name.clone());

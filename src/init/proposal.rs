@@ -90,10 +90,8 @@ pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
     maker.take(tree, reading);
     maker.fill_gaps(tree);
     let proposal = maker.close(tree, Sources::default(), "", rank::BUDGET);
-    let at_root = proposal
-        .checks
-        .into_iter()
-        .filter(|check| check.dir.is_root());
+    let checks = proposal.checks.into_iter();
+    let at_root = checks.filter(|check| check.dir.is_root());
     at_root
         .map(|check| (check.name, text::command(&check.words)))
         .collect()

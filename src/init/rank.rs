@@ -98,10 +98,8 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
 fn rarity(checks: &[Check], at: usize) -> usize {
     let own = checks.get(at).map(|check| &check.key.tool);
     let earlier = checks.get(..at).unwrap_or_default();
-    earlier
-        .iter()
-        .filter(|check| Some(&check.key.tool) == own)
-        .count()
+    let same = earlier.iter().filter(|check| Some(&check.key.tool) == own);
+    same.count()
 }
 
 #[cfg(test)]

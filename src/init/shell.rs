@@ -699,12 +699,10 @@ fn assignment(pieces: &[Piece]) -> Option<(String, Vec<Piece>)> {
 
 /// Whether a command lists files, and nothing in it is a variable.
 fn lists(inner: &str) -> bool {
-    let rest = |name: &&str| inner.trim_start().strip_prefix(*name);
-    !inner.contains('$')
-        && LISTS
-            .iter()
-            .filter_map(rest)
-            .any(|rest| rest.starts_with(' '))
+    let mut rests = LISTS
+        .iter()
+        .filter_map(|name| inner.trim_start().strip_prefix(name));
+    !inner.contains('$') && rests.any(|rest| rest.starts_with(' '))
 }
 
 fn raw_of(piece: &Piece) -> String {

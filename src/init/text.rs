@@ -8,7 +8,7 @@ use super::rank::with_needs;
 use super::tree::Tree;
 use super::workspace::{self, FOLDER, NAME, SHARED};
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::command::{Command, Env, Piece, is_env_name};
+use vplan_base::command::{Command, Env, Piece, is_env_name, to_text};
 use vplan_base::glob::Glob;
 use vplan_base::source::{Source, Sources};
 use vplan_base::word::{Word, quote_literal, quote_string, visible};
@@ -180,21 +180,15 @@ fn can_be_set(name: &str, value: &str) -> bool {
 }
 
 fn env(name: &str, value: &str) -> String {
-    let pair = Command::Argv {
-        env: Env::from([(name.to_owned(), Word::new(value.as_bytes()))]),
-        pieces: vec![Piece::Word(Word::new(&b"x"[..]))],
-    };
-    let text = pair.to_text();
-    format!("env {}", text.strip_suffix(" x").unwrap_or(&text))
+    let env = Env::from([(name.to_owned(), Word::new(value.as_bytes()))]);
+    format!("env {}", to_text(&env, &[]))
 }
 
 fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
     let dir = std::str::from_utf8(check.dir.as_bytes()).ok();
     let dir = dir.filter(|_| !check.dir.is_root());
-    let own = check
-        .env
-        .iter()
-        .filter(|(name, value)| can_be_set(name, value));
+    let own = check.env.iter();
+    let own = own.filter(|(name, value)| can_be_set(name, value));
     let own = own.filter(|(name, value)| shared.get(*name) != Some(value));
     let needs = check.needs.iter().filter_map(|need| all.get(*need));
     let needs: Vec<&str> = needs.map(|need| &*need.name).collect();

@@ -73,10 +73,8 @@ fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
         true => RepoPath::parse(FOLDER.as_bytes()).ok()?,
         false => check.dir.clone(),
     };
-    let env = check
-        .env
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
+    let env = check.env.iter();
+    let env = env.map(|(name, value)| format!("{name}={value}"));
     let is_about = in_folder || words != check.words;
     is_about.then(|| Key {
         verb: check.verb,
@@ -178,10 +176,8 @@ fn complete(
 
 /// Whether a task starts those of all packages.
 pub fn is_whole(task: &Task) -> bool {
-    let mut words = task
-        .commands
-        .iter()
-        .flat_map(|(_, text)| text.split_whitespace());
+    let texts = task.commands.iter();
+    let mut words = texts.flat_map(|(_, text)| text.split_whitespace());
     words.any(|word| has_word(WHOLE, word.split('=').next().unwrap_or_default()))
 }
 
