@@ -37,51 +37,44 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
     let reading = evidence.reading.as_deref();
     let missing = missing(terms, evidence, exit);
     match (terms.accepts(exit), reading.and_then(|r| fault(terms, r))) {
-        (true, Some(fault)) if exit == 0 && fault.contradicts_success => failed(
-            Cause::Contradiction,
-            format!("exit code 0, but {}", fault.text),
-        ),
+        (true, Some(fault)) if exit == 0 && fault.contradicts_success => {
+            let text = format!("exit code 0, but {}", fault.text);
+            failed(Cause::Contradiction, text)
+        }
         (true, Some(fault)) => failed(fault.cause, fault.text),
         (true, None) => match missing {
             Some(missing) => failed(Cause::NoEvidence, missing),
             None => pass(terms, evidence, exit),
         },
         (false, Some(fault)) if fault.explains_exit => failed(fault.cause, fault.text),
-        (false, Some(fault)) => failed(
-            Cause::ExitCode,
-            format!("{}; {}", wrong_exit(exit, terms.exit), fault.text),
-        ),
+        (false, Some(ReadingFault { text, .. })) => {
+            let code = wrong_exit(exit, terms.exit);
+            failed(Cause::ExitCode, format!("{code}; {text}"))
+        }
         (false, None) => {
             let code = wrong_exit(exit, terms.exit);
             match (reading, missing) {
                 (_, Some(missing)) => failed(Cause::ExitCode, format!("{code}; {missing}")),
                 (Some(reading), None) if reading.errors > 0 => {
                     let said = describe_counts(reading).unwrap_or_default();
-                    failed(
-                        Cause::ExitCode,
-                        format!("{code}, although {said} would be within the limits"),
-                    )
+                    let text = format!("{code}, although {said} would be within the limits");
+                    failed(Cause::ExitCode, text)
                 }
                 // Linters may be told to fail for warnings, and for nothing else.
                 (Some(reading), None) if terms.kind == Kind::Lint && reading.warnings > 0 => {
-                    let text = format!(
-                        "{}{}",
-                        count(reading.warnings, "warning"),
-                        first(reading, Level::Warning)
-                    );
-                    failed(Cause::Warnings, format!("{code}, with {text}"))
+                    let warnings = count(reading.warnings, "warning");
+                    let first = first(reading, Level::Warning);
+                    failed(Cause::Warnings, format!("{code}, with {warnings}{first}"))
                 }
                 (Some(reading), None) if !reading.unread.is_empty() => {
                     let part = unread_part(reading).unwrap_or_default();
                     failed(Cause::ExitCode, format!("{code}; {part}"))
                 }
                 (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
-                    let said = describe_counts(reading)
-                        .map_or_else(String::new, |said| format!(": {said}"));
-                    failed(
-                        Cause::Contradiction,
-                        format!("{code}, but its output shows no failure{said}"),
-                    )
+                    let said = describe_counts(reading);
+                    let said = said.map_or_else(String::new, |said| format!(": {said}"));
+                    let text = format!("{code}, but its output shows no failure{said}");
+                    failed(Cause::Contradiction, text)
                 }
                 (_, None) if is_silent(evidence) => {
                     failed(Cause::ExitCode, format!("{code}, and it wrote nothing"))
@@ -122,9 +115,8 @@ pub fn nothing(run: &Invocation, kind: Kind, evidence: &Evidence) -> Option<Read
 /// Whether it wrote nothing; what a package manager says before a script is no word of the tool
 /// that the script runs.
 fn is_silent(evidence: &Evidence) -> bool {
-    [&evidence.stdout, &evidence.stderr]
-        .into_iter()
-        .all(|stream| stream.is_blank() || is_announcement(stream))
+    let mut streams = [&evidence.stdout, &evidence.stderr].into_iter();
+    streams.all(|stream| stream.is_blank() || is_announcement(stream))
 }
 
 /// Whether there is nothing in it but `> name@1.0.0 script`, `> command` and what npm says of
@@ -132,29 +124,26 @@ fn is_silent(evidence: &Evidence) -> bool {
 fn is_announcement(stream: &Captured) -> bool {
     let (bytes, whole) = (stream.head.as_bytes(), stream.tail.as_bytes().is_empty());
     let mut announced = false;
-    whole
-        && bytes
-            .split(|b| *b == b'\n')
-            .map(<[u8]>::trim_ascii)
-            .all(|line| {
-                let is_script = line.starts_with(b"> ");
-                let is_first = is_script && !announced;
-                announced |= is_script;
-                line.is_empty()
-                    || (is_script && (!is_first || line.contains(&b'@')))
-                    || [&b"npm warn "[..], b"npm WARN ", b"npm notice"]
-                        .iter()
-                        .any(|words| line.starts_with(words))
-            })
+    let mut lines = bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
+    let notices = [&b"npm warn "[..], b"npm WARN ", b"npm notice"];
+    let is_announced = |line: &[u8]| {
+        let is_script = line.starts_with(b"> ");
+        let is_first = is_script && !announced;
+        announced |= is_script;
+        line.is_empty()
+            || (is_script && (!is_first || line.contains(&b'@')))
+            || notices.iter().any(|words| line.starts_with(words))
+    };
+    whole && lines.all(is_announced)
 }
 
 /// Returns the worst fault of a reading.
 fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<ReadingFault> {
-    let fault = |cause, text| {
+    let fault = |cause, explains_exit, contradicts_success, text| {
         Some(ReadingFault {
             cause,
-            explains_exit: true,
-            contradicts_success: true,
+            explains_exit,
+            contradicts_success,
             text,
         })
     };
@@ -162,99 +151,59 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<ReadingFault> {
     let tests = reading.tests.filter(|_| terms.kind == Kind::Test);
     if tests.is_some_and(TestCounts::is_impossible) {
         let text = "its output counts tests that no run can have".to_owned();
-        return fault(Cause::Contradiction, text);
+        return fault(Cause::Contradiction, true, true, text);
     }
     if let Some(tests) = tests.filter(|t| t.failed > 0) {
         let names = reading.failed_tests.iter().map(|t| short(&t.name));
-        let text = format!(
-            "{} of {} failed{}",
-            tests.failed,
-            count(tests.ran(), "test"),
-            list(names, tests.failed)
-        );
-        return fault(Cause::TestsFailed, text);
+        let (failed, ran) = (tests.failed, count(tests.ran(), "test"));
+        let text = format!("{failed} of {ran} failed{}", list(names, failed));
+        return fault(Cause::TestsFailed, true, true, text);
     }
     if reading.errors > output.max_errors {
         let limit = limit(output.max_errors, output.max_errors > 0);
         let first = first(reading, Level::Error);
         let text = format!("{}{limit}{first}", count(reading.errors, "error"));
         // That a linter's exit code takes no notice of what it finds is how some are set up.
-        let contradicts_success = terms.kind != Kind::Lint;
-        return Some(ReadingFault {
-            cause: Cause::Errors,
-            explains_exit: true,
-            contradicts_success,
-            text,
-        });
+        return fault(Cause::Errors, true, terms.kind != Kind::Lint, text);
     }
     if let Some(problem) = reading.problems.first() {
-        let more = match reading.problems.len() {
-            0 | 1 => String::new(),
-            n => format!(" (and {} more)", n - 1),
+        let mut text = match short(problem) {
+            said if said.is_empty() => "its output says that it failed".to_owned(),
+            said => said,
         };
-        let problem = Some(short(problem)).filter(|text| !text.is_empty());
-        let text = format!(
-            "{}{more}",
-            problem
-                .as_deref()
-                .unwrap_or("its output says that it failed")
-        );
-        return Some(ReadingFault {
-            cause: Cause::Contradiction,
-            explains_exit: false,
-            contradicts_success: true,
-            text,
-        });
+        if let more @ 2.. = reading.problems.len() {
+            text += &format!(" (and {} more)", more - 1);
+        }
+        return fault(Cause::Contradiction, false, true, text);
     }
     if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {
-        let text = format!(
-            "{}{}{}",
-            count(reading.warnings, "warning"),
-            limit(most, true),
-            first(reading, Level::Warning)
-        );
-        return Some(ReadingFault {
-            cause: Cause::Warnings,
-            explains_exit: true,
-            contradicts_success: false,
-            text,
-        });
+        let (limit, first) = (limit(most, true), first(reading, Level::Warning));
+        let text = format!("{}{limit}{first}", count(reading.warnings, "warning"));
+        return fault(Cause::Warnings, true, false, text);
     }
     let least = output.min_tests.unwrap_or(1);
-    tests.filter(|tests| tests.ran() < least).map(|tests| {
-        let ran = match tests.ran() {
-            0 => "no tests ran".to_owned(),
-            1 => "1 test ran".to_owned(),
-            n => format!("{n} tests ran"),
-        };
-        let skipped = match tests.skipped {
-            0 => String::new(),
-            1 => " (1 was skipped)".to_owned(),
-            n => format!(" ({n} were skipped)"),
-        };
-        let least = if output.min_tests.is_some() {
-            format!("; at least {least} must")
-        } else {
-            String::new()
-        };
-        let text = format!("{ran}{skipped}{least}");
-        ReadingFault {
-            cause: Cause::TooFewTests,
-            explains_exit: tests.ran() == 0,
-            contradicts_success: false,
-            text,
-        }
-    })
+    let tests = tests.filter(|tests| tests.ran() < least)?;
+    let mut text = match tests.ran() {
+        0 => "no tests ran".to_owned(),
+        ran => format!("{} ran", count(ran, "test")),
+    };
+    match tests.skipped {
+        0 => {}
+        1 => text += " (1 was skipped)",
+        n => text += &format!(" ({n} were skipped)"),
+    }
+    if output.min_tests.is_some() {
+        text += &format!("; at least {least} must");
+    }
+    fault(Cause::TooFewTests, tests.ran() == 0, false, text)
 }
 
 /// The evidence that the contract requires and that is missing.
 fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> {
     let output = &terms.output;
     let reading = evidence.reading.as_deref();
-    if let Some(glob) = output
-        .report
-        .filter(|_| evidence.report_missing || reading.is_none())
-    {
+    let is_missing = evidence.report_missing || reading.is_none();
+    if let Some(glob) = output.report.filter(|_| is_missing) {
         let glob = visible(glob);
         return Some(format!(
             "it wrote no report that `{glob}` selects; what was there before does not count"
@@ -268,23 +217,20 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
         }
         (Some(_), None) if exit == 0 && is_silent(evidence) => None,
         (Some(_), None) if is_silent(evidence) => Some("it wrote nothing".to_owned()),
-        (Some(format), None) => Some(format!(
-            "nothing in its output is of the format `{}`{}",
-            visible(format),
-            if output.is_defined {
-                beginning(evidence)
-            } else {
-                String::new()
-            },
-        )),
+        (Some(format), None) => {
+            let begins = output.is_defined.then(|| beginning(evidence));
+            let (format, begins) = (visible(format), begins.unwrap_or_default());
+            Some(format!(
+                "nothing in its output is of the format `{format}`{begins}"
+            ))
+        }
         (Some(_), Some(reading)) if tests && reading.tests.is_none() && least != Some(0) => {
             Some("nothing in its output shows that tests ran".to_owned())
         }
         (None, reading) if tests && reading.is_none_or(|r| r.tests.is_none()) => {
             let least = least.filter(|n| *n > 0)?;
-            Some(format!(
-                "nothing in its output shows how many tests ran; at least {least} must"
-            ))
+            let text = "nothing in its output shows how many tests ran";
+            Some(format!("{text}; at least {least} must"))
         }
         _ => None,
     }
@@ -313,10 +259,12 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
             // is well.
             (true, false) if exit == 0 => Outcome::PASSED,
             (true, false) => by_exit(format!("exit code {exit}, and it wrote nothing")),
-            (false, _) => by_exit(format!(
-                "its output is in no format that is known{}",
-                unchecked(terms)
-            )),
+            (false, _) => {
+                let unchecked = unchecked(terms);
+                by_exit(format!(
+                    "its output is in no format that is known{unchecked}"
+                ))
+            }
         };
     };
     if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
@@ -324,9 +272,10 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         return by_exit(format!("its output shows {said}, and no tests"));
     }
     let unread = unread_part(reading).map(|part| {
-        let said =
-            describe_counts(reading).map_or_else(String::new, |said| format!("{said}, but "));
-        unread(format!("{said}{part}"))
+        unread(match describe_counts(reading) {
+            Some(said) => format!("{said}, but {part}"),
+            None => part,
+        })
     });
     if reading.errors == 0 && reading.warnings == 0 {
         let flaky = reading.tests.map_or(0, |tests| tests.flaky);
@@ -342,15 +291,11 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         };
     }
     let within = limit(terms.output.max_errors, true);
-    let errors =
-        (reading.errors > 0).then(|| format!("{}{within}", count(reading.errors, "error")));
-    let warnings = (reading.warnings > 0).then(|| count(reading.warnings, "warning"));
-    let detail = [errors, warnings]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(", ");
-    let (cause, detail) = unread.map_or((None, Some(detail)), |o| (o.cause, o.detail));
+    let [errors, warnings] = faults(reading);
+    let errors = errors.map(|errors| format!("{errors}{within}"));
+    let said: Vec<String> = errors.into_iter().chain(warnings).collect();
+    let said = Some(said.join(", "));
+    let (cause, detail) = unread.map_or((None, said), |o| (o.cause, o.detail));
     Outcome {
         cause,
         detail,
@@ -367,10 +312,8 @@ fn unread_part(reading: &Reading) -> Option<String> {
 
 /// The thresholds that a reading would have been held against.
 fn unchecked(terms: &Terms<'_>) -> String {
-    match (
-        terms.output.max_errors > 0,
-        terms.output.max_warnings.is_some(),
-    ) {
+    let output = &terms.output;
+    match (output.max_errors > 0, output.max_warnings.is_some()) {
         (false, false) => String::new(),
         (true, true) => ", so `max-errors` and `max-warnings` were not checked".to_owned(),
         (true, false) => ", so `max-errors` was not checked".to_owned(),
@@ -380,14 +323,20 @@ fn unchecked(terms: &Terms<'_>) -> String {
 
 /// Describes the counts of a reading.
 fn describe_counts(reading: &Reading) -> Option<String> {
-    let passed = reading
-        .tests
-        .filter(|t| t.ran() > 0)
-        .map(|t| format!("{} passed", count(t.passed, "test")));
-    let errors = (reading.errors > 0).then(|| count(reading.errors, "error"));
-    let warnings = (reading.warnings > 0).then(|| count(reading.warnings, "warning"));
-    let said: Vec<String> = [passed, errors, warnings].into_iter().flatten().collect();
+    let ran = reading.tests.filter(|tests| tests.ran() > 0);
+    let passed = ran.map(|tests| format!("{} passed", count(tests.passed, "test")));
+    let faults = faults(reading).into_iter().flatten();
+    let said: Vec<String> = passed.into_iter().chain(faults).collect();
     (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// The numbers of errors and of warnings, where there are any.
+fn faults(reading: &Reading) -> [Option<String>; 2] {
+    let said = |number: u64, word| (number > 0).then(|| count(number, word));
+    [
+        said(reading.errors, "error"),
+        said(reading.warnings, "warning"),
+    ]
 }
 
 fn limit(most: u64, is_said: bool) -> String {
@@ -411,16 +360,11 @@ fn list(names: impl Iterator<Item = String>, total: u64) -> String {
 
 /// The first finding of a severity.
 fn first(reading: &Reading, severity: Level) -> String {
-    let Some(finding) = reading.findings.iter().find(|f| f.severity == severity) else {
+    let mut of_it = reading.findings.iter().filter(|f| f.severity == severity);
+    let Some(finding) = of_it.next() else {
         return String::new();
     };
-    let word = if reading
-        .findings
-        .iter()
-        .filter(|f| f.severity == severity)
-        .count()
-        > 1
-    {
+    let word = if of_it.next().is_some() {
         ", first "
     } else {
         ": "
@@ -433,33 +377,21 @@ fn first(reading: &Reading, severity: Level) -> String {
 pub fn located(finding: &Finding) -> String {
     let mut place = finding.file.as_deref().map(short).unwrap_or_default();
     if !place.is_empty() {
-        let numbers = finding
-            .line
-            .into_iter()
-            .chain(finding.column.filter(|_| finding.line.is_some()));
+        let column = finding.column.filter(|_| finding.line.is_some());
+        let numbers = finding.line.into_iter().chain(column);
         numbers.for_each(|n| place.push_str(&format!(":{n}")));
     }
-    let parts = [
-        Some(place),
-        finding.code.as_deref().map(short),
-        Some(short(&finding.message)),
-    ];
-    parts
-        .into_iter()
-        .flatten()
-        .filter(|p| !p.is_empty())
-        .collect::<Vec<_>>()
-        .join(": ")
+    let code = finding.code.as_deref().map(short).unwrap_or_default();
+    let mut parts = vec![place, code, short(&finding.message)];
+    parts.retain(|part| !part.is_empty());
+    parts.join(": ")
 }
 
 /// The first line of a foreign text, bounded and safe to show.
 #[must_use]
 pub fn short(text: &str) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|l| !l.is_empty())
-        .unwrap_or_default();
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", visible(line.get(..end).unwrap_or_default())),
         None => visible(line),

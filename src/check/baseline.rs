@@ -49,8 +49,9 @@ pub fn fingerprints(
     line: &mut dyn FnMut(&Finding) -> Option<Line>,
 ) -> Vec<Identity> {
     let is_whole = reading.unread.is_empty() && reading.problems.is_empty();
-    let rule = Rule::of(&reading.format).filter(|rule| is_whole && rule.is_whole(argv).is_ok());
-    let Some(rule) = rule else {
+    let format = reading.format.as_str();
+    let goes_on = |rule: &&Rule| is_whole && rule.is_whole(format, argv).is_ok();
+    let Some(rule) = Rule::of(format).filter(goes_on) else {
         return vec![Identity::default(); reading.findings.len() + reading.failed_tests.len()];
     };
     let mut met: BTreeMap<Digest, u32> = BTreeMap::new();
@@ -61,9 +62,8 @@ pub fn fingerprints(
     };
     let mut all: Vec<Identity> = Vec::new();
     for finding in &reading.findings {
-        let place = Some(finding)
-            .filter(|f| !(rule.hides_finding)(f))
-            .and_then(&mut *line);
+        let shown = Some(finding).filter(|finding| !(rule.hides_finding)(finding));
+        let place = shown.and_then(&mut *line);
         all.push(place.map_or_else(Identity::default, |place| Identity {
             fingerprint: numbered(content_of_finding(check, finding, &place)),
             file: Some(place.file),
@@ -71,13 +71,9 @@ pub fn fingerprints(
         }));
     }
     for test in &reading.failed_tests {
-        let content = || content_of_test(check, &reading.format, test);
+        let shown = Some(test).filter(|test| !(rule.hides_test)(test));
         all.push(Identity {
-            fingerprint: if (rule.hides_test)(test) {
-                None
-            } else {
-                numbered(content())
-            },
+            fingerprint: shown.and_then(|test| numbered(content_of_test(check, format, test))),
             ..Identity::default()
         });
     }
@@ -173,11 +169,10 @@ pub fn judge(
     }
     let origin = visible(&known.origin);
     match excused(terms, evidence, &identities, &outcome) {
-        Ok(what) => Outcome::new(
-            Status::PassedWithWarnings,
-            Cause::Known,
-            format!("{what} of {origin}"),
-        ),
+        Ok(what) => {
+            let what = format!("{what} of {origin}");
+            Outcome::new(Status::PassedWithWarnings, Cause::Known, what)
+        }
         Err(why) => {
             let said = outcome.detail.unwrap_or_default();
             let said = first_new(evidence, &identities).unwrap_or(said);
@@ -196,19 +191,14 @@ fn first_new(evidence: &Evidence, identities: &[Identity]) -> Option<String> {
     let is_new = |at: usize| identities.get(at).is_some_and(|i| !i.known);
     let new = identities.iter().filter(|i| !i.known).count();
     let behind = reading.findings.len();
-    let tests = reading.failed_tests.iter().enumerate();
-    let first = reading
-        .findings
-        .iter()
-        .enumerate()
-        .filter(|(at, finding)| is_new(*at) && finding.severity == Level::Error)
-        .map(|(_, finding)| located(finding))
-        .chain(
-            tests
-                .filter(|(at, _)| is_new(behind + at))
-                .map(|(_, test)| short(&test.name)),
-        )
-        .next()?;
+    let mut findings = reading.findings.iter().enumerate();
+    let finding = findings.find(|(at, f)| is_new(*at) && f.severity == Level::Error);
+    let mut tests = reading.failed_tests.iter().enumerate();
+    let mut test = || tests.find(|(at, _)| is_new(behind + at));
+    let first = match finding {
+        Some((_, finding)) => located(finding),
+        None => short(&test()?.1.name),
+    };
     Some(format!("{new} new, first {first}"))
 }
 
@@ -228,12 +218,11 @@ fn excused(
     identities: &[Identity],
     outcome: &Outcome,
 ) -> Result<String, String> {
-    let reading = evidence
-        .reading
-        .as_deref()
-        .ok_or("its output was not read")?;
-    let rule = Rule::of(&reading.format)
-        .ok_or_else(|| format!("`{}` has no exit code for findings alone", reading.format))?;
+    let reading = evidence.reading.as_deref();
+    let reading = reading.ok_or("its output was not read")?;
+    let format = &reading.format;
+    let rule = Rule::of(format);
+    let rule = rule.ok_or_else(|| format!("`{format}` has no exit code for findings alone"))?;
     if !matches!(terms.exit, [] | [0]) {
         return Err("the contract says which exit codes are accepted".to_owned());
     }
@@ -261,8 +250,7 @@ fn excused(
     let exit = evidence.exit.unwrap_or(0);
     if !rule.exits(reading, exit) {
         return Err(format!(
-            "exit code {exit} is not the one that `{}` has for them",
-            reading.format
+            "exit code {exit} is not the one that `{format}` has for them"
         ));
     }
     // Which of them make the check fail.
@@ -289,23 +277,22 @@ fn excused(
         }
     }
     let (found, failed) = (failing.count() - tests.len(), tests.len());
-    Ok([(found, "known finding"), (failed, "known failing test")]
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| count(n, word))
-        .collect::<Vec<_>>()
-        .join(" and "))
+    let all = [(found, "known finding"), (failed, "known failing test")].into_iter();
+    let all = all.filter(|(n, _)| *n > 0).map(|(n, word)| count(n, word));
+    Ok(all.collect::<Vec<_>>().join(" and "))
 }
 
 /// Says why the findings of a format under a command can never be known; `None`: they can.
 #[must_use]
 pub fn cannot_be_known(format: &str, argv: &[&str]) -> Option<String> {
     match Rule::of(format) {
-        None => Some(format!(
-            "the format `{}` has no exit code for findings alone",
-            visible(format)
-        )),
-        Some(rule) => rule.is_whole(argv).err().map(str::to_owned),
+        None => {
+            let format = visible(format);
+            Some(format!(
+                "the format `{format}` has no exit code for findings alone"
+            ))
+        }
+        Some(rule) => rule.is_whole(format, argv).err().map(str::to_owned),
     }
 }
 

@@ -128,71 +128,41 @@ impl NetworkUse {
     }
 }
 
-/// Something that the system makes sure of while a step runs.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Guarantee {
-    /// What it does not declare does not exist for it: no file, no process, no name of the host.
-    Absence,
-    /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
-    /// at every level.
-    NetworkLoopback,
-    /// It uses no network. By the setting `network`, at every level.
-    NetworkOff,
-    /// It gains no rights by what it executes, and has none over other processes as root.
-    NoPrivileges,
-    /// Nothing that it starts outlives it, whoever is killed.
-    NoSurvivor,
-    /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
-    /// what vplan keeps.
-    NoTampering,
-    /// It reads no content of the repository but what `inputs`, `requires`, `unchanged` and what it may
-    /// change select, and nothing elsewhere but toolchains and what `reads` names.
-    #[serde(rename = "reads")]
-    DeclaredReads,
-    /// It reaches no socket of another process by an abstract name, nor by a path, unless that lies in what
-    /// it declares to read.
-    Sockets,
-    /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
-    /// its own temporary folder.
-    #[serde(rename = "writes")]
-    OnlyDeclared,
-}
-
-impl Guarantee {
-    /// All of them, sorted.
-    pub const ALL: [Guarantee; 9] = [
-        Guarantee::Absence,
-        Guarantee::NetworkLoopback,
-        Guarantee::NetworkOff,
-        Guarantee::NoPrivileges,
-        Guarantee::NoSurvivor,
-        Guarantee::NoTampering,
-        Guarantee::DeclaredReads,
-        Guarantee::Sockets,
-        Guarantee::OnlyDeclared,
-    ];
-
-    /// Returns its word in a report.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Guarantee::Absence => "absence",
-            Guarantee::NoSurvivor => "no-survivor",
-            Guarantee::Sockets => "sockets",
-            Guarantee::NetworkLoopback => "network-loopback",
-            Guarantee::NetworkOff => "network-off",
-            Guarantee::NoPrivileges => "no-privileges",
-            Guarantee::NoTampering => "no-tampering",
-            Guarantee::DeclaredReads => "reads",
-            Guarantee::OnlyDeclared => "writes",
-        }
+vplan_base::vocabulary! {
+    /// Something that the system makes sure of while a step runs.
+    Guarantee {
+        /// What it does not declare does not exist for it: no file, no process, no name of the host.
+        Absence = "absence",
+        /// It uses no network but a loopback of its own, on which nobody else is. By the setting `network`,
+        /// at every level.
+        NetworkLoopback = "network-loopback",
+        /// It uses no network. By the setting `network`, at every level.
+        NetworkOff = "network-off",
+        /// It gains no rights by what it executes, and has none over other processes as root.
+        NoPrivileges = "no-privileges",
+        /// Nothing that it starts outlives it, whoever is killed.
+        NoSurvivor = "no-survivor",
+        /// It signals, traces and changes no process outside of the step, and writes neither `.git` nor
+        /// what vplan keeps.
+        NoTampering = "no-tampering",
+        /// It reads no content of the repository but what `inputs`, `requires`, `unchanged` and what it may
+        /// change select, and nothing elsewhere but toolchains and what `reads` names.
+        DeclaredReads = "reads",
+        /// It reaches no socket of another process by an abstract name, nor by a path, unless that lies in what
+        /// it declares to read.
+        Sockets = "sockets",
+        /// It makes, changes and removes only what `writes`, `produces`, `cleans` and `report` select, and
+        /// its own temporary folder.
+        OnlyDeclared = "writes",
     }
 }
 
 impl Guarantee {
+    /// Returns its word in a report.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        self.name()
+    }
     /// Says what it means, for people.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

@@ -349,6 +349,12 @@ impl Reading {
     }
 }
 
+/// Adds things to a list while it has no more than so many.
+pub(crate) fn fill<T>(list: &mut Vec<T>, most: usize, more: impl IntoIterator<Item = T>) {
+    let room = most.saturating_sub(list.len());
+    list.extend(more.into_iter().take(room));
+}
+
 /// A copy of foreign text, cut to what is kept.
 pub(crate) fn clipped(text: &str) -> String {
     let mut text = text.to_owned();

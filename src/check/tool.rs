@@ -393,10 +393,8 @@ fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
 
 fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let toolchain = usize::from(rest.first().is_some_and(|w| w.starts_with('+')));
-    let (words, _) = skip_options(
-        rest.get(toolchain..).unwrap_or_default(),
-        &["-C", "--config", "--color", "-Z"],
-    );
+    let rest = rest.get(toolchain..).unwrap_or_default();
+    let (words, _) = skip_options(rest, &["-C", "--config", "--color", "-Z"]);
     let inner = match words.first() {
         Some(name) if name == "nextest" => {
             let more = words.iter().skip(1).cloned();

@@ -12,7 +12,7 @@ use crate::tool::Invocation;
 /// A row of the table.
 pub(super) struct Rule {
     /// The id of the format.
-    format: &'static str,
+    formats: &'static [&'static str],
     /// The exit codes with errors or failed tests.
     errors: Codes,
     /// The exit codes with warnings and nothing worse.
@@ -45,7 +45,7 @@ enum GoesOn {
 }
 
 const PLAIN: Rule = Rule {
-    format: "",
+    formats: &[],
     errors: Codes::Of(&[1]),
     warnings: &[],
     counts_warnings: false,
@@ -57,74 +57,51 @@ const PLAIN: Rule = Rule {
 
 const RULES: &[Rule] = &[
     Rule {
-        format: "cargo-nextest",
+        formats: &["cargo-nextest"],
         errors: Codes::Of(&[100]),
         ..PLAIN
     },
     Rule {
-        format: "cargo-test",
+        formats: &["cargo-test"],
         errors: Codes::Of(&[101]),
         goes_on: GoesOn::With("--no-fail-fast"),
         ..PLAIN
     },
     Rule {
-        format: "eslint",
+        formats: &["eslint", "eslint-json"],
         hides_finding: |finding| finding.code.is_none(),
         warnings: &[0, 1],
         ..PLAIN
     },
     Rule {
-        format: "eslint-json",
-        hides_finding: |finding| finding.code.is_none(),
-        warnings: &[0, 1],
-        ..PLAIN
-    },
-    Rule {
-        format: "flake8",
+        formats: &["flake8", "ruff"],
         hides_finding: is_python_syntax,
         ..PLAIN
     },
     Rule {
-        format: "gcc",
+        formats: &["gcc", "javac", "msbuild", "rustc", "rustc-json"],
         errors: Codes::Of(&[]),
         warnings: &[0],
         ..PLAIN
     },
     Rule {
-        format: "go-test",
+        formats: &["go-test", "go-test-json"],
         goes_on: GoesOn::Unless(&["-failfast", "--failfast"]),
         ..PLAIN
     },
     Rule {
-        format: "go-test-json",
-        goes_on: GoesOn::Unless(&["-failfast", "--failfast"]),
-        ..PLAIN
-    },
-    Rule {
-        format: "javac",
-        errors: Codes::Of(&[]),
-        warnings: &[0],
-        ..PLAIN
-    },
-    Rule {
-        format: "jest",
+        formats: &["jest"],
         skips_behind_failure: true,
         goes_on: GoesOn::Unless(&["--bail", "-b"]),
         ..PLAIN
     },
     Rule {
-        format: "msbuild",
-        errors: Codes::Of(&[]),
-        warnings: &[0],
-        ..PLAIN
-    },
-    Rule {
-        format: "mypy",
+        formats: &["mypy"],
         hides_finding: |finding| finding.code.as_deref() == Some("syntax"),
         ..PLAIN
     },
     Rule {
-        format: "node-test",
+        formats: &["node-test"],
         // A file that does not load is one failed test.
         hides_test: |test| {
             [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]
@@ -134,7 +111,7 @@ const RULES: &[Rule] = &[
         ..PLAIN
     },
     Rule {
-        format: "pylint",
+        formats: &["pylint"],
         errors: Codes::Pylint,
         counts_warnings: true,
         hides_finding: |finding| {
@@ -144,31 +121,14 @@ const RULES: &[Rule] = &[
         ..PLAIN
     },
     Rule {
-        format: "pytest",
+        formats: &["pytest"],
         goes_on: GoesOn::Unless(&["-x", "--exitfirst", "--maxfail", "--sw", "--stepwise"]),
         // A file that cannot be collected is a failure without the name of a test.
         hides_test: |test| !test.name.contains("::"),
         ..PLAIN
     },
     Rule {
-        format: "ruff",
-        hides_finding: is_python_syntax,
-        ..PLAIN
-    },
-    Rule {
-        format: "rustc",
-        errors: Codes::Of(&[]),
-        warnings: &[0],
-        ..PLAIN
-    },
-    Rule {
-        format: "rustc-json",
-        errors: Codes::Of(&[]),
-        warnings: &[0],
-        ..PLAIN
-    },
-    Rule {
-        format: "shellcheck",
+        formats: &["shellcheck"],
         warnings: &[1],
         counts_warnings: true,
         // What it cannot parse it does not look at.
@@ -179,7 +139,7 @@ const RULES: &[Rule] = &[
         ..PLAIN
     },
     Rule {
-        format: "tsc",
+        formats: &["tsc"],
         errors: Codes::Of(&[1, 2]),
         // With an error of syntax there is no look at types.
         hides_finding: |finding| {
@@ -189,14 +149,14 @@ const RULES: &[Rule] = &[
         ..PLAIN
     },
     Rule {
-        format: "unittest",
+        formats: &["unittest"],
         goes_on: GoesOn::Unless(&["-f", "--failfast"]),
         // A module that cannot be imported is one failed test.
         hides_test: |test| test.name.contains("_FailedTest"),
         ..PLAIN
     },
     Rule {
-        format: "vitest",
+        formats: &["vitest"],
         goes_on: GoesOn::Unless(&["--bail"]),
         skips_behind_failure: true,
         ..PLAIN
@@ -214,7 +174,7 @@ fn is_python_syntax(finding: &Finding) -> bool {
 impl Rule {
     /// Returns the row of a format.
     pub(super) fn of(format: &str) -> Option<&'static Rule> {
-        RULES.iter().find(|rule| rule.format == format)
+        RULES.iter().find(|rule| rule.formats.contains(&format))
     }
 
     /// Checks that a command starts the format's tool and nothing else, which goes on after what it
@@ -222,8 +182,8 @@ impl Rule {
     ///
     /// # Errors
     /// The reason why others may be hidden behind what is found.
-    pub(super) fn is_whole(&self, argv: &[&str]) -> Result<(), &'static str> {
-        let format = ALL.iter().find(|format| format.id == self.format);
+    pub(super) fn is_whole(&self, format: &str, argv: &[&str]) -> Result<(), &'static str> {
+        let format = ALL.iter().find(|known| known.id == format);
         // A shell's text is the tool alone only as one plain command: even `true` after it decides
         // about the exit code.
         let run = Invocation::of(argv);
@@ -235,13 +195,13 @@ impl Rule {
             argv.iter().any(|said| match word.as_bytes() {
                 // Letters may be written together: `-vx`.
                 [b'-', letter] => {
-                    said.starts_with('-')
-                        && !said.starts_with("--")
-                        && said.bytes().any(|byte| byte == *letter)
+                    let letters = said.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+                    letters.is_some_and(|letters| letters.as_bytes().contains(letter))
                 }
-                _ => said
-                    .strip_prefix(*word)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('=')),
+                _ => {
+                    let rest = said.strip_prefix(*word);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+                }
             })
         };
         let goes_on = match &self.goes_on {
@@ -249,11 +209,9 @@ impl Rule {
             GoesOn::Unless(words) => !words.iter().any(has),
             GoesOn::With(word) => has(word),
         };
-        if goes_on {
-            Ok(())
-        } else {
-            Err("its command stops at the first failure")
-        }
+        goes_on
+            .then_some(())
+            .ok_or("its command stops at the first failure")
     }
 
     /// Whether the tool exits with this code for what was read, and for nothing else.
@@ -294,10 +252,10 @@ mod tests {
 
     #[test]
     fn every_row_is_of_a_format() {
-        for (at, rule) in RULES.iter().enumerate() {
-            assert!(ALL.iter().any(|f| f.id == rule.format), "{}", rule.format);
-            let others = RULES.iter().skip(at + 1);
-            assert!(others.clone().all(|o| o.format != rule.format));
+        let formats: Vec<_> = RULES.iter().flat_map(|rule| rule.formats).collect();
+        for (at, format) in formats.iter().enumerate() {
+            assert!(ALL.iter().any(|f| f.id == **format), "{format}");
+            assert!(!formats[at + 1..].contains(format), "{format}");
         }
         for format in ["junit", "sarif", "trx", "tap", "eslint+tsc", ""] {
             assert!(Rule::of(format).is_none(), "{format}");
@@ -308,7 +266,7 @@ mod tests {
     fn commands_that_look_at_everything() {
         let whole = |format: &str, command: &str| {
             let words: Vec<&str> = command.split(' ').collect();
-            Rule::of(format).unwrap().is_whole(&words).is_ok()
+            Rule::of(format).unwrap().is_whole(format, &words).is_ok()
         };
         for (format, command) in [
             ("eslint", "eslint ."),

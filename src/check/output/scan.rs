@@ -114,23 +114,20 @@ impl Readers {
         let (documents, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
             .into_iter()
             .partition(|(f, _)| f.is_document());
-        let read =
-            |all: Vec<(&'static Format, Box<dyn Reader>)>| -> Vec<(&'static Format, Reading)> {
-                all.into_iter()
-                    .filter_map(|(f, reader)| Some((f, as_counted(f, reader.finish()?))))
-                    .collect()
-            };
+        let read = |all: Vec<(&'static Format, Box<dyn Reader>)>| -> Vec<_> {
+            let read =
+                |(f, reader): (_, Box<dyn Reader>)| Some((f, as_counted(f, reader.finish()?)));
+            all.into_iter().filter_map(read).collect()
+        };
         let mut readings = read(documents);
         self.all = texts;
         self.release(readings.is_empty());
         readings.extend(read(std::mem::take(&mut self.all)));
         let ids: Vec<&str> = readings.iter().map(|(format, _)| format.id).collect();
-        let beside = self
-            .beside
-            .and_then(|beside| beside.found(&ids).map(str::to_owned));
+        let beside = self.beside.as_ref().and_then(|beside| beside.found(&ids));
         ReadOutput {
+            beside: beside.map(str::to_owned),
             reading: together::together(readings.into_iter(), added),
-            beside,
         }
     }
 }
@@ -175,12 +172,9 @@ impl Scan {
     }
 
     fn of(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
+        let of_lines = formats.iter().copied().filter(|f| !f.is_document());
         Self {
-            of_lines: formats
-                .iter()
-                .copied()
-                .filter(|f| !f.is_document())
-                .collect(),
+            of_lines: of_lines.collect(),
             plain: Readers::of(formats, guess.is_some()),
             defined: None,
             lanes: Vec::new(),
@@ -279,18 +273,13 @@ impl Scan {
             return Some(reading);
         }
         let guess = self.guess.take();
+        let ran = guess.as_ref().map(|echoed| &echoed.ran);
         let added = |a: &Format, b: &Format| {
-            let ran = |format: &Format, echoed: &Echoed| echoed.ran.contains(&format.id);
-            guess
-                .as_ref()
-                .is_none_or(|echoed| ran(a, echoed) && ran(b, echoed))
+            ran.is_none_or(|ran| ran.contains(&a.id) && ran.contains(&b.id))
         };
         let plain = self.plain.finish(&added);
-        let lanes: Vec<ReadOutput> = self
-            .lanes
-            .into_iter()
-            .map(|(_, readers)| readers.finish(&added))
-            .collect();
+        let lanes = self.lanes.into_iter();
+        let lanes: Vec<ReadOutput> = lanes.map(|(_, readers)| readers.finish(&added)).collect();
         let mut beside = plain.beside.filter(|_| plain.reading.is_some());
         let reads_lanes = lanes.iter().any(|lane| lane.reading.is_some());
         if plain.reading.is_none() && reads_lanes {
@@ -305,9 +294,8 @@ impl Scan {
             reading.leave_out(format!("`{line}`, which is of no tool that is known"));
         }
         if self.is_full && reads_lanes {
-            reading.leave_out(format!(
-                "what has more than {LANES} names in front of its lines"
-            ));
+            let part = format!("what has more than {LANES} names in front of its lines");
+            reading.leave_out(part);
         }
         if self.is_cut {
             reading.leave_out(too_long());
@@ -393,9 +381,8 @@ fn lane(line: &str) -> Option<(&str, &str)> {
 fn as_counted(format: &Format, mut reading: Reading) -> Reading {
     reading.format = format.id.to_owned();
     if let Some(tests) = reading.tests.filter(|_| reading.problems.is_empty()) {
-        reading
-            .failed_tests
-            .truncate(usize::try_from(tests.failed).unwrap_or(usize::MAX));
+        let failed = usize::try_from(tests.failed).unwrap_or(usize::MAX);
+        reading.failed_tests.truncate(failed);
     }
     reading
 }

@@ -68,7 +68,8 @@ pub(super) fn names_modules(program: &str) -> bool {
 /// The folder that a launcher enters.
 pub(super) fn folder(words: &[String]) -> Option<&str> {
     let program = name(words.first()?);
-    let options: Vec<&str> = of(program)
+    let rows = of(program);
+    let options: Vec<&str> = rows
         .flat_map(|(row, _)| row.folder.iter().copied())
         .collect();
     let values = values_of(program);
@@ -87,8 +88,8 @@ pub(super) fn folder(words: &[String]) -> Option<&str> {
 
 /// Whether a word sets a variable.
 pub(crate) fn is_assignment(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(name, _)| vplan_base::command::is_env_name(name))
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(vplan_base::command::is_env_name)
 }
 
 /// The command that a launcher starts.
@@ -246,10 +247,7 @@ pub(super) fn operand(words: &[String], from: usize, values: &[&str]) -> usize {
 
 /// The reason why no command of a launcher is proposed.
 pub(super) fn never(words: &[String], started: &Started) -> Option<&'static str> {
-    let launchers = started
-        .starts
-        .split_last()
-        .map_or(&[][..], |(_, first)| first);
+    let (_, launchers) = started.starts.split_last()?;
     launchers.iter().find_map(|at| {
         let program = name(words.get(*at)?);
         of(program).find_map(|(row, _)| row.never)
@@ -294,10 +292,10 @@ pub(super) fn matched(call: &Call, words: &[String], values: &[&str]) -> Option<
 /// The name of a program: without folder, version, and the ending of a script.
 #[must_use]
 pub fn name(word: &str) -> &str {
-    let word = word
+    let of_registry = word
         .strip_prefix("npm:")
-        .or_else(|| word.strip_prefix("jsr:"))
-        .unwrap_or(word);
+        .or_else(|| word.strip_prefix("jsr:"));
+    let word = of_registry.unwrap_or(word);
     let word = match word.rsplit_once('@') {
         Some((before, _)) if !before.is_empty() && !before.ends_with('/') => before,
         _ => word,
@@ -305,9 +303,8 @@ pub fn name(word: &str) -> &str {
     let word = word.strip_prefix('\\').unwrap_or(word);
     let mut base = base_name(word);
     // The major version of a Go module.
-    if base
-        .strip_prefix('v')
-        .is_some_and(|n| n.parse::<u32>().is_ok())
+    if let Some(version) = base.strip_prefix('v')
+        && version.parse::<u32>().is_ok()
         && let Some((before, _)) = word.rsplit_once('/')
     {
         base = base_name(before);

@@ -1,12 +1,30 @@
 //! Parses which script or program a package manager's command runs.
 
-use super::layer::{Inner, Layer, Role, Tool, Words, exec, has, moved, skip_options, value};
+use super::layer::{
+    Inner, Layer, Options, Role, Tool, Words, exec, has, moved, skip_options, value,
+};
+use vplan_base::path::RepoPath;
 
 pub(super) fn script(layer: Layer, name: &str) -> Layer {
     Layer {
         role: Role::Script,
         asked: vec![name.to_owned()],
         ..layer
+    }
+}
+
+/// A script of this name, or one that may be missing.
+fn maybe_script(layer: Layer, name: &str, lenient: bool) -> (Layer, Inner) {
+    let layer = Layer { lenient, ..layer };
+    (script(layer, name), None)
+}
+
+/// The folder that options lead to; none where others lead to several.
+fn led(layer: &Layer, options: &Options<'_>, to: &[&str], elsewhere: &[&str]) -> Option<RepoPath> {
+    match value(options, to) {
+        _ if has(options, elsewhere) => None,
+        Some(to) => moved(&layer.dir, to),
+        None => layer.dir.clone(),
     }
 }
 
@@ -26,10 +44,8 @@ const NPM_VALUES: &[&str] = &[
 
 pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     // npm takes its options anywhere in front of `--`.
-    let own = rest
-        .iter()
-        .position(|w| w == "--")
-        .map_or(rest, |end| rest.get(..end).unwrap_or_default());
+    let end = rest.iter().position(|w| w == "--");
+    let own = end.and_then(|end| rest.get(..end)).unwrap_or(rest);
     let (mut words, mut options) = skip_options(own, NPM_VALUES);
     let mut positional = Vec::new();
     while let Some((first, further)) = words.split_first() {
@@ -38,17 +54,8 @@ pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         words = next;
         options.extend(more);
     }
-    let dir = match value(&options, &["--prefix", "-C"]) {
-        _ if has(
-            &options,
-            &["-w", "--workspace", "-ws", "--workspaces", "--ws"],
-        ) =>
-        {
-            None
-        }
-        Some(to) => moved(&layer.dir, to),
-        None => layer.dir.clone(),
-    };
+    let elsewhere = ["-w", "--workspace", "-ws", "--workspaces", "--ws"];
+    let dir = led(&layer, &options, &["--prefix", "-C"], &elsewhere);
     let if_present = has(&options, &["--if-present"]);
     let layer = Layer {
         dir,
@@ -56,22 +63,13 @@ pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         ..layer
     };
     match *positional.as_slice() {
-        ["run" | "run-script" | "rum" | "urn", name, ..] => (
-            Layer {
-                lenient: if_present || matches!(name, "start" | "restart" | "env"),
-                ..script(layer, name)
-            },
-            None,
-        ),
+        ["run" | "run-script" | "rum" | "urn", name, ..] => {
+            let is_own = matches!(name, "start" | "restart" | "env");
+            maybe_script(layer, name, if_present || is_own)
+        }
         ["test" | "t" | "tst", ..] => (script(layer, "test"), None),
         // Without the script it starts server.js.
-        ["start", ..] => (
-            Layer {
-                lenient: true,
-                ..script(layer, "start")
-            },
-            None,
-        ),
+        ["start", ..] => maybe_script(layer, "start", true),
         ["stop", ..] => (script(layer, "stop"), None),
         ["exec" | "x", ..] => {
             let (words, _) = skip_options(rest, NPM_VALUES);
@@ -105,9 +103,8 @@ const PNPM_COMMANDS: &str = "add approve-builds audit bin bugs c cache cat-file 
 
 pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (mut words, mut options) = skip_options(rest, PNPM_VALUES);
-    if let Some((first, further)) = words
-        .split_first()
-        .filter(|(first, _)| matches!(first.as_str(), "recursive" | "multi" | "m"))
+    if let Some((first, further)) = words.split_first()
+        && matches!(first.as_str(), "recursive" | "multi" | "m")
     {
         let (next, more) = skip_options(further, PNPM_VALUES);
         options.push((first, None));
@@ -135,11 +132,7 @@ pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         "-w",
         "--workspace-root",
     ];
-    let dir = match value(&options, &["-C", "--dir"]) {
-        _ if has(&options, &elsewhere) => None,
-        Some(to) => moved(&layer.dir, to),
-        None => layer.dir.clone(),
-    };
+    let dir = led(&layer, &options, &["-C", "--dir"], &elsewhere);
     let if_present = has(&options, &["--if-present"]);
     let layer = Layer {
         dir,
@@ -148,38 +141,22 @@ pub(super) fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     };
     match command.as_str() {
         _ if runs => match behind.first() {
-            // A regular expression selects scripts.
-            Some(name) => (
-                Layer {
-                    lenient: if_present || name.starts_with('/') || name == "start",
-                    ..script(layer, name)
-                },
-                None,
-            ),
+            Some(name) => {
+                // A regular expression selects scripts.
+                let lenient = if_present || name.starts_with('/') || name == "start";
+                maybe_script(layer, name, lenient)
+            }
             None => (layer, None),
         },
         "test" | "t" | "tst" => (script(layer, "test"), None),
-        "start" => (
-            Layer {
-                lenient: true,
-                ..script(layer, "start")
-            },
-            None,
-        ),
+        "start" => maybe_script(layer, "start", true),
         "stop" => (script(layer, "stop"), None),
         "exec" | "dlx" => exec(further, layer, PNPM_VALUES),
         name if is_among(name, PNPM_COMMANDS) => (layer, None),
         name => {
-            let dir = layer.dir.clone();
-            let inner = words.to_vec();
             // It falls back to a program of this name.
-            (
-                Layer {
-                    lenient: true,
-                    ..script(layer, name)
-                },
-                Some((inner, dir)),
-            )
+            let inner = Some((words.to_vec(), layer.dir.clone()));
+            (maybe_script(layer, name, true).0, inner)
         }
     }
 }
@@ -201,10 +178,7 @@ const YARN_COMMANDS: &str = "add audit autoclean bin cache config constraints cr
 
 pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (words, options) = skip_options(rest, YARN_VALUES);
-    let dir = match value(&options, &["--cwd"]) {
-        Some(to) => moved(&layer.dir, to),
-        None => layer.dir.clone(),
-    };
+    let dir = led(&layer, &options, &["--cwd"], &[]);
     let layer = Layer { dir, ..layer };
     let Some((command, further)) = words.split_first() else {
         return (layer, None);
@@ -218,16 +192,12 @@ pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             [] => (layer, None),
         },
         "exec" | "dlx" => exec(further, layer, &["-p", "--package"]),
-        "workspace" => yarn(
-            further.get(1..).unwrap_or_default(),
-            Layer { dir: None, ..layer },
-        ),
+        "workspace" => yarn(further.get(1..).unwrap_or_default(), anywhere(layer)),
         "workspaces" => match further.split_first() {
-            Some((first, further)) if first == "foreach" => yarn(
-                skip_options(further, FOREACH_VALUES).0,
-                Layer { dir: None, ..layer },
-            ),
-            Some((first, _)) if first == "run" => yarn(further, Layer { dir: None, ..layer }),
+            Some((first, further)) if first == "foreach" => {
+                yarn(skip_options(further, FOREACH_VALUES).0, anywhere(layer))
+            }
+            Some((first, _)) if first == "run" => yarn(further, anywhere(layer)),
             _ => (layer, None),
         },
         name if is_among(name, YARN_COMMANDS) => (layer, None),
@@ -264,23 +234,14 @@ pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             (behind.first(), behind)
         }
         "test" => {
-            return (
-                Layer {
-                    tool: Tool::BunTest,
-                    ..layer
-                },
-                None,
-            );
+            let tool = Tool::BunTest;
+            return (Layer { tool, ..layer }, None);
         }
         "x" => return exec(further, layer, &["-p", "--package"]),
         name if is_among(name, BUN_COMMANDS) => (None, further),
         _ => (Some(command), words),
     };
-    let dir = match value(&options, &["--cwd"]) {
-        _ if has(&options, &["--filter", "-F"]) => None,
-        Some(to) => moved(&layer.dir, to),
-        None => layer.dir.clone(),
-    };
+    let dir = led(&layer, &options, &["--cwd"], &["--filter", "-F"]);
     let layer = Layer {
         dir: dir.clone(),
         ..layer
@@ -290,6 +251,10 @@ pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         Some(name) => (script(layer, name), Some((behind.to_vec(), dir))),
         None => (layer, None),
     }
+}
+
+fn anywhere(layer: Layer) -> Layer {
+    Layer { dir: None, ..layer }
 }
 
 fn is_among(name: &str, commands: &str) -> bool {

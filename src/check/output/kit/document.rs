@@ -179,11 +179,8 @@ impl CollectedDocument {
         if self.root.is_none() {
             let mut tags = line.split('<').skip(1);
             let root = tags.find(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()));
-            self.root = root.and_then(|tag| {
-                tag.split([' ', '>', '/'])
-                    .next()
-                    .map(|name| format!("</{name}>"))
-            });
+            let name = root.and_then(|tag| tag.split([' ', '>', '/']).next());
+            self.root = name.map(|name| format!("</{name}>"));
         }
         self.root.as_ref().is_some_and(|end| line.ends_with(end))
     }

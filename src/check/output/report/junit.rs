@@ -156,8 +156,8 @@ impl Report {
                     }
                 });
                 if let Some(wrong) = wrong {
-                    self.reading
-                        .object(format!("{}: {wrong}", suite.shown_name()));
+                    let wrong = format!("{}: {wrong}", suite.shown_name());
+                    self.reading.object(wrong);
                 }
                 self.suites.push(suite);
             }
@@ -231,29 +231,24 @@ impl Report {
             let name = suite.shown_name();
             let hides_failures = suite.declared > 0 && suite.shown == 0;
             if hides_failures {
-                self.reading.object(format!(
-                    "{name}: it counts {} failures and shows none",
-                    suite.declared
-                ));
+                let declared = suite.declared;
+                let wrong = format!("{name}: it counts {declared} failures and shows none");
+                self.reading.object(wrong);
             }
             let outer_skipped = self.suites.first().map_or(0, |outer| outer.skipped);
             let is_short = !self.findings && suite.hides_tests(outer_skipped);
             if is_short && !suite.is_short && !hides_failures {
-                self.reading.object(format!(
-                    "{name}: it counts {} and shows {}",
-                    vplan_base::word::count(suite.tests.unwrap_or_default(), "test"),
-                    suite.cases
-                ));
+                let counts = vplan_base::word::count(suite.tests.unwrap_or_default(), "test");
+                let wrong = format!("{name}: it counts {counts} and shows {}", suite.cases);
+                self.reading.object(wrong);
             }
             if let Some(outer) = self.suites.last_mut() {
                 outer.is_short |= is_short || suite.is_short;
                 outer.cases = outer.cases.saturating_add(suite.cases);
                 outer.skipped_cases = outer.skipped_cases.saturating_add(suite.skipped_cases);
                 // What a suite within was found to miss need not be said again.
-                outer.shown = outer
-                    .shown
-                    .saturating_add(suite.shown)
-                    .saturating_add(suite.declared.min(1));
+                let shown = suite.shown.saturating_add(suite.declared.min(1));
+                outer.shown = outer.shown.saturating_add(shown);
             }
         }
     }
@@ -271,16 +266,10 @@ impl Report {
                 case.failed.get_or_insert(said);
             }
             None => {
-                let name = self
-                    .suites
-                    .last()
-                    .map(|suite| suite.name.clone())
-                    .unwrap_or_default();
+                let name = self.suites.last().map_or("", |suite| &suite.name);
                 let why = said.why().unwrap_or_default();
-                self.reading.object(format!(
-                    "{name} could not run: {}",
-                    why.lines().next().unwrap_or_default()
-                ));
+                let why = why.lines().next().unwrap_or_default();
+                self.reading.object(format!("{name} could not run: {why}"));
             }
         }
     }
@@ -290,11 +279,8 @@ impl Report {
         let Some(mut case) = self.case.take() else {
             return;
         };
-        if let Some(word) = case
-            .odd
-            .take()
-            .filter(|_| case.failed.is_none() && !case.skipped)
-        {
+        let is_open = case.failed.is_none() && !case.skipped;
+        if let Some(word) = case.odd.take().filter(|_| is_open) {
             case.failed = Some(FailureElement {
                 message: Some(format!("its outcome is `{word}`")),
                 ..FailureElement::default()
@@ -318,23 +304,14 @@ impl Report {
         let Some(said) = case.failed.filter(|_| !case.todo) else {
             return;
         };
-        let file = case.file.or_else(|| {
-            self.suites
-                .iter()
-                .rev()
-                .find_map(|suite| suite.file.clone())
-        });
+        let mut around = self.suites.iter().rev();
+        let file = case
+            .file
+            .or_else(|| around.find_map(|suite| suite.file.clone()));
         if self.findings {
-            let suite = self
-                .suites
-                .last()
-                .map(|suite| suite.name.as_str())
-                .unwrap_or_default();
-            let finding = said.finding(
-                case.name,
-                file.or_else(|| suite.contains(['.', '/']).then(|| suite.to_owned())),
-                case.line,
-            );
+            let suite = self.suites.last().map_or("", |suite| &suite.name);
+            let own = || suite.contains(['.', '/']).then(|| suite.to_owned());
+            let finding = said.finding(case.name, file.or_else(own), case.line);
             self.reading.find(finding);
         } else {
             let name = full_name(&case.class, &case.name);
@@ -361,9 +338,10 @@ impl Suite {
     /// and count them here or for all suites.
     fn hides_tests(&self, all_skipped: u64) -> bool {
         let skipped = self.skipped.max(all_skipped);
-        let hidden = skipped.saturating_sub(self.skipped_cases);
-        self.tests
-            .is_some_and(|tests| tests > self.cases.saturating_add(hidden))
+        let known = self
+            .cases
+            .saturating_add(skipped.saturating_sub(self.skipped_cases));
+        self.tests.is_some_and(|tests| tests > known)
     }
 }
 

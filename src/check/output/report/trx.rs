@@ -155,9 +155,8 @@ impl Report {
                     self.reading.object(wrong);
                 }
                 // Skipped tests are counted under several names, or only in the total.
-                let skipped = total
-                    .unwrap_or(0)
-                    .saturating_sub(passed.saturating_add(failed));
+                let ran = passed.saturating_add(failed);
+                let skipped = total.unwrap_or(0_u64).saturating_sub(ran);
                 self.run.declared = Some(TestCounts {
                     failed,
                     passed,
@@ -190,12 +189,11 @@ impl Report {
             (Some((_, Text::Stack)), Some(result)) => xml::append(&mut result.stack, text),
             (Some((_, Text::RunInfo)), _) => {
                 let line = xml::first_lines(text);
-                if let (Some(problem), Some(line)) =
-                    (self.reading.problems.last_mut(), line.lines().next())
+                if let Some(problem) = self.reading.problems.last_mut()
+                    && let Some(line) = line.lines().next()
                     && problem == "the run had an error"
                 {
-                    problem.push_str(": ");
-                    problem.push_str(line);
+                    problem.push_str(&format!(": {line}"));
                 }
             }
             _ => {}
@@ -242,31 +240,29 @@ impl Report {
             return;
         }
         let any = shown != TestCounts::default();
-        let counts = if any {
-            shown
-        } else {
-            declared.unwrap_or_default()
-        };
-        if any && shown.failed == 0 && declared.is_some_and(|declared| declared.failed > 0) {
-            self.reading.object(format!(
-                "it counts {} failures and shows none",
-                declared.unwrap_or_default().failed
-            ));
+        let declared = declared.unwrap_or_default();
+        let counts = if any { shown } else { declared };
+        let failures = declared.failed;
+        if any && shown.failed == 0 && failures > 0 {
+            let wrong = format!("it counts {failures} failures and shows none");
+            self.reading.object(wrong);
         }
-        let all = |counts: TestCounts| counts.ran().saturating_add(counts.skipped);
-        if let Some(declared) = declared.filter(|d| any && all(*d) > results) {
-            self.reading.object(format!(
-                "it counts {} and shows {results}",
-                vplan_base::word::count(all(declared), "test")
-            ));
-        }
-        let ended_badly = matches!(
-            &*outcome,
-            "Failed" | "Error" | "Aborted" | "Timeout" | "PassedButRunAborted"
-        );
-        if ended_badly && counts.failed == 0 {
+        let all = declared.ran().saturating_add(declared.skipped);
+        if any && all > results {
+            let all = vplan_base::word::count(all, "test");
             self.reading
-                .object(format!("the run's outcome is `{outcome}`"));
+                .object(format!("it counts {all} and shows {results}"));
+        }
+        let bad = [
+            "Failed",
+            "Error",
+            "Aborted",
+            "Timeout",
+            "PassedButRunAborted",
+        ];
+        if bad.contains(&&*outcome) && counts.failed == 0 {
+            let wrong = format!("the run's outcome is `{outcome}`");
+            self.reading.object(wrong);
         }
         self.total.add(counts);
     }

@@ -9,7 +9,7 @@ use crate::output::findings::rustc::Diagnostics;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
 use vplan_base::vocabulary::FormatName;
 
 /// Text of cargo-nextest.
@@ -77,10 +77,8 @@ impl Nextest {
 
     /// Takes the failed tests, with what their panics say.
     fn take_failures(&mut self) -> Vec<FailedTest> {
-        let (mut failures, panics) = (
-            std::mem::take(&mut self.failures),
-            std::mem::take(&mut self.panics),
-        );
+        let mut failures = std::mem::take(&mut self.failures);
+        let panics = std::mem::take(&mut self.panics);
         for test in &mut failures {
             // The thread of a test has its name, which follows that of the binary.
             let thread = test.name.rsplit(' ').next().unwrap_or_default().to_owned();
@@ -113,10 +111,7 @@ impl Nextest {
             Some(false) => {
                 let name = clipped(name);
                 if self.summary.is_some() {
-                    if self.listed.len() < FAILED_KEPT {
-                        self.listed.push(FailedTest::named(name));
-                    }
-                    return;
+                    return fill(&mut self.listed, FAILED_KEPT, [FailedTest::named(name)]);
                 }
                 self.current = self.failures.iter().position(|test| test.name == name);
                 if self.current.is_none() && self.failures.len() < FAILED_KEPT {
@@ -125,9 +120,8 @@ impl Nextest {
                 }
             }
             Some(true) => {
-                self.passed = self
-                    .passed
-                    .saturating_add(u64::from(self.summary.is_none()));
+                let is_before = self.summary.is_none();
+                self.passed = self.passed.saturating_add(u64::from(is_before));
                 self.current = None;
             }
             None => self.current = None,

@@ -10,7 +10,7 @@ use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, PerStream, Reader, Stream, after, starts};
 use crate::reading::{
-    FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip, clipped,
+    FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip, clipped, fill,
 };
 use vplan_base::vocabulary::FormatName;
 
@@ -120,10 +120,8 @@ struct Summary {
 
 impl Summary {
     fn total(self) -> u64 {
-        self.passed
-            .saturating_add(self.failed)
-            .saturating_add(self.ignored)
-            .saturating_add(self.measured)
+        let all = [self.passed, self.failed, self.ignored, self.measured];
+        all.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -157,14 +155,12 @@ impl Run {
             return None;
         }
         // `src/lib.rs - add (line 8)`
-        let doctest = name
-            .strip_suffix(')')
-            .and_then(|n| n.rsplit_once("(line "))
-            .and_then(|(item, line)| {
-                let (file, _) = item.split_once(" - ")?;
-                Some((file.to_owned(), line.parse().ok()?))
-            });
-        let (file, line) = doctest.unzip();
+        let doctest = || {
+            let (item, line) = name.strip_suffix(')')?.rsplit_once("(line ")?;
+            let (file, _) = item.split_once(" - ")?;
+            Some((file.to_owned(), line.parse().ok()?))
+        };
+        let (file, line) = doctest().unzip();
         self.failed.push(Failure {
             test: FailedTest {
                 file,
@@ -191,10 +187,8 @@ impl CargoTest {
                 if let Some(summary) = line.strip_prefix("test result: ").and_then(summary) {
                     return self.sum(summary);
                 }
-                if let Some((name, result)) = line
-                    .strip_prefix("test ")
-                    .and_then(|rest| rest.rsplit_once(" ... "))
-                {
+                let result = line.strip_prefix("test ");
+                if let Some((name, result)) = result.and_then(|rest| rest.rsplit_once(" ... ")) {
                     return self.result(name, result);
                 }
             }
@@ -241,11 +235,12 @@ impl CargoTest {
 
     fn sum(&mut self, summary: Summary) {
         self.any = true;
+        let alone = Run {
+            summary: Some(summary),
+            ..Run::default()
+        };
         let Some(last) = self.runs.last_mut() else {
-            return self.runs.push(Run {
-                summary: Some(summary),
-                ..Run::default()
-            });
+            return self.runs.push(alone);
         };
         // In what a failed test printed: the summary follows the list.
         if matches!(
@@ -260,11 +255,8 @@ impl CargoTest {
             return;
         }
         // The runs behind the one that it belongs to were printed by a test.
-        let open = self
-            .runs
-            .iter()
-            .rposition(|run| run.summary.is_none() && run.takes(summary));
-        if let Some(open) = open {
+        let is_open = |run: &Run| run.summary.is_none() && run.takes(summary);
+        if let Some(open) = self.runs.iter().rposition(is_open) {
             self.runs.truncate(open + 1);
         }
         let Some(last) = self.runs.last_mut() else {
@@ -273,10 +265,7 @@ impl CargoTest {
         if last.expected.is_none() {
             // Only summaries, as `grep` leaves them: each is a run.
             self.settle();
-            self.runs.push(Run {
-                summary: Some(summary),
-                ..Run::default()
-            });
+            self.runs.push(alone);
         } else if last.takes(summary) || last.summary.is_none() || !last.is_over() {
             last.summary = Some(summary);
             last.zone = Zone::Results;
@@ -301,16 +290,13 @@ impl CargoTest {
         let add = |n: &mut u64| *n = n.saturating_add(1);
         match result {
             "ok" => add(&mut run.lines.passed),
-            _ if result.starts_with("ok ") || result.starts_with("bench: ") => {
-                add(&mut run.lines.passed)
-            }
+            _ if starts(result, &["ok ", "bench: "]) => add(&mut run.lines.passed),
             _ if result == "FAILED" || result.starts_with("FAILED ") => {
                 add(&mut run.lines.failed);
                 run.failure(name);
             }
-            _ if result == "ignored" || result.starts_with("ignored, ") => {
-                add(&mut run.lines.skipped)
-            }
+            "ignored" => add(&mut run.lines.skipped),
+            _ if result.starts_with("ignored, ") => add(&mut run.lines.skipped),
             _ => {}
         }
     }
@@ -328,18 +314,17 @@ impl CargoTest {
         }
         let counts = match run.summary {
             Some(summary) => {
+                let (expected, total) = (run.expected.unwrap_or_default(), summary.total());
                 if !run.is_over() {
-                    let expected = run.expected.unwrap_or_default();
-                    self.problems.push(format!(
-                        "a run of {expected} tests ended with a summary of {}",
-                        summary.total()
-                    ));
+                    let problem =
+                        format!("a run of {expected} tests ended with a summary of {total}");
+                    self.problems.push(problem);
                 } else if !summary.ok && summary.failed == 0 {
-                    self.problems
-                        .push("a run without a failed test says that it failed".to_owned());
+                    let problem = "a run without a failed test says that it failed";
+                    self.problems.push(problem.to_owned());
                 } else if summary.ok && summary.failed > 0 {
-                    self.problems
-                        .push("a run with failed tests says that it passed".to_owned());
+                    let problem = "a run with failed tests says that it passed";
+                    self.problems.push(problem.to_owned());
                 }
                 let passed = summary.passed.saturating_add(summary.measured);
                 TestCounts {
@@ -351,20 +336,19 @@ impl CargoTest {
             }
             None => {
                 let expected = run.expected.unwrap_or_default();
-                self.problems.push(format!(
-                    "a run of {expected} tests ended without its summary"
-                ));
+                let problem = format!("a run of {expected} tests ended without its summary");
+                self.problems.push(problem);
                 self.died = true;
                 run.lines
             }
         };
         self.problems.truncate(20);
-        self.counts.passed = self.counts.passed.saturating_add(counts.passed);
-        self.counts.failed = self.counts.failed.saturating_add(counts.failed);
-        self.counts.skipped = self.counts.skipped.saturating_add(counts.skipped);
-        let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed
-            .extend(run.failed.into_iter().map(|f| f.test).take(room));
+        self.counts.add(counts);
+        fill(
+            &mut self.failed,
+            FAILED_KEPT,
+            run.failed.into_iter().map(|f| f.test),
+        );
     }
 
     /// The messages of cargo itself.
@@ -374,7 +358,7 @@ impl CargoTest {
                 self.not_compiled |=
                     line.starts_with("error: could not compile `") && !self.is_running(stream);
             }
-            [b' ', b' ', third, ..] => match line.get(..13) {
+            [b' ', b' ', ..] => match line.get(..13) {
                 Some("     Running " | "   Doc-tests ") => {
                     self.tells = true;
                     *self.running.of(stream) = true;
@@ -384,13 +368,9 @@ impl CargoTest {
                     self.tells = true;
                     *self.running.of(stream) = false;
                 }
-                Some(_)
-                    if *third == b'p'
-                        && line.starts_with("  process didn't exit successfully: ") =>
-                {
-                    let how = line
-                        .rsplit_once(" (signal: ")
-                        .map(|(_, how)| how.trim_end_matches(')').to_owned());
+                Some(_) if line.starts_with("  process didn't exit successfully: ") => {
+                    let how = line.rsplit_once(" (signal: ");
+                    let how = how.map(|(_, how)| how.trim_end_matches(')').to_owned());
                     self.signal = how.or(self.signal.take());
                 }
                 _ => {}

@@ -7,8 +7,8 @@ use crate::Kind;
 use crate::output::findings::msbuild::Msbuild;
 use crate::output::kit::dedupe::append;
 use crate::output::kit::number::count;
-use crate::output::reader::{Format, Reader, Stream, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped};
+use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
 use vplan_base::vocabulary::FormatName;
 
 /// The format.
@@ -115,19 +115,17 @@ impl Reader for DotnetTest {
         if self.failure(line) {
             return;
         }
-        if line.starts_with("Test Run Aborted")
-            || line.starts_with("The active test run was aborted")
-        {
-            self.known = true;
-            self.object(line);
-        } else if [
-            "Test Run Failed.",
+        const NONE: [&str; 2] = [
             "No test is available in ",
             "No test matches the given testcase filter",
-        ]
-        .iter()
-        .any(|words| line.starts_with(words))
-        {
+        ];
+        if starts(
+            line,
+            &["Test Run Aborted", "The active test run was aborted"],
+        ) {
+            self.known = true;
+            self.object(line);
+        } else if starts(line, &NONE) || line.starts_with("Test Run Failed.") {
             self.known = true;
         } else {
             self.build.line(stream, line);
@@ -174,11 +172,8 @@ impl DotnetTest {
         let Some(block) = &mut self.block else {
             return false;
         };
-        let Some((key, value)) = line
-            .trim()
-            .split_once(':')
-            .filter(|_| line.starts_with(' '))
-        else {
+        let parts = line.trim().split_once(':');
+        let Some((key, value)) = parts.filter(|_| line.starts_with(' ')) else {
             self.end_block();
             return false;
         };
@@ -229,19 +224,15 @@ impl DotnetTest {
         {
             // The terminal logger: the name is on the next line, or here.
             self.now = Now::Named;
-            let (file, number) = place
-                .trim()
-                .strip_suffix(')')
-                .and_then(|p| p.rsplit_once('('))
-                .unwrap_or_default();
+            let place = place.trim().strip_suffix(')');
+            let place = place.and_then(|place| place.rsplit_once('('));
+            let (file, number) = place.unwrap_or_default();
             let test = FailedTest {
                 file: Some(clipped(file)),
                 line: number.parse().ok(),
                 ..FailedTest::default()
             };
-            if self.failed.len() < FAILED_KEPT {
-                self.failed.push(test);
-            }
+            fill(&mut self.failed, FAILED_KEPT, [test]);
             if !rest.trim().is_empty() {
                 self.named(rest);
             }
@@ -260,9 +251,8 @@ impl DotnetTest {
             ) => self.now = Now::Other,
             (Now::Message, text) => self.tell(text),
             (Now::Trace, text) if text.starts_with("at ") => {
-                if let Some((file, at)) = text
-                    .split_once(" in ")
-                    .and_then(|(_, place)| place.rsplit_once(":line "))
+                if let Some((_, place)) = text.split_once(" in ")
+                    && let Some((file, at)) = place.rsplit_once(":line ")
                     && let Some(test) = self.failed.last_mut().filter(|test| test.file.is_none())
                 {
                     test.file = Some(file.to_owned());
@@ -282,12 +272,9 @@ impl DotnetTest {
 
     fn fail(&mut self, name: &str, now: Now) {
         // Beyond the room there is no test to which the lines that follow belong.
-        self.now = if self.failed.len() < FAILED_KEPT {
-            now
-        } else {
-            Now::Other
-        };
-        if self.now == now {
+        self.now = Now::Other;
+        if self.failed.len() < FAILED_KEPT {
+            self.now = now;
             self.failed.push(FailedTest::named(clipped(name)));
         }
     }
@@ -299,10 +286,11 @@ impl DotnetTest {
         let Some(test) = self.failed.last_mut().filter(|test| test.name.is_empty()) else {
             return;
         };
-        name.trim()
+        let name = name.trim();
+        test.name = name
             .rsplit_once(" (")
-            .map_or(name.trim(), |(name, _)| name)
-            .clone_into(&mut test.name);
+            .map_or(name, |(name, _)| name)
+            .to_owned();
         let message = message.strip_prefix("Error Message: ").unwrap_or(message);
         test.message = (!message.is_empty()).then(|| message.to_owned());
     }
@@ -311,9 +299,7 @@ impl DotnetTest {
 /// `Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 12 ms - My.dll
 /// (net8.0)`
 fn short(line: &str) -> Option<TestCounts> {
-    let rest = ["Passed!", "Failed!", "Skipped!"]
-        .iter()
-        .find_map(|word| line.strip_prefix(word))?;
+    let rest = after(line, &["Passed!", "Failed!", "Skipped!"])?;
     let (mut counts, mut total) = (TestCounts::default(), None);
     for part in rest.trim_start().strip_prefix("- ")?.split(", ") {
         let (key, value) = part.split_once(':')?;

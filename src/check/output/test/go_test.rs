@@ -13,7 +13,9 @@ use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::output::kit::place::place;
 use crate::output::reader::{Format, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped};
+use crate::reading::{
+    FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped, fill,
+};
 use vplan_base::vocabulary::FormatName;
 
 /// The format.
@@ -130,20 +132,15 @@ impl GoTest {
     /// Takes a result; whether it is one.
     fn result(&mut self, result: &TestResult<'_>) -> bool {
         let id = hash(&result.name);
-        if let Some((doubtful, _)) = &self.doubtful
-            && !self.package.open.holds(id)
-            && doubtful.open.holds(id)
-        {
-            // The package goes on: a test printed that line.
-            if let Some((package, _)) = self.doubtful.take() {
-                let since = std::mem::replace(&mut self.package, package);
-                if since.announces {
-                    self.package.counts.add(since.counts);
-                    let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
-                    self.package
-                        .failed
-                        .extend(since.failed.into_iter().take(room));
-                }
+        let open = &self.package.open;
+        let is_before =
+            |(doubtful, _): &mut (Package, _)| !open.holds(id) && doubtful.open.holds(id);
+        // The package goes on: a test printed that line.
+        if let Some((package, _)) = self.doubtful.take_if(is_before) {
+            let since = std::mem::replace(&mut self.package, package);
+            if since.announces {
+                self.package.counts.add(since.counts);
+                fill(&mut self.package.failed, FAILED_KEPT, since.failed);
             }
         }
         let package = &mut self.package;
@@ -158,13 +155,7 @@ impl GoTest {
         self.known = true;
         package.after_failure = false;
         let said = package.said.take(id);
-        if package
-            .speaker
-            .as_ref()
-            .is_some_and(|(speaker, _)| *speaker == id)
-        {
-            package.speaker = None;
-        }
+        package.speaker.take_if(|(speaker, _)| *speaker == id);
         let count = match result.word {
             "PASS" => &mut package.counts.passed,
             "SKIP" => &mut package.counts.skipped,
@@ -173,14 +164,11 @@ impl GoTest {
         *count = count.saturating_add(1);
         if result.word == "FAIL" {
             package.after_failure = true;
-            if package.failed.len() < FAILED_KEPT {
-                let name = clipped(result.name);
-                package.failed.push(FailedTest {
-                    message: said,
-                    name,
-                    ..FailedTest::default()
-                });
-            }
+            let test = FailedTest {
+                message: said,
+                ..FailedTest::named(clipped(result.name))
+            };
+            fill(&mut package.failed, FAILED_KEPT, [test]);
         }
         true
     }
@@ -221,10 +209,8 @@ impl GoTest {
             {
                 append(test.message.get_or_insert_default(), line);
             }
-        } else if let Some((who, _)) = package
-            .speaker
-            .as_ref()
-            .filter(|_| !line.starts_with("=== "))
+        } else if let Some((who, _)) = &package.speaker
+            && !line.starts_with("=== ")
         {
             package.said.add(*who, line);
         } else if let Some(name) = speaker(line) {
@@ -261,10 +247,8 @@ impl GoTest {
     fn settle(&mut self) {
         if let Some((package, lines)) = self.doubtful.take() {
             let next = std::mem::replace(&mut self.package, package);
-            lines
-                .iter()
-                .filter_map(|line| verdict(line))
-                .for_each(|verdict| self.conclude(&verdict));
+            let verdicts = lines.iter().filter_map(|line| verdict(line));
+            verdicts.for_each(|verdict| self.conclude(&verdict));
             self.package = next;
         }
     }
@@ -291,10 +275,8 @@ impl GoTest {
                     if !why.is_empty() {
                         problem = format!("{problem} {why}");
                     }
-                    if let Some((_, test)) = package
-                        .speaker
-                        .as_ref()
-                        .filter(|(id, _)| package.open.holds(*id))
+                    if let Some((id, test)) = &package.speaker
+                        && package.open.holds(*id)
                     {
                         problem = format!("{problem} while {test} ran");
                     }
@@ -317,9 +299,11 @@ impl GoTest {
 
     fn close(&mut self, package: Package) {
         self.counts.add(package.counts);
-        let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed
-            .extend(package.failed.into_iter().take(room).map(located));
+        fill(
+            &mut self.failed,
+            FAILED_KEPT,
+            package.failed.into_iter().map(located),
+        );
     }
 }
 
@@ -402,21 +386,16 @@ pub fn located(mut test: FailedTest) -> FailedTest {
     let Some(message) = &mut test.message else {
         return test;
     };
-    let said = message
-        .lines()
-        .map(str::trim)
-        .filter_map(place)
-        .find(|at| at.file.ends_with(".go"));
+    let mut places = message.lines().filter_map(|line| place(line.trim()));
+    let said = places.find(|at| at.file.ends_with(".go"));
     let frame = |line: &str| {
         let (place, _) = line.strip_prefix('\t')?.split_once(" +0x")?;
         let (file, line) = place.rsplit_once(':')?;
-        file.ends_with("_test.go")
-            .then(|| Some((file.to_owned(), line.parse().ok()?)))?
+        let line = line.parse().ok()?;
+        file.ends_with("_test.go").then(|| (file.to_owned(), line))
     };
-    let said = said
-        .map(|at| (at.file.to_owned(), at.line))
-        .or_else(|| message.lines().find_map(frame));
-    if let Some((file, line)) = said {
+    let said = said.map(|at| (at.file.to_owned(), at.line));
+    if let Some((file, line)) = said.or_else(|| message.lines().find_map(frame)) {
         test.file = Some(file);
         test.line = Some(line);
     }
@@ -430,17 +409,12 @@ pub fn located(mut test: FailedTest) -> FailedTest {
 /// A text without the indentation that all its lines share.
 fn dedent(text: &str) -> String {
     let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let shared = text
+    let full = text.lines().filter(|line| !line.trim().is_empty());
+    let shared = full.map(depth).min().unwrap_or(0);
+    let lines = text
         .lines()
-        .filter(|l| !l.trim().is_empty())
-        .map(depth)
-        .min()
-        .unwrap_or(0);
-    let lines: Vec<_> = text
-        .lines()
-        .map(|l| l.get(shared..).unwrap_or_default().trim_end())
-        .collect();
-    lines.join("\n")
+        .map(|line| line.get(shared..).unwrap_or_default().trim_end());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::Kind;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::place::place;
 use crate::output::reader::{Format, Reader, Stream, after};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clip, clipped};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
 use vplan_base::vocabulary::FormatName;
 
 /// Text of pytest.
@@ -102,17 +102,11 @@ impl Pytest {
                 self.zone = Zone::Short;
                 self.short.clear();
             }
+            "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES" => self.zone = Zone::Progress,
             _ => match summary(title) {
                 Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
                 Some(_) => {}
                 // What a test printed may look like a heading.
-                None if matches!(
-                    title,
-                    "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES"
-                ) =>
-                {
-                    self.zone = Zone::Progress;
-                }
                 None => {}
             },
         }
@@ -155,21 +149,13 @@ impl Pytest {
     /// Adds the last summary to those before it.
     fn settle(&mut self) {
         self.zone = Zone::Progress;
-        let failed = failed(
-            std::mem::take(&mut self.sections),
-            std::mem::take(&mut self.short),
-        );
-        let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed.extend(failed.into_iter().take(room));
-        let Some(Summary {
-            counts, problem, ..
-        }) = self.last.take()
-        else {
-            return;
-        };
-        self.before.add(counts);
-        self.problems
-            .extend(problem.filter(|_| self.problems.len() < 20));
+        let sections = std::mem::take(&mut self.sections);
+        let failed = failed(sections, std::mem::take(&mut self.short));
+        fill(&mut self.failed, FAILED_KEPT, failed);
+        if let Some(last) = self.last.take() {
+            self.before.add(last.counts);
+            fill(&mut self.problems, 20, last.problem);
+        }
     }
 
     /// `..F.s   [ 42%]`
@@ -177,12 +163,8 @@ impl Pytest {
         let Some((letters, rest)) = line.split_once(' ') else {
             return;
         };
-        let percent = rest
-            .trim_start()
-            .strip_prefix('[')
-            .map(str::trim_start)
-            .and_then(count);
-        let Some((percent, "%]")) = percent else {
+        let percent = rest.trim_start().strip_prefix('[');
+        let Some((percent, "%]")) = percent.and_then(|percent| count(percent.trim_start())) else {
             return;
         };
         if !letters.bytes().all(|b| b".FEsxXR".contains(&b)) {
@@ -204,10 +186,8 @@ impl Pytest {
     /// A line of a section.
     fn section(&mut self, line: &str) {
         if line.starts_with("____") || line.starts_with("_ ") {
-            if let Some(title) = line
-                .trim_matches('_')
-                .strip_prefix(' ')
-                .and_then(|t| t.strip_suffix(' '))
+            let title = line.trim_matches('_').strip_prefix(' ');
+            if let Some(title) = title.and_then(|title| title.strip_suffix(' '))
                 && line.ends_with('_')
                 && !title.chars().all(|c| matches!(c, ' ' | '_'))
                 && self.sections.len() < FAILED_KEPT
@@ -233,19 +213,14 @@ impl Pytest {
                 section.over = false;
             }
             if section.message.len() < TEXT_KEPT {
-                let indent = text
-                    .len()
-                    .saturating_sub(text.trim_start_matches(' ').len());
+                let indent = text.len() - text.trim_start_matches(' ').len();
                 if section.message.is_empty() {
                     section.indent = indent;
                 } else {
                     section.message.push('\n');
                 }
-                section.message.push_str(
-                    text.get(indent.min(section.indent)..)
-                        .unwrap_or_default()
-                        .trim_end(),
-                );
+                let text = text.get(indent.min(section.indent)..).unwrap_or_default();
+                section.message.push_str(text.trim_end());
             }
             return;
         }
@@ -284,18 +259,12 @@ impl Pytest {
         };
         let (name, why) = rest.split_at_checked(from).unwrap_or((rest, ""));
         let name = clipped(name.trim_end());
-        let why = why
-            .strip_prefix(" - ")
-            .map(str::trim)
-            .filter(|why| !why.is_empty());
-        let message = message.or(why).map(str::to_owned);
-        let file = name
-            .split("::")
-            .next()
-            .filter(|file| file.ends_with(".py"))
-            .map(str::to_owned);
+        let why = why.strip_prefix(" - ").map(str::trim);
+        let message = message.or(why.filter(|why| !why.is_empty()));
+        let message = message.map(str::to_owned);
+        let file = name.split("::").next().filter(|file| file.ends_with(".py"));
         self.short.push(FailedTest {
-            file,
+            file: file.map(str::to_owned),
             line: None,
             message,
             name,
@@ -309,16 +278,11 @@ impl Reader for Pytest {
             [b'=', b'=' | b' ', ..] => return self.banner(line),
             [b'!', b'!' | b' ', ..] => {
                 let why = line.trim_matches('!').trim();
-                if why.starts_with("stopping after ") {
-                    self.stopped_early = true;
-                }
                 // `-x` stops after a failure, which is counted.
-                self.stopped =
-                    (!why.is_empty() && !why.starts_with("stopping after ")).then(|| {
-                        let mut why = format!("the session stopped: {why}");
-                        clip(&mut why);
-                        why
-                    });
+                let is_early = why.starts_with("stopping after ");
+                self.stopped_early |= is_early;
+                let stopped = || clipped(&format!("the session stopped: {why}"));
+                self.stopped = (!why.is_empty() && !is_early).then(stopped);
                 return;
             }
             [b'0'..=b'9', ..] | [b'n', b'o', b' ', b't', ..] if !self.framed => {
@@ -376,15 +340,13 @@ impl Reader for Pytest {
 /// The failed tests: those of the list, with what their sections say; without a list the sections.
 fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest> {
     if short.is_empty() {
-        return sections
-            .into_iter()
-            .map(|s| FailedTest {
-                file: s.file,
-                line: s.line,
-                message: Some(s.message).filter(|m| !m.is_empty()),
-                name: s.title,
-            })
-            .collect();
+        let test = |s: Section| FailedTest {
+            file: s.file,
+            line: s.line,
+            message: Some(s.message).filter(|m| !m.is_empty()),
+            name: s.title,
+        };
+        return sections.into_iter().map(test).collect();
     }
     let explained = |mut test: FailedTest| {
         // `t.py::TestC::test_d[1]` has the section `TestC.test_d[1]`; `t.py` the section `ERROR
@@ -406,17 +368,12 @@ fn failed(mut sections: Vec<Section>, short: Vec<FailedTest>) -> Vec<FailedTest>
                     || same_file(s, &test))
         };
         if let Some(at) = sections.iter().position(is_it) {
-            let Section {
-                message,
-                file,
-                line,
-                ..
-            } = sections.remove(at);
-            if line.is_some() {
-                (test.file, test.line) = (file, line);
+            let section = sections.remove(at);
+            if section.line.is_some() {
+                (test.file, test.line) = (section.file, section.line);
             }
-            if !message.is_empty() {
-                test.message = Some(message);
+            if !section.message.is_empty() {
+                test.message = Some(section.message);
             }
         }
         test

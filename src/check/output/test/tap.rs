@@ -10,7 +10,7 @@ use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
 use crate::output::kit::place;
 use crate::output::reader::{Format, Reader, Stream, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, fill};
 use std::collections::BTreeSet;
 use vplan_base::vocabulary::FormatName;
 
@@ -171,10 +171,8 @@ impl Tap {
             // level itself.
             if depth > 0
                 && self.levels.len() == depth
-                && let Some(above) = self
-                    .levels
-                    .get_mut(depth - 1)
-                    .filter(|above| above.below.is_none())
+                && let Some(above) = self.levels.get_mut(depth - 1)
+                && above.below.is_none()
             {
                 above.below = Some(unescaped(name));
                 self.level(depth).announced = true;
@@ -185,9 +183,8 @@ impl Tap {
             level.below = Some(unescaped(name));
             level.announced |= depth > 0;
         } else if depth == 0
-            && text
-                .strip_prefix("TAP version ")
-                .is_some_and(|v| v.trim().parse::<u32>().is_ok())
+            && let Some(version) = text.strip_prefix("TAP version ")
+            && version.trim().parse::<u32>().is_ok()
         {
             self.close(0);
             self.told = true;
@@ -197,11 +194,8 @@ impl Tap {
             self.close(depth + 1);
         } else if let Some(reason) = bail_out(text) {
             self.flush();
-            let known = self.told
-                || self
-                    .levels
-                    .first()
-                    .is_some_and(|level| level.points > 0 || level.plan.is_some());
+            let mut first = self.levels.iter().take(1);
+            let known = self.told || first.any(|l| l.points > 0 || l.plan.is_some());
             if known && (depth == 0 || self.levels.len() > depth) {
                 self.told = true;
                 let level = self.level(depth);
@@ -232,14 +226,10 @@ impl Tap {
         // A subtest's own plan is not a first one: an unannounced level is believed when its plan
         // comes.
         self.close(depth + 1);
-        if depth == 0
-            && point.number == Some(1)
-            && self
-                .levels
-                .first()
-                .is_some_and(|l| l.is_complete_by_last_plan())
-        {
-            // Another document follows.
+        // Another document follows.
+        let mut first = self.levels.iter().take(1);
+        let is_new = depth == 0 && point.number == Some(1);
+        if is_new && first.any(Level::is_complete_by_last_plan) {
             self.close(0);
         }
         let level = self.level(depth);
@@ -251,15 +241,11 @@ impl Tap {
         {
             level.object(format!("two points have the number {number}"));
         }
-        if let Some(plan) = level
-            .plan
-            .filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count))
+        if let Some(Plan { count, first }) = level.plan
+            && (!first || point.number.is_some_and(|n| n > count))
         {
             let shown = point.number.unwrap_or(level.points);
-            level.object(format!(
-                "test {shown} is outside of the plan 1..{}",
-                plan.count
-            ));
+            level.object(format!("test {shown} is outside of the plan 1..{count}"));
         }
         let counts = &mut level.counts;
         let count = match (point.directive, point.ok) {
@@ -269,13 +255,9 @@ impl Tap {
         };
         *count = count.saturating_add(1);
         if point.directive.is_none() && !point.ok {
-            let name = point.shown();
-            let name = message::path(
-                self.path(depth)
-                    .iter()
-                    .map(String::as_str)
-                    .chain([name.as_str()]),
-            );
+            let mut path = self.path(depth);
+            path.push(point.shown());
+            let name = message::path(path.iter().map(String::as_str));
             self.failure = Some((depth, FailedTest::named(name), Message::default()));
         }
         self.after_point = Some(depth * INDENT);
@@ -299,14 +281,9 @@ impl Tap {
         });
         // A plan alone is also a range of numbers in other people's output; nothing planned is
         // TAP's word for it.
-        self.told |=
-            depth == 0 && (count == 0 || self.levels.first().is_some_and(|level| level.points > 0));
-        if let Some(level) = self.levels.get_mut(depth)
-            && count == 0
-            && reason.is_some()
-        {
-            level.announced = true;
-        }
+        level.announced |= count == 0 && reason.is_some();
+        let has_points = level.points > 0;
+        self.told |= depth == 0 && (count == 0 || has_points);
     }
 
     /// Ends the levels from this depth on, the deepest first.
@@ -339,11 +316,8 @@ impl Tap {
 
     /// The names of the subtests that are open above a depth.
     fn path(&self, depth: usize) -> Vec<String> {
-        self.levels
-            .iter()
-            .take(depth)
-            .filter_map(|level| level.below.clone())
-            .collect()
+        let above = self.levels.iter().take(depth);
+        above.filter_map(|level| level.below.clone()).collect()
     }
 
     /// A line in a YAML block.
@@ -403,9 +377,7 @@ impl Tap {
         if let Some((depth, mut test, mut message)) = self.failure.take() {
             test.message = message.take();
             let level = self.level(depth);
-            if level.failed.len() < FAILED_KEPT {
-                level.failed.push(test);
-            }
+            fill(&mut level.failed, FAILED_KEPT, [test]);
         }
     }
 }
@@ -441,10 +413,8 @@ impl Level {
 
     fn take(&mut self, level: Level) {
         self.counts.add(level.counts);
-        let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed.extend(level.failed.into_iter().take(room));
-        let room = 20_usize.saturating_sub(self.problems.len());
-        self.problems.extend(level.problems.into_iter().take(room));
+        fill(&mut self.failed, FAILED_KEPT, level.failed);
+        fill(&mut self.problems, 20, level.problems);
     }
 }
 
@@ -468,11 +438,10 @@ enum Directive {
 impl Point<'_> {
     /// Returns its name, or else its number.
     fn shown(&self) -> String {
-        if self.name.is_empty() {
-            self.number
-                .map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
-        } else {
-            unescaped(self.name)
+        match self.number {
+            _ if !self.name.is_empty() => unescaped(self.name),
+            Some(number) => number.to_string(),
+            None => "unnamed".to_owned(),
         }
     }
 }
@@ -502,10 +471,8 @@ fn point(text: &str) -> Option<Point<'_>> {
         }
         _ => (None, trimmed),
     };
-    let rest = rest
-        .strip_prefix("- ")
-        .unwrap_or(if rest == "-" { "" } else { rest })
-        .trim();
+    let rest = if rest == "-" { "" } else { rest };
+    let rest = rest.strip_prefix("- ").unwrap_or(rest).trim();
     let (rest, opens) = match rest.strip_suffix('{') {
         Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim_end(), true),
         _ => (rest, false),
@@ -532,17 +499,13 @@ fn split_directive(text: &str) -> (&str, Option<Directive>) {
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(comment.len());
         let word = comment.get(..end).unwrap_or_default();
-        let directive = if word.eq_ignore_ascii_case("skip") || word.eq_ignore_ascii_case("skipped")
-        {
-            Directive::Skip
-        } else if word.eq_ignore_ascii_case("todo") {
-            Directive::Todo
-        } else if comment.starts_with("time=") {
-            return (before.trim_end(), None);
-        } else {
-            continue;
+        let directive = match word.to_ascii_lowercase().as_str() {
+            "skip" | "skipped" => Some(Directive::Skip),
+            "todo" => Some(Directive::Todo),
+            _ if comment.starts_with("time=") => None,
+            _ => continue,
         };
-        return (before.trim_end(), Some(directive));
+        return (before.trim_end(), directive);
     }
     (text, None)
 }
@@ -571,10 +534,8 @@ fn unescaped(text: &str) -> String {
 /// A YAML scalar on one line, without its quotes.
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
-    ['\'', '"']
-        .iter()
-        .find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q))
-        .unwrap_or(text)
+    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    quoted('\'').or_else(|| quoted('"')).unwrap_or(text)
 }
 
 #[cfg(test)]
