@@ -53,13 +53,9 @@ impl<'t> View<'t> {
 
     /// Shows what happened.
     pub fn see(&mut self, progress: verify::Progress<'_>) {
-        let Self {
-            how,
-            terminal,
-            progress: view,
-        } = self;
+        let (terminal, view) = (self.terminal, &mut self.progress);
         match progress {
-            verify::Progress::Planned(plan) => *view = Progress::new(*how, terminal, plan),
+            verify::Progress::Planned(plan) => *view = Progress::new(self.how, terminal, plan),
             verify::Progress::Run(ProgressEvent::Ended { step, record, at }) => {
                 view.ended(step, record, at, terminal);
             }

@@ -43,18 +43,12 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
     if let Some(path) = url.strip_prefix(SOCKET) {
         return socket(Path::new(path), of).map(Some);
     }
-    let known = [
-        ("http://", "http", false),
-        ("https://", "https", false),
-        ("grpc://", "http", true),
-        ("grpcs://", "https", true),
-    ];
-    let found = known.iter().find_map(|(scheme, below, is_grpc)| {
-        let rest = url.strip_prefix(scheme)?;
-        Some((rest, below, is_grpc))
-    });
-    let Some((rest, below, is_grpc)) = found else {
-        return Ok(None);
+    let (rest, below, is_grpc) = match url.split_once("://") {
+        Some(("http", rest)) => (rest, "http", false),
+        Some(("https", rest)) => (rest, "https", false),
+        Some(("grpc", rest)) => (rest, "http", true),
+        Some(("grpcs", rest)) => (rest, "https", true),
+        _ => return Ok(None),
     };
     let host = authority(rest);
     if host.contains('@') {
@@ -71,7 +65,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
         let message = format!("the address of `{flag}` is no host, perhaps with a path");
         return Err(usage(message));
     }
-    if *below == "http" && !is_this_machine(host) && !of.insecure {
+    if below == "http" && !is_this_machine(host) && !of.insecure {
         return Err(usage(format!(
             "whoever is on the way to `{}` could read it",
             visible(&url)
@@ -81,7 +75,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
         )));
     }
     Ok(Some(RemoteAddress {
-        is_grpc: *is_grpc,
+        is_grpc,
         origin: format!("{below}://{host}"),
         path: path.to_owned(),
         headers: headers(of)?,

@@ -78,14 +78,11 @@ impl<'a> Terms<'a> {
 /// Compares for a plan that is only shown. What only git could tell is left to the run.
 #[must_use]
 pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> Vec<Caveat> {
-    caveats(
-        session,
-        engine,
-        &Terms {
-            may_ask: false,
-            ..Terms::plain(judge)
-        },
-    )
+    let terms = Terms {
+        may_ask: false,
+        ..Terms::plain(judge)
+    };
+    caveats(session, engine, &terms)
 }
 
 /// Compares the contract with that of the base. Where neither the contract nor its imports nor its
@@ -116,14 +113,12 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
         // A contract that the base has at this very path was chosen by the caller, who may have
         // several.
         let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
-        found.extend(comparison.default(
-            &default,
-            if by_choice {
-                Effect::Note
-            } else {
-                terms.effect
-            },
-        ));
+        let effect = if by_choice {
+            Effect::Note
+        } else {
+            terms.effect
+        };
+        found.extend(comparison.default(&default, effect));
     }
     found
 }
@@ -231,12 +226,10 @@ impl Comparison<'_> {
             return (Own::There, Vec::new());
         }
         match self.then(self.engine.contract) {
-            Then::Contract(contract, sources) => (
-                Own::There,
-                self.compare(&contract, &sources, None, self.terms.effect)
-                    .into_iter()
-                    .collect(),
-            ),
+            Then::Contract(contract, sources) => {
+                let found = self.compare(&contract, &sources, None, self.terms.effect);
+                (Own::There, found.into_iter().collect())
+            }
             Then::Unreadable(why) => (Own::There, vec![self.unreadable(&why, self.terms.effect)]),
             Then::Missing if is_chosen || self.terms.effect == Effect::Incomplete => {
                 let path = &self.session.contract_path;
@@ -244,14 +237,8 @@ impl Comparison<'_> {
                     "the base {} has no contract `{path}` to compare this one with",
                     self.base.short()
                 );
-                (
-                    Own::Missing,
-                    vec![Caveat::new(
-                        Code::BaseContractMissing,
-                        Effect::Note,
-                        message,
-                    )],
-                )
+                let caveat = Caveat::new(Code::BaseContractMissing, Effect::Note, message);
+                (Own::Missing, vec![caveat])
             }
             Then::Missing => (Own::Missing, Vec::new()),
         }
@@ -260,13 +247,8 @@ impl Comparison<'_> {
     /// Compares with the base's contract at the usual path, which would apply to this request
     /// without `--contract`.
     fn default(&self, path: &RepoPath, effect: Effect) -> Option<Caveat> {
-        let is_here = self
-            .session
-            .site
-            .root
-            .join(path.to_os())
-            .symlink_metadata()
-            .is_ok();
+        let here = self.session.site.root.join(path.to_os());
+        let is_here = here.symlink_metadata().is_ok();
         if !is_here && self.is_unchanged(std::slice::from_ref(path)) == Some(true) {
             return None;
         }
@@ -282,12 +264,8 @@ impl Comparison<'_> {
     /// Whether the contract is the one of the base, as far as that is known without reading the
     /// base.
     fn is_same(&self) -> bool {
-        if let Some(revision) = self
-            .session
-            .loaded
-            .as_ref()
-            .and_then(|l| l.revision.as_ref())
-        {
+        let loaded = self.session.loaded.as_ref();
+        if let Some(revision) = loaded.and_then(|loaded| loaded.revision.as_ref()) {
             return *revision == *self.base
                 || (self.terms.effect < Effect::Incomplete && self.is_foreign(revision));
         }
@@ -317,11 +295,7 @@ impl Comparison<'_> {
             && gathered.base.as_ref() == Some(self.base);
         let changes = is_whole.then_some(&gathered.changes);
         // A list of names that contains the contract is reason enough to compare.
-        let is_named = || {
-            paths
-                .iter()
-                .any(|path| self.session.gathered.changes.contains(path))
-        };
+        let is_named = || paths.iter().any(|path| gathered.changes.contains(path));
         let state = if changes.is_none() {
             self.engine.kept_state(&self.session.site).ok().flatten()
         } else {

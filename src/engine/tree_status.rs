@@ -241,15 +241,9 @@ impl<'a> RequestedPlans<'a> {
             compared,
             made: BTreeMap::new(),
         };
+        let is_unknown = |c: &Caveat| c.code == Code::BaseUnknown;
         let by_default = asker.request.changes.is_none();
-        if by_default
-            && asker
-                .plan(None)?
-                .plan
-                .caveats
-                .iter()
-                .any(|c| c.code == Code::BaseUnknown)
-        {
+        if by_default && asker.plan(None)?.plan.caveats.iter().any(is_unknown) {
             // The whole change is not known: every file must have been verified.
             asker.request.changes = Some(ChangeSource::All);
             asker.session = engine.open(&asker.request)?;
@@ -270,15 +264,9 @@ impl<'a> RequestedPlans<'a> {
         };
         Key {
             role: asked.role.clone().or_else(|| of.map(|r| r.role.clone())),
-            risk: asked
-                .risk
-                .or_else(|| of.map(|r| r.risk))
-                .unwrap_or_default(),
+            risk: asked.risk.or(of.map(|r| r.risk)).unwrap_or_default(),
             boundaries,
-            min_tier: asked
-                .min_tier
-                .or_else(|| of.map(|r| r.min_tier))
-                .unwrap_or(0),
+            min_tier: asked.min_tier.or(of.map(|r| r.min_tier)).unwrap_or(0),
             fallback: of.is_some_and(|r| r.mode == Mode::Fallback),
         }
     }
@@ -388,12 +376,8 @@ fn search(
     found: &RecordedState<'_>,
     engine: &Engine<'_>,
 ) -> Result<Result<String, WhyNot>, Failure> {
-    let RecordedState {
-        history,
-        present,
-        site,
-    } = *found;
-    let vault = match engine.kept_vault(site) {
+    let (history, present) = (found.history, found.present);
+    let vault = match engine.kept_vault(found.site) {
         Ok(vault) => vault,
         Err(failure) => return Ok(Err(WhyNot::unknown(visible(&failure.message)))),
     };

@@ -229,7 +229,7 @@ fn scope(feedback: &Feedback, form: &dyn Form) -> String {
             };
             out.push_str(&form.item(&format!(
                 "{}: {list}",
-                form.inline(&path(file.path.as_bytes()))
+                form.inline(&visible(file.path.as_bytes()))
             )));
         }
         let shown = u64::try_from(feedback.outside_scope.len()).unwrap_or(u64::MAX);
@@ -287,7 +287,7 @@ fn changed(feedback: &Feedback, form: &dyn Form) -> String {
             };
             out.push_str(&form.item(&format!(
                 "{how} {}",
-                form.inline(&path(file.path.as_bytes()))
+                form.inline(&visible(file.path.as_bytes()))
             )));
         }
         let hidden = feedback
@@ -364,10 +364,6 @@ fn more(hidden: u64, form: &dyn Form) -> String {
     } else {
         form.item(&format!("and {hidden} more"))
     }
-}
-
-fn path(bytes: &[u8]) -> String {
-    visible(bytes)
 }
 
 /// A place as compilers write it.

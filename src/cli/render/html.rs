@@ -9,6 +9,7 @@ mod foreign;
 mod matrix;
 mod trend;
 
+use super::report::verifies;
 use super::style::{count, duration};
 use foreign::{lines, text, when};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ use vplan_plan::audit::matrix::Matrix;
 use vplan_plan::caveat;
 use vplan_plan::explain::sentence;
 use vplan_plan::explain::text::{command_line, omission, settings};
-use vplan_plan::{Coverage, Plan, Rewrite, Step};
+use vplan_plan::{Coverage, Plan, Step};
 use vplan_run::past::{self, Summary};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
@@ -219,18 +220,13 @@ fn folded(digest: Option<&str>) -> &str {
 }
 
 fn notes(out: &mut String, report: &Report) {
-    for caveat in caveat::sorted(&report.caveats) {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&caveat.for_people()));
-    }
-    for note in &report.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&note.message));
-    }
-    for refusal in &report.refusals {
-        let what = format!(
-            "{} was not applied: {}",
-            refusal.recovery_rule, refusal.reason
-        );
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&what));
+    let caveats = caveat::sorted(&report.caveats).into_iter();
+    let caveats = caveats.map(|caveat| caveat.for_people());
+    let notes = report.notes.iter().map(|note| note.message.clone());
+    let refusals = report.refusals.iter();
+    let refusals = refusals.map(|r| format!("{} was not applied: {}", r.recovery_rule, r.reason));
+    for line in caveats.chain(notes).chain(refusals) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&line));
     }
 }
 
@@ -325,30 +321,19 @@ fn rewrites(out: &mut String, report: &Report) {
         return;
     }
     let _ = write!(out, "<section>\n<h2>repairs of the plan</h2>\n");
-    for Rewrite {
-        coverage,
-        evidence,
-        next_commands,
-        previous_commands,
-        reason,
-        recovery_rule,
-        ..
-    } in &report.rewrites
-    {
-        let verifies = match coverage {
-            Coverage::Full => "verifies the same",
-            Coverage::Narrowed => "verifies less",
-        };
+    for rewrite in &report.rewrites {
         let _ = writeln!(
             out,
-            "<h3>{} <small>{verifies}</small></h3><p>{}</p>",
-            text(recovery_rule),
-            text(reason)
+            "<h3>{} <small>{}</small></h3><p>{}</p>",
+            text(&rewrite.recovery_rule),
+            verifies(rewrite),
+            text(&rewrite.reason)
         );
-        if let Some(evidence) = evidence {
+        if let Some(evidence) = &rewrite.evidence {
             let _ = writeln!(out, "<p>because: <code>{}</code></p>", text(evidence));
         }
-        for (name, list) in [("before", previous_commands), ("after", next_commands)] {
+        let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
+        for (name, list) in [("before", before), ("after", after)] {
             let lines: Vec<String> = list.iter().map(|c| text(c)).collect();
             let _ = writeln!(
                 out,

@@ -44,14 +44,9 @@ pub struct Look<'a> {
 /// Renders the end of a run for people. `records` is the directory of the run's record, if it has
 /// one.
 pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
-    let Look {
-        color,
-        columns,
-        statuses: seen,
-        quiet,
-    } = look;
+    let (color, columns) = (look.color, look.columns);
     let mut out = String::new();
-    if quiet && report.exit_code == 0 {
+    if look.quiet && report.exit_code == 0 {
         return out;
     }
     for rewrite in &report.rewrites {
@@ -62,7 +57,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     for step in report
         .steps
         .iter()
-        .filter(|s| seen.get(&s.id) != Some(&s.status) && !is_plain(s))
+        .filter(|s| look.statuses.get(&s.id) != Some(&s.status) && !is_plain(s))
     {
         out.push_str(&rows.line(step));
     }
@@ -86,12 +81,17 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     wrapped(&out, columns)
 }
 
-/// One use of a rule: what it did and what that means.
-pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
-    let coverage = match rewrite.coverage {
+/// What a plan verifies once a rule was used.
+pub(super) fn verifies(rewrite: &Rewrite) -> &'static str {
+    match rewrite.coverage {
         Coverage::Full => "verifies the same",
         Coverage::Narrowed => "verifies less",
-    };
+    }
+}
+
+/// One use of a rule: what it did and what that means.
+pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
+    let coverage = verifies(rewrite);
     let head = format!(
         "plan repaired: {}",
         visible(rewrite.recovery_rule.as_bytes())
@@ -104,19 +104,10 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
     if let Some(evidence) = &rewrite.evidence {
         out.push_str(&format!("    because: {}\n", visible(evidence)));
     }
+    let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
     for (sign, tone, from, to) in [
-        (
-            "-",
-            Tone::Bad,
-            &rewrite.previous_commands,
-            &rewrite.next_commands,
-        ),
-        (
-            "+",
-            Tone::Good,
-            &rewrite.next_commands,
-            &rewrite.previous_commands,
-        ),
+        ("-", Tone::Bad, before, after),
+        ("+", Tone::Good, after, before),
     ] {
         // The same command may be in a plan twice.
         let mut left: Vec<&String> = to.iter().collect();
@@ -131,13 +122,8 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
             }
         }
     }
-    let sorted = |list: &[String]| {
-        list.iter()
-            .cloned()
-            .collect::<std::collections::BTreeSet<_>>()
-    };
-    if sorted(&rewrite.previous_commands) == sorted(&rewrite.next_commands) {
-        let order: Vec<String> = rewrite.next_commands.iter().map(visible).collect();
+    if BTreeSet::from_iter(before) == BTreeSet::from_iter(after) {
+        let order: Vec<String> = after.iter().map(visible).collect();
         out.push_str(&format!("    now in this order: {}\n", order.join("; ")));
     }
     out
@@ -317,11 +303,7 @@ fn counts(tests: &TestCounts) -> String {
     } else {
         String::new()
     };
-    format!(
-        "{} test{}{skipped}",
-        tests.ran(),
-        if tests.ran() == 1 { "" } else { "s" }
-    )
+    format!("{}{skipped}", count(tests.ran(), "test"))
 }
 
 /// Lists the steps that passed although their output, or a part of it, could not be read.

@@ -82,11 +82,8 @@ pub enum RetryState {
     Unrecorded(String),
 }
 
-/// The end of a round.
-enum Ending {
-    Reported(Box<Report>),
-    Failed(Failed),
-}
+/// The end of a round: its report, or why there is none.
+type Ending = Result<Box<Report>, Failed>;
 
 /// Runs vplan for the session, for so long.
 type Run<'r> = dyn Fn(Duration) -> io::Result<ProgramOutput> + 'r;
@@ -250,16 +247,16 @@ impl<'a> Stop<'a> {
             return Ok(Stopped::Untouched);
         }
         let ending = match self.unknown.take() {
-            Some(failure) => Ending::Failed(Failed::of(&failure)),
+            Some(failure) => Err(Failed::of(&failure)),
             // A round of what has passed already would give the retries back.
             None if !self.elsewhere.left.is_empty() && !self.has_unsettled() => {
-                Ending::Failed(Failed::elsewhere(&self.elsewhere.left))
+                Err(Failed::elsewhere(&self.elsewhere.left))
             }
             None => self.rounds(limit, run),
         };
         let stopped = match ending {
-            Ending::Reported(report) => self.reported(report),
-            Ending::Failed(failed) => self.failed(failed),
+            Ok(report) => self.reported(report),
+            Err(failed) => self.failed(failed),
         };
         let stopped = match stopped {
             Stopped::Passed(report)
@@ -302,23 +299,18 @@ impl<'a> Stop<'a> {
     /// Whether the work tree has contents that did not pass in this session.
     fn has_unsettled(&self) -> bool {
         let settled = self.record.as_ref().map_or(&[][..], |r| &r.settled);
-        let now = self
-            .site
-            .usable_git()
-            .map(|git| contents(git, self.base.as_ref()));
-        match now {
-            Some(Ok(now)) => now.iter().any(|content| !settled.contains(content)),
-            _ => true,
-        }
+        let is_new = |content: &String| !settled.contains(content);
+        self.contents().is_none_or(|now| now.iter().any(is_new))
+    }
+
+    /// The contents of the work tree that are changed, if they are known.
+    fn contents(&self) -> Option<Vec<String>> {
+        contents(self.site.usable_git()?, self.base.as_ref()).ok()
     }
 
     /// Remembers what has passed.
     fn settle(&mut self) {
-        let now = self
-            .site
-            .usable_git()
-            .map(|git| contents(git, self.base.as_ref()));
-        if let Some(Ok(now)) = now {
+        if let Some(now) = self.contents() {
             self.remember(|record| settle(&mut record.settled, now));
         }
     }
@@ -327,18 +319,17 @@ impl<'a> Stop<'a> {
     fn rounds(&self, limit: Duration, run: &Run<'_>) -> Ending {
         // A session of which nothing was recorded begins where a change does, which its run finds
         // out as well.
-        if self.record.is_some()
-            && let Err(failure) = begin(self.engine, &self.site, &self.name, self.base.as_ref())
-        {
-            return Ending::Failed(Failed::of(&failure));
+        let failed = |failure: Failure| Failed::of(&failure);
+        if self.record.is_some() {
+            let base = self.base.as_ref();
+            begin(self.engine, &self.site, &self.name, base).map_err(failed)?;
         }
-        if let Err(failure) = self.forget_settled() {
-            return Ending::Failed(Failed::of(&failure));
-        }
+        self.forget_settled().map_err(failed)?;
+
         let clock = Clock::start();
         match self.round(run(limit)) {
             // Nothing is to be repaired: the same once more, of the whole change.
-            Ending::Reported(report) if only_grew(&report) => {
+            Ok(report) if only_grew(&report) => {
                 self.round(run(limit.saturating_sub(clock.elapsed())))
             }
             ending => ending,
@@ -346,13 +337,10 @@ impl<'a> Stop<'a> {
     }
 
     fn round(&self, ended: io::Result<ProgramOutput>) -> Ending {
-        let ended = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                let message = format!("vplan cannot be started: {error}");
-                return Ending::Failed(Failed::of(&Failure::setup("vplan::hook::start", message)));
-            }
-        };
+        let ended = ended.map_err(|error| {
+            let message = format!("vplan cannot be started: {error}");
+            Failed::of(&Failure::setup("vplan::hook::start", message))
+        })?;
         let report = serde_json::from_slice::<Report>(&ended.stdout)
             .ok()
             .filter(|report| {
@@ -361,10 +349,7 @@ impl<'a> Stop<'a> {
                 let is_recorded = report.decision_reason.as_deref() != Some(NOT_RECORDED);
                 is_own && is_recorded && report.verdict != Verdict::Cancelled
             });
-        match report {
-            Some(report) => Ending::Reported(Box::new(report)),
-            None => Ending::Failed(without_report(&ended)),
-        }
+        report.map(Box::new).ok_or_else(|| without_report(&ended))
     }
 
     fn reported(&mut self, report: Box<Report>) -> Stopped {
