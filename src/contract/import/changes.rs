@@ -402,7 +402,7 @@ fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut 
                 if !is_gone(&need.value, taken, &left) {
                     return true;
                 }
-                                let is_meant = |name: &String| *name == need.value || matches(&need.value, name);
+                let is_meant = |name: &String| *name == need.value || matches(&need.value, name);
                 let shown = visible(&need.value);
                 let message = format!("`{own}` needs `{shown}`, which is taken out");
                 let mut error = Diagnostic::error(CHANGE_NEEDED, message);
