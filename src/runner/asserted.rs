@@ -3,7 +3,6 @@
 use vplan_base::path::RepoPath;
 use vplan_check::evidence::Evidence;
 use vplan_check::file::{self, CONTENT_CAP, FileFacts, Target};
-
 use vplan_os::files::beneath::{Beneath, Kind, ReadError};
 use vplan_os::files::read_start;
 use vplan_plan::Step;

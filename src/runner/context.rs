@@ -1,11 +1,9 @@
 //! The parameters that all steps of a run share.
 
 use crate::away::Away;
-
 use crate::judge::Judge;
 use crate::looks::Looks;
 use crate::reports::Aside;
-
 use crate::sandbox::Sandbox;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
@@ -14,7 +12,6 @@ use vplan_git::Git;
 use vplan_os::environment::Environment;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::Root;
-
 use vplan_store::reuse::Recall;
 
 /// The parameters that all steps share.

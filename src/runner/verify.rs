@@ -5,12 +5,10 @@ use crate::away::Away;
 use crate::background::IoResult;
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor, Message, Played, Running};
-
 use crate::journal_writer::JournalWriter;
 use crate::judge::Judge;
 use crate::looks::Looks;
 use crate::reports::Aside;
-
 use crate::sandbox::Sandbox;
 use crate::step::Finished;
 use crate::tree::{self, TreeChanges, blame};
@@ -27,14 +25,11 @@ use vplan_check::Kind;
 use vplan_check::baseline::KnownFindings;
 use vplan_check::confine::{Confined, InputsBasis};
 use vplan_check::environment::Withheld;
-
 use vplan_check::outcome::{Cause, Status};
-
 use vplan_contract::Contract;
 use vplan_git::Git;
 use vplan_os::environment::Environment;
 use vplan_os::files::beneath::Beneath;
-
 use vplan_os::parallel::processors;
 use vplan_os::process::program::{Program, Root};
 use vplan_plan::audit::findings::ObservedFindings;
@@ -95,7 +90,6 @@ pub struct Run<'a> {
     pub git: Option<&'a Git>,
     /// The findings and failing tests that are known.
     pub known: Option<Arc<KnownFindings>>,
-
     /// Results of earlier runs, if they may be used.
     pub recall: Option<Recall<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
@@ -110,10 +104,8 @@ pub struct Run<'a> {
     pub away: Option<&'a Away<'a>>,
     /// The snapshots of the tree, if the tree is known.
     pub tree: Option<Looks>,
-
     /// The memory, outside the repository, of how the run ended.
     pub vault: Option<&'a Vault>,
-
     /// The contract that the plan was made from, if there is one.
     pub contract: Option<&'a Contract>,
     /// The parts of the report besides the plan and its steps.

@@ -3,7 +3,6 @@
 use crate::away::{ANSWER, LOG, OUT, WORK};
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor as _, Message};
-
 use crate::sandbox::{Sandbox, missing};
 use crate::step::Finished;
 use std::collections::{BTreeMap, BTreeSet};

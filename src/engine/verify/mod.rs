@@ -20,14 +20,11 @@ use crate::staged::complete;
 use planned::{Look, Planned, planned};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
-
 use vplan_git::environment;
 use vplan_ledger::round::Scope;
 use vplan_ledger::{Ledger, Terms};
@@ -38,7 +35,6 @@ use vplan_plan::audit::findings::ObservedFindings;
 use vplan_plan::beside::Beside;
 use vplan_plan::caveat::{Caveat, Code};
 use vplan_plan::facts::{Facts, Question};
-
 use vplan_plan::{Note, Plan, scope::OUTSIDE};
 use vplan_repo::contents::Tree;
 use vplan_repo::load::LoadError;
@@ -48,12 +44,9 @@ use vplan_reuse::decide::{Use, eligible};
 use vplan_run::record::StepRecord;
 use vplan_run::report::{Circumstances, Report};
 use vplan_run::verdict::Verdict;
-
 use vplan_runner::away::Transport;
 use vplan_runner::executor::{DriveError, Played};
-
 use vplan_runner::judge::Judge;
-
 use vplan_runner::sandbox::Sandbox;
 use vplan_runner::tree::Beginning;
 use vplan_runner::verify::{self as runner, ProgressEvent, VerifyError};
