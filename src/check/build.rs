@@ -1,5 +1,10 @@
 //! Writes where `tools.table` has each row and program, so that no start of vplan looks for them.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "what builds a crate is not of it"
+)]
+
 use std::path::Path;
 
 /// The classes of rows, each with its details in the indented lines below.

@@ -68,7 +68,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
     if below == "http" && !is_this_machine(host) && !of.insecure {
         return Err(usage(format!(
             "whoever is on the way to `{}` could read it",
-            visible(&url)
+            visible(url)
         ))
         .help(format!(
             "use `https://` or `grpcs://`, or say that it is meant with `{flag}-insecure`"
