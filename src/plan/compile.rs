@@ -31,7 +31,7 @@ pub enum Compiled {
     /// The plan, sealed with its digest.
     Plan(Box<Plan>),
     /// Facts that are still missing. Gather them, add them, compile again; at most
-    /// [`MAX_FACT_ROUNDS`](super::facts::MAX_FACT_ROUNDS) times.
+    /// [`MAX_FACT_ROUNDS`] times.
     Needs(BTreeSet<Question>),
 }
 
