@@ -26,6 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (line, words) in (1..).zip(text.split_inclusive('\n')) {
         let start = end;
         end += words.len();
+        if words.starts_with(' ') && !in_row && !words.trim().is_empty() {
+            return Err(format!("tools.table:{line}: a detail of no row").into());
+        }
         if words.starts_with([' ', '#', '\n']) {
             if let Some((_, last, _)) = rows.last_mut().filter(|_| in_row) {
                 *last = end;

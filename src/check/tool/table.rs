@@ -211,7 +211,7 @@ pub struct Language {
 
 /// A call in the table.
 struct Place {
-    /// Where its program stands.
+    /// The offset of its program's name in the table, in bytes.
     start: u32,
     length: u32,
     row: usize,
@@ -219,7 +219,7 @@ struct Place {
     call: usize,
 }
 
-/// A part of the table.
+/// A part of the table, in bytes.
 struct Span {
     start: u32,
     end: u32,
@@ -232,7 +232,7 @@ include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 /// The rows, each parsed when a program of it is first asked for.
 static PARSED: [OnceLock<Option<Row>>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
 
-/// The row of this number; none if it cannot be parsed, which a test excludes.
+/// The row of this number; `None` if it cannot be parsed: `rows` in the tests parses all.
 fn row(number: usize) -> Option<&'static Row> {
     let (parsed, span) = (PARSED.get(number)?, ROWS.get(number)?);
     parsed.get_or_init(|| parse(span).ok()).as_ref()
@@ -264,7 +264,7 @@ pub(super) fn rows() -> Result<Vec<&'static Row>, String> {
     Ok((0..ROWS.len()).filter_map(row).collect())
 }
 
-/// The lines of a word that are no rows, without it, each with its number.
+/// The lines of the table that begin with this word, without it, each with its number.
 fn lines(word: &str) -> impl Iterator<Item = (&'static str, usize)> {
     LINES.iter().filter_map(move |span| {
         let rest = part(span.start, span.end).strip_prefix(word)?;
@@ -301,11 +301,7 @@ pub fn languages() -> &'static [Language] {
                     name: columns.next(),
                     globs: list(columns.next()),
                     manifests: list(columns.next()),
-                    gap: Some(columns.next().split(';').map(str::trim))
-                        .into_iter()
-                        .flatten()
-                        .filter(|command| !command.is_empty())
-                        .collect(),
+                    gap: commands(columns.next()),
                     tests: list(columns.next()),
                 }
             })
@@ -477,6 +473,12 @@ fn first(text: &'static str, line: usize) -> Option<Row> {
 
 fn names(text: &'static str) -> Vec<&'static str> {
     text.split(',').map(str::trim).collect()
+}
+
+/// Commands with `;` between them.
+fn commands(text: &'static str) -> Vec<&'static str> {
+    let commands = text.split(';').map(str::trim);
+    commands.filter(|command| !command.is_empty()).collect()
 }
 
 fn list(text: &'static str) -> Vec<&'static str> {
