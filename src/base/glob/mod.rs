@@ -231,7 +231,6 @@ impl Selection {
     }
 
     /// Whether it may select something below a directory; errs towards yes.
-    /// Whether it may select something below a directory; errs towards yes.
     #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
         let leads = |item: &Item| match &item.what {
