@@ -124,7 +124,7 @@ service late {
   timeout 300ms
 }
 service dies {
-  run sh -c 'touch "$1/up"; while ! test -e "$1/go"; do sleep 0.02; done; echo bye' x {tmp}
+  run sh -c 'echo $$ >"$1/pid"; touch "$1/up"; while ! test -e "$1/go"; do sleep 0.02; done; echo bye' x {tmp}
   ready file "{tmp}/up"
 }
 service missing: no-such-program-here
@@ -132,8 +132,9 @@ service asked {
   run sleep 1000
   ready run no-such-probe-here
 }
+# It waits, since its service is not ready by anything but having been started, and may outlive `true`.
 check beside-dead {
-  run true
+  run sleep 1000
   with dead
 }
 check beside-late {
@@ -184,7 +185,10 @@ check alone: true
     // The first one that fails in time: what a check does just before its service is gone.
     let quick = project
         .read("contracts/verify.vplan")
-        .replace("sleep 1000\n  env", "exit 1\n  env");
+        .replace(
+            "sleep 1000\n  env",
+            "while kill -0 \"$(cat \"$TMP/pid\")\"; do sleep 0.02; done; exit 1\n  env",
+        );
     project.write("contracts/verify.vplan", quick);
     let ran = project.run(&["run", "--all", "--only", "killer", "--format", "json"]);
     assert_eq!(statuses(&ran.json())[0].1, "errored");
