@@ -73,6 +73,7 @@ mod own_output;
 mod plan_files;
 mod plan_identity;
 mod plan_version_1;
+mod possible;
 mod props;
 mod readings;
 mod readme;

@@ -183,12 +183,10 @@ check alone: true
         .says("whether the service `asked` is ready could not be started");
     project.run(&["log", "dead"]).exits(0).says("one");
     // The first one that fails in time: what a check does just before its service is gone.
-    let quick = project
-        .read("contracts/verify.vplan")
-        .replace(
-            "sleep 1000\n  env",
-            "while kill -0 \"$(cat \"$TMP/pid\")\"; do sleep 0.02; done; exit 1\n  env",
-        );
+    let quick = project.read("contracts/verify.vplan").replace(
+        "sleep 1000\n  env",
+        "while kill -0 \"$(cat \"$TMP/pid\")\"; do sleep 0.02; done; exit 1\n  env",
+    );
     project.write("contracts/verify.vplan", quick);
     let ran = project.run(&["run", "--all", "--only", "killer", "--format", "json"]);
     assert_eq!(statuses(&ran.json())[0].1, "errored");

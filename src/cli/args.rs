@@ -369,6 +369,13 @@ pub struct Explain {
     /// nobody.
     #[arg(long, conflicts_with_all = ["name", "checks"], help_heading = "Options")]
     pub remote: bool,
+    /// What a change of files that this glob selects may need, before there is one: which checks each
+    /// such change plans, which some change does, with files that do, and which none (repeatable;
+    /// `!GLOB` takes away).
+    #[arg(long, value_name = "GLOB", help_heading = "Options", conflicts_with_all = [
+        "name", "checks", "remote", "command", "commands_from", "mode", "proposer", "only", "skip", "source",
+    ])]
+    pub may_change: Vec<String>,
     /// The request.
     #[command(flatten)]
     pub request: Request,

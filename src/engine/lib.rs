@@ -36,6 +36,7 @@ mod part;
 pub mod pins;
 pub mod place;
 pub mod plan;
+pub mod possible;
 pub mod propose;
 mod regrown;
 pub mod repair_loop;

@@ -696,7 +696,7 @@ pub(super) fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
     shorten(item_texts(items))
 }
 
-fn shorten(mut texts: Vec<String>) -> String {
+pub(super) fn shorten(mut texts: Vec<String>) -> String {
     let more = texts.len().saturating_sub(ITEMS_SHOWN);
     texts.truncate(ITEMS_SHOWN);
     texts.join(" ") + &and_more(more)

@@ -1,7 +1,7 @@
 //! `vplan explain`: shows what would run and what would not, and why, and what earlier runs say of
 //! it. Runs nothing and writes nothing.
 
-use super::format;
+use super::{answer_if, format};
 use crate::args::{Explain, Format, Global};
 use crate::render::style::Colors;
 use crate::terminal::Terminal;
@@ -9,10 +9,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vplan_away::seat::Why;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{count, visible};
 use vplan_engine::Failure;
 use vplan_engine::away::places;
 use vplan_engine::failure::invalid;
+use vplan_engine::possible::PossibleChecks;
+use vplan_plan::diff::possible::{PossibleCheck, When};
 use vplan_plan::document::write_json;
 use vplan_plan::explain::checks::{definitions, definitions_text};
 use vplan_plan::explain::outlook::Outlook;
@@ -59,6 +61,9 @@ const FORMATS: &[Format] = &[
 pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
     if args.checks {
         return checks(global, terminal);
+    }
+    if !args.may_change.is_empty() {
+        return possible(global, args, terminal);
     }
     let known: &[Format] = match args.name {
         None => FORMATS,
@@ -146,6 +151,50 @@ fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
         };
         out.push_str(&format!("  {step}: {place}\n"));
     }
+    out
+}
+
+/// Prints what a change inside of some globs may need.
+fn possible(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let engine = global.engine().with_observer(terminal);
+    let requested = args.request.planned()?;
+    let found = engine.possible(&requested.request, &args.may_change)?;
+    answer_if(terminal, format, true, &found, || possible_text(&found));
+    Ok(Exit::Success.code())
+}
+
+fn possible_text(found: &PossibleChecks) -> String {
+    let mut out = String::new();
+    for (when, heading) in [
+        (When::Always, "every change inside of the globs plans"),
+        (When::Possible, "some change does"),
+        (When::Never, "no change does"),
+    ] {
+        let checks: Vec<&PossibleCheck> = found.checks.iter().filter(|c| c.when == when).collect();
+        if !checks.is_empty() {
+            out.push_str(&format!("{heading}:\n"));
+        }
+        for check in checks {
+            let paths = check.paths.iter().map(|path| visible(path.as_bytes()));
+            let mut told: Vec<String> = paths.collect();
+            told.extend(check.reason.clone());
+            told.extend(check.undecided.map(|why| format!("not decided: {why}")));
+            let told = match told.is_empty() {
+                true => String::new(),
+                false => format!("  {}", told.join("  ")),
+            };
+            out.push_str(&format!("  {}{told}\n", visible(&check.id)));
+        }
+    }
+    if !found.unguarded.is_empty() {
+        out.push_str("a change of one of these files plans nothing:\n");
+    }
+    for group in &found.unguarded {
+        let files = count(group.files, "file");
+        out.push_str(&format!("  {} ({files})\n", group.glob));
+    }
+    out.push_str("Nothing was verified.\n");
     out
 }
 

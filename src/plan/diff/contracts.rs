@@ -408,6 +408,7 @@ impl<'a> Comparison<'a> {
             new: against,
             roles: known,
             other: theirs,
+            within: None,
             tracked,
         };
         let key = Key {

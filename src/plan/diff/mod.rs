@@ -6,6 +6,7 @@ pub mod contracts;
 mod difference;
 mod existing;
 pub mod plans;
+pub mod possible;
 mod reach;
 pub mod request;
 mod sampled;

@@ -116,6 +116,9 @@ pub(super) struct Question<'a> {
     pub roles: Vec<&'a str>,
     /// The contract that `new` belongs to, also when there is none.
     pub other: &'a Contract,
+    /// The paths of which some change, and no others. Then neither the risk nor the run's end
+    /// reaches a tier.
+    pub within: Option<&'a Selection>,
     /// Real paths, which are the better examples.
     pub tracked: &'a [RepoPath],
 }
@@ -140,6 +143,9 @@ impl<'a> Question<'a> {
         }
         if let Some(dir) = self.old.changed {
             space.region(Region::Below(dir));
+        }
+        if let Some(within) = self.within {
+            space.region(Region::Selected(within));
         }
         let divided = match last
             .take()
@@ -215,10 +221,13 @@ impl<'a> Question<'a> {
                     let mut clauses = asked.clone();
                     clauses.extend(denials.iter().filter(matters).map(|d| d.3.clone()));
                     clauses.sort_by_key(Vec::len);
-                    let mut start = State::new(space.atoms.len());
+                    let mut start = self.start(space);
                     start
                         .musts
                         .extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
+                    if !start.is_possible() {
+                        continue;
+                    }
                     match solve(&clauses, &start, &mut effort) {
                         Solved::Yes(state, files) => {
                             let witness = space.witness(&state, files, role, file, self.tracked);
@@ -238,6 +247,18 @@ impl<'a> Question<'a> {
         } else {
             Reachability::Never
         }
+    }
+
+    /// Returns what is known of each request.
+    fn start(&self, space: &Space) -> State {
+        let mut start = State::new(space.atoms.len());
+        if let Some(within) = self.within {
+            let inside = space.of(&Region::Selected(within));
+            start.forbidden = inside.opposite();
+            start.musts.push(inside);
+            (start.high, start.end) = (Some(false), Some(false));
+        }
+        start
     }
 
     /// Returns the answers of every condition and restriction here for a role; roles with the same
@@ -637,6 +658,11 @@ impl State {
 
     fn forbid(&mut self, bits: &Bits) -> bool {
         self.forbidden.add(bits);
+        self.is_possible()
+    }
+
+    /// Whether each list of atoms of which one must change has one that may.
+    fn is_possible(&self) -> bool {
         self.musts.iter().all(|must| must.exceeds(&self.forbidden))
     }
 }

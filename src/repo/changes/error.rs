@@ -121,7 +121,7 @@ impl ChangeError {
             ChangeError::Path(_) => "paths count from the root of the repository, wherever vplan is started".to_owned(),
             ChangeError::Glob(text) => format!(
                 "name the files, or write `:{text}` for a file of this name; `git ls-files '{text}'` prints a list for \
-                 `--changed-from -`, and `--all` is every tracked file"
+                 `--changed-from -`, `--all` is every tracked file, and `vplan explain --may-change '{text}'` says what a change there may need"
             ),
             ChangeError::Ambiguous { from_here, from_root, .. } => format!(
                 "paths are relative to the root: write `:/{from_root}` or `:/{from_here}`"

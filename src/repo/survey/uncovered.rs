@@ -157,8 +157,9 @@ fn mentions(contract: &Contract) -> Selection {
 }
 
 /// Returns the largest directories in which nothing is mentioned, and the files next to them by
-/// directory.
-fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
+/// directory, each with their number.
+#[must_use]
+pub fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
     let mut touched: BTreeSet<&[u8]> = BTreeSet::new();
     for (path, _) in all.iter().filter(|(_, mentioned)| *mentioned) {
         touched.insert(b"");

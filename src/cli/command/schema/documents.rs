@@ -135,6 +135,8 @@ pub(super) const ALL: &[Kind] = documents! {
         => plan::Plan;
     Written "plan-written" ["plan"] "what `plan --output` wrote"
         => command::plan::Written<'static>;
+    Written "possible" ["explain"] "what `explain --may-change` prints: the checks that a change inside of some globs may need"
+        => engine::possible::PossibleChecks;
     Written "proposal" [] "a question and its answer: proposal.json of a run"
         => plan::proposal::RecordedProposal;
     Read "proposal-answer" [] "what a proposer writes to its standard output"
