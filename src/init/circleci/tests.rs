@@ -52,15 +52,14 @@ fn steps_of_jobs() {
     check(
         &[(".circleci/config.yml", CONFIG)],
         &[
-            "15: sub: RUSTFLAGS=-D x a yes-all",
+            "15: sub: RUSTFLAGS=-D x ${{ parameters.v }} ${{ pipeline.parameters.all }} ?${{ parameters.v }}",
             "19: other: RUSTFLAGS=-D y z",
-            "6: sub: RUSTFLAGS=-D own --e",
-            "6: sub: RUSTFLAGS=-D own --d",
+            "6: sub: RUSTFLAGS=-D own ${{ parameters.flag }} ?${{ parameters.flag }}",
             "24: sub: RUSTFLAGS=-D w ${{ parameters.none }} ?${{ parameters.none }}",
         ],
         &[
-            "25: step `browser/test`: a command of an orb",
-            "26: job `t`, a step: its steps are a parameter",
+            "25: step `browser/test`: its commands are not in the file",
+            "26: steps of a parameter: its commands are not in the file",
             "35: job `m`: it runs on another system",
             "36: job `hold`: a person starts it",
             "37: job `d`: a job of an orb",
