@@ -5,7 +5,7 @@ use super::listed::listed;
 use super::shell::{self, Scope};
 use super::source::quoted;
 use super::tasks;
-use super::tree::{DataFile, Keys, Tree};
+use super::tree::{DataFile, Keys, Tree, scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
@@ -248,40 +248,42 @@ impl Hooks<'_> {
             let commands = commands.map(|(key, node)| (key.name.as_str(), node));
             let jobs = hook.list_at("jobs").iter().map(|job| ("", job));
             for (name, job) in commands.chain(jobs) {
-                let group = job.get("group");
-                let inner = group.map_or(std::slice::from_ref(job), |group| group.list_at("jobs"));
-                for job in inner {
-                    self.lefthook_job(&document, name, hook, job);
+                let name = job.text_at("name").unwrap_or(name);
+                if let Err(why) = self.lefthook_job(&document, name, hook, job) {
+                    let place = document.place(job.place);
+                    self.out.skip(place, Some(format!("job `{name}`")), why);
                 }
             }
         }
         Ok(())
     }
 
-    fn lefthook_job(&mut self, document: &DataFile, name: &str, outer: &Node, job: &Node) {
-        let Some(run) = job.get("run") else { return };
+    fn lefthook_job(
+        &mut self,
+        document: &DataFile,
+        name: &str,
+        outer: &Node,
+        job: &Node,
+    ) -> Result<(), String> {
+        let run = job.get("run").ok_or("it has no command of its own")?;
         let mut command = run.text().unwrap_or_default().to_owned();
         for hole in ["{staged_files}", "{push_files}", "{files}", "{all_files}"] {
             command = command.replace(hole, CHANGED);
         }
-        let root = job.text_at("root");
-        let root = root.and_then(|root| RepoPath::root().join(root.as_bytes()).ok());
+        let mut hook = hook(document.text_place(run), name);
+        if let Some(root) = job.text_at("root") {
+            hook.dir = RepoPath::parse(root.as_bytes()).map_err(|_| "its folder is not known")?;
+        }
         let globs = words(job.get("glob").or_else(|| outer.get("glob")));
-        let paths = globs
+        let globs = globs
             .iter()
             .filter_map(|glob| anywhere(glob, &RepoPath::root()));
+        hook.paths = globs.collect();
         let env = job.entries_at("env").iter();
-        let env = env.filter_map(|(key, node)| Some((key.name.clone(), node.text()?.to_owned())));
-        let hook = SourceCommand {
-            dir: root.unwrap_or_default(),
-            paths: paths.collect(),
-            env: env.collect(),
-            ..hook(
-                document.text_place(run),
-                job.text_at("name").unwrap_or(name),
-            )
-        };
+        let env = env.map(|(key, node)| (key.name.clone(), scalar(node)));
+        hook.env = env.collect();
         self.add(&command, &hook);
+        Ok(())
     }
 
     fn lint_staged(&mut self, file: &RepoPath) -> Result<(), String> {
