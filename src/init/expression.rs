@@ -2,14 +2,19 @@
 //! is known of a run for a change. One grammar reads both.
 
 use crate::tree::scalar;
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::sync::LazyLock;
-use vplan_front::tree::{self, Node};
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::source::{Source, Sources};
+use vplan_front::tree::{self, Key, Node};
 
 /// The longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 4096;
 /// The deepest nesting of an expression.
 const MAX_DEPTH: usize = 40;
+
+/// Values by name. A name that ends in `*` stands for all that begin so and are not named before it.
+pub(crate) type Entries = Vec<(String, Value)>;
 
 /// A value, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +24,7 @@ pub(crate) enum Value {
     Number(f64),
     Text(String),
     List(Vec<Value>),
-    /// A mapping, and whether all its keys are there: any other key is null, or else unknown.
-    Map(Vec<(String, Value)>, bool),
+    Map(Entries),
     Unknown,
 }
 
@@ -30,13 +34,13 @@ impl Value {
     }
 
     /// Whether it holds; `None` where that is not known.
-    pub(crate) fn truth(&self) -> Option<bool> {
+    fn truth(&self) -> Option<bool> {
         Some(match self {
             Value::Null => false,
             Value::Bool(yes) => *yes,
             Value::Number(n) => *n != 0.0,
             Value::Text(text) => !text.is_empty(),
-            Value::List(_) | Value::Map(..) => true,
+            Value::List(_) | Value::Map(_) => true,
             Value::Unknown => return None,
         })
     }
@@ -53,60 +57,52 @@ impl Value {
     }
 
     /// The entries of a mapping.
-    pub(crate) fn entries(self) -> Vec<(String, Value)> {
+    pub(crate) fn entries(self) -> Entries {
         match self {
-            Value::Map(entries, _) => entries,
+            Value::Map(entries) => entries,
             _ => Vec::new(),
         }
     }
 
     /// The value of a key or an index.
-    pub(crate) fn get(&self, key: &str) -> Value {
+    fn get(&self, key: &str) -> Value {
         match self {
-            Value::Map(entries, whole) => {
-                let found = entries.iter().find(|(k, _)| k.eq_ignore_ascii_case(key));
-                let missing = if *whole { Value::Null } else { Value::Unknown };
-                found.map_or(missing, |(_, value)| value.clone())
-            }
-            Value::Unknown => Value::Unknown,
+            Value::Map(entries) => get(entries, key),
             Value::List(items) => {
                 let item = key.parse::<usize>().ok().and_then(|at| items.get(at));
                 item.cloned().unwrap_or(Value::Null)
             }
+            Value::Unknown => Value::Unknown,
             _ => Value::Null,
         }
     }
 
-    /// Reads JSON, which is refused where it is nested deeper than 128. `whole`: mappings have no
-    /// other keys.
-    pub(crate) fn from_json(text: &str, whole: bool) -> Value {
-        serde_json::from_str(text).map_or(Value::Unknown, |value| from_json(&value, whole))
-    }
-
     fn number(&self) -> Option<f64> {
-        match self {
-            Value::Null => Some(0.0),
-            Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
-            Value::Number(n) => Some(*n),
-            Value::Text(text) if text.trim().is_empty() => Some(0.0),
-            Value::Text(text) => text.trim().parse().ok(),
-            _ => None,
+        match (self, self.scalar()?.trim()) {
+            (Value::Bool(yes), _) => Some(f64::from(u8::from(*yes))),
+            (_, "") => Some(0.0),
+            (_, text) => text.parse().ok(),
         }
     }
 
-    /// `None` where it is not known.
+    /// Whether two scalars are equal; a text that is no number equals no number. `None` where it is not
+    /// known.
     pub(crate) fn equals(&self, other: &Value) -> Option<bool> {
-        match (self, other) {
-            (Value::Text(a), Value::Text(b)) => Some(a.to_lowercase() == b.to_lowercase()),
-            (Value::List(_) | Value::Map(..) | Value::Unknown, _)
-            | (_, Value::List(_) | Value::Map(..) | Value::Unknown) => None,
-            _ => match (self.number(), other.number()) {
-                (Some(a), Some(b)) => Some(a - b == 0.0),
-                // A text that is no number equals no number.
-                _ => Some(false),
-            },
-        }
+        let (own, text) = (self.scalar()?, other.scalar()?);
+        Some(match (self, other) {
+            (Value::Text(_), Value::Text(_)) => own.to_lowercase() == text.to_lowercase(),
+            _ => self.number().is_some() && self.number() == other.number(),
+        })
     }
+}
+
+fn get(entries: &Entries, key: &str) -> Value {
+    let is = |name: &str| match name.strip_suffix('*') {
+        Some(start) => key.starts_with(start),
+        None => key.eq_ignore_ascii_case(name),
+    };
+    let found = entries.iter().find(|(name, _)| is(name));
+    found.map_or(Value::Null, |(_, value)| value.clone())
 }
 
 impl From<Option<bool>> for Value {
@@ -117,60 +113,66 @@ impl From<Option<bool>> for Value {
 
 /// Contexts (`github`, `matrix`) and variables by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Scope {
-    contexts: Vec<(String, Value)>,
-    /// The value of a name that is not set.
-    pub(crate) missing: fn(&str) -> Value,
-}
+pub(crate) struct Scope(Entries);
 
 impl Default for Scope {
     fn default() -> Self {
-        Self {
-            contexts: Vec::new(),
-            missing: |_| Value::Unknown,
-        }
+        Self(vec![("*".to_owned(), Value::Unknown)])
     }
 }
 
 impl Scope {
-    pub(crate) fn get(&self, name: &str) -> Value {
-        let mut contexts = self.contexts.iter();
-        let found = contexts.find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map_or_else(|| (self.missing)(name), |(_, value)| value.clone())
+    /// What an object of JSON says, its expressions evaluated with these values.
+    pub(crate) fn known(json: &str, values: &[(&str, Option<&str>)]) -> Self {
+        let mut scope = Self::default();
+        for (name, value) in values {
+            scope.set(name, value.map_or(Value::Unknown, Value::text));
+        }
+        Self(scope.json(json).entries())
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
-        self.contexts.retain(|(key, _)| key != name);
-        self.contexts.push((name.to_owned(), value));
+        self.0.insert(0, (name.to_owned(), value));
+    }
+
+    /// Sets a name of a context.
+    pub(crate) fn put(&mut self, context: &str, name: &str, value: Value) {
+        let mut entries = get(&self.0, context).entries();
+        entries.insert(0, (name.to_owned(), value));
+        self.0.retain(|(own, _)| own != context);
+        self.set(context, Value::Map(entries));
+    }
+
+    /// Reads JSON.
+    fn json(&self, text: &str) -> Value {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("expression", text));
+        let read = tree::json(&sources, id, &mut Diagnostics::default());
+        read.map_or(Value::Unknown, |node| self.node(&node))
     }
 
     /// Evaluates an expression without `${{ }}` around it.
-    pub(crate) fn evaluate(&self, text: &str) -> Value {
+    fn evaluate(&self, text: &str) -> Value {
         let Some(tokens) = (text.len() <= MAX_LENGTH).then(|| tokens(text)).flatten() else {
             return Value::Unknown;
         };
         let mut parser = Parser {
             scope: self,
             tokens: &tokens,
-            at: 0,
             depth: 0,
         };
-        match parser.or() {
-            Some(value) if parser.at == tokens.len() => value,
-            _ => Value::Unknown,
-        }
+        let value = parser.joined("||", true);
+        value
+            .filter(|_| parser.tokens.is_empty())
+            .unwrap_or(Value::Unknown)
     }
 
     /// Evaluates a text that may be one expression as a whole.
     pub(crate) fn value(&self, text: &str) -> Value {
-        if let Some(inner) = whole(text) {
-            return self.evaluate(inner);
-        }
-        let filled = self.fill(text);
-        if filled.contains("${{") {
-            Value::Unknown
-        } else {
-            Value::Text(filled)
+        match (whole(text), self.fill(text)) {
+            (Some(inner), _) => self.evaluate(inner),
+            (None, filled) if filled.contains("${{") => Value::Unknown,
+            (None, filled) => Value::Text(filled),
         }
     }
 
@@ -192,8 +194,8 @@ impl Scope {
             tree::Value::Bool(yes) => Value::Bool(*yes),
             tree::Value::List(items) => Value::List(items.iter().map(|i| self.node(i)).collect()),
             tree::Value::Map(entries) => {
-                let entry = |(key, node): &(tree::Key, Node)| (key.name.clone(), self.node(node));
-                Value::Map(entries.iter().map(entry).collect(), true)
+                let entry = |(key, node): &(Key, Node)| (key.name.clone(), self.node(node));
+                Value::Map(entries.iter().map(entry).collect())
             }
             tree::Value::Whole(_) | tree::Value::Other(_) => {
                 let text = scalar(node);
@@ -207,23 +209,19 @@ impl Scope {
     /// Replaces the expressions in a text by their values; one that is not known or holds a secret
     /// stays.
     pub(crate) fn fill(&self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${{") {
-            out.push_str(before);
-            let (inner, tail) = split_at_end(after);
+        static EXPRESSION: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"(?s)\$\{\{((?:'[^']*'|.)*?)\}\}").ok());
+        let value = |found: &Captures<'_>| {
+            let (all, [inner]) = found.extract();
             let lower = inner.to_ascii_lowercase();
-            let secret = lower.contains("secrets") || lower.contains("github.token");
-            let value = if secret {
-                None
-            } else {
-                self.evaluate(inner).scalar()
-            };
-            out.push_str(&value.unwrap_or_else(|| format!("${{{{{inner}}}}}")));
-            rest = tail;
+            let is_secret = lower.contains("secrets") || lower.contains("github.token");
+            let value = self.evaluate(inner).scalar().filter(|_| !is_secret);
+            value.unwrap_or_else(|| all.to_owned())
+        };
+        match &*EXPRESSION {
+            Some(pattern) => pattern.replace_all(text, value).into_owned(),
+            None => text.to_owned(),
         }
-        out.push_str(rest);
-        out
     }
 }
 
@@ -233,60 +231,19 @@ fn whole(text: &str) -> Option<&str> {
     (!inner.contains("${{")).then_some(inner)
 }
 
-/// Splits at the first `}}` outside of quotes.
-fn split_at_end(text: &str) -> (&str, &str) {
-    let mut quoted = false;
-    for (at, c) in text.char_indices() {
-        quoted ^= c == '\'';
-        let rest = text.get(at..).unwrap_or_default();
-        if let Some(tail) = rest.strip_prefix("}}").filter(|_| !quoted) {
-            return (text.get(..at).unwrap_or_default(), tail);
-        }
-    }
-    (text, "")
-}
+/// A token: text in quotes, in which `''` is one of them, a pattern, a number, a name or a mark.
+const TOKEN: &str = r#"(?x)^\s*\$?( '(?:[^']|'')*' | "[^"]*" | /(?:[^/\\]|\\.)*/[A-Za-z]*
+    | [+-]?[0-9][A-Za-z0-9.+-]* | [\p{Alphabetic}_][\p{Alphabetic}\p{N}_-]*
+    | && | \|\| | == | =~ | != | !~ | [!()\[\],.*] )"#;
 
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Word(String),
-    Text(String),
-    Number(f64),
-    Pattern(String),
-    Mark(String),
-}
-
-/// A token with the blanks behind it. What is in quotes has no others of them; `''` is one.
-const TOKEN: &str = r#"(?xs)^(?:
-    '(?<single>(?:[^']|'')*)' | "(?<double>[^"]*)"
-    | /(?<pattern>(?:[^/\\]|\\.)*)/(?<folded>i)?[A-Za-z]*
-    | (?<number>[+-]?[0-9][A-Za-z0-9.+-]*) | (?<word>[\p{Alphabetic}_][\p{Alphabetic}\p{N}_-]*)
-    | (?<mark>&& | \|\| | == | =~ | != | !~ | [!()\[\],.*])
-    )\s* | ^\$\{*"#;
-
-fn tokens(text: &str) -> Option<Vec<Token>> {
+fn tokens(text: &str) -> Option<Vec<&str>> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TOKEN).ok());
     let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
+    let mut rest = text.trim_end();
     while !rest.is_empty() {
-        let found = PATTERN.as_ref()?.captures(rest)?;
-        rest = rest.get(found.get(0)?.end()..)?;
-        let part = |name: &str| found.name(name).map(|part| part.as_str());
-        tokens.push(if let Some(text) = part("single") {
-            Token::Text(text.replace("''", "'"))
-        } else if let Some(text) = part("double") {
-            Token::Text(text.to_owned())
-        } else if let Some(pattern) = part("pattern") {
-            let flags = part("folded").map_or("", |_| "(?i)");
-            Token::Pattern(format!("{flags}{}", pattern.replace("\\/", "/")))
-        } else if let Some(number) = part("number") {
-            Token::Number(number.parse().ok()?)
-        } else if let Some(word) = part("word") {
-            Token::Word(word.to_owned())
-        } else if let Some(mark) = part("mark") {
-            Token::Mark(mark.to_owned())
-        } else {
-            continue;
-        });
+        let (all, [token]) = PATTERN.as_ref()?.captures(rest)?.extract();
+        tokens.push(token);
+        rest = rest.get(all.len()..)?;
     }
     Some(tokens)
 }
@@ -294,34 +251,32 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 /// A parser by recursive descent; `None` is an expression that is not understood.
 struct Parser<'p> {
     scope: &'p Scope,
-    tokens: &'p [Token],
-    at: usize,
+    /// Those that are still to be read.
+    tokens: &'p [&'p str],
     depth: usize,
 }
 
-impl Parser<'_> {
-    /// Takes the next token if it is this mark.
-    fn mark(&mut self, mark: &str) -> bool {
-        let is_next = matches!(self.tokens.get(self.at), Some(Token::Mark(next)) if next == mark);
-        self.at += usize::from(is_next);
-        is_next
+impl<'p> Parser<'p> {
+    fn take(&mut self) -> Option<&'p str> {
+        let (token, rest) = self.tokens.split_first()?;
+        self.tokens = rest;
+        Some(token)
     }
 
-    fn or(&mut self) -> Option<Value> {
-        self.depth += 1;
-        let value = (self.depth <= MAX_DEPTH).then(|| self.joined("||", true))?;
-        self.depth -= 1;
-        value
+    /// Takes the next token if it is one of these marks.
+    fn mark(&mut self, marks: &[&str]) -> Option<&'p str> {
+        let is_next = self.tokens.first().is_some_and(|next| marks.contains(next));
+        is_next.then(|| self.take()).flatten()
     }
 
     /// Reads `a && b …` or `a || b …`: a value of this truth decides, and the rest does not count.
-    fn joined(&mut self, mark: &'static str, decides: bool) -> Option<Value> {
+    fn joined(&mut self, mark: &str, decides: bool) -> Option<Value> {
         let next = |parser: &mut Self| match decides {
             true => parser.joined("&&", false),
             false => parser.equality(),
         };
         let mut left = next(self)?;
-        while self.mark(mark) {
+        while self.mark(&[mark]).is_some() {
             let right = next(self)?;
             left = match left.truth() {
                 Some(truth) if truth == decides => left,
@@ -336,70 +291,51 @@ impl Parser<'_> {
 
     fn equality(&mut self) -> Option<Value> {
         let mut left = self.unary()?;
-        loop {
-            let mut marks = ["==", "=~", "!=", "!~"].into_iter();
-            let Some(mark) = marks.find(|mark| self.mark(mark)) else {
-                return Some(left);
-            };
-            let holds = match mark {
-                "==" | "!=" => left.equals(&self.unary()?),
-                _ => self.fits(&left)?,
+        while let Some(mark) = self.mark(&["==", "=~", "!=", "!~"]) {
+            let holds = match mark.ends_with('~') {
+                true => fits(&left, self.take()?),
+                false => left.equals(&self.unary()?),
             };
             left = holds.map(|holds| holds != mark.starts_with('!')).into();
         }
-    }
-
-    /// Whether a value fits the pattern that comes next.
-    #[allow(clippy::option_option)]
-    fn fits(&mut self, value: &Value) -> Option<Option<bool>> {
-        let pattern = match self.tokens.get(self.at)? {
-            Token::Pattern(pattern) => regex::Regex::new(pattern).ok(),
-            _ => None,
-        };
-        self.at += 1;
-        Some(
-            pattern
-                .zip(value.scalar())
-                .map(|(pattern, text)| pattern.is_match(&text)),
-        )
+        Some(left)
     }
 
     fn unary(&mut self) -> Option<Value> {
-        let mut negated = None;
-        while self.mark("!") {
-            negated = Some(negated != Some(true));
-        }
-        let value = self.primary()?;
-        Some(match negated {
-            Some(negated) => value.truth().map(|holds| holds != negated).into(),
-            None => value,
-        })
+        self.depth += 1;
+        let value = match self.mark(&["!"]) {
+            _ if self.depth > MAX_DEPTH => return None,
+            Some(_) => self.unary()?.truth().map(|holds| !holds).into(),
+            None => self.primary()?,
+        };
+        self.depth -= 1;
+        Some(value)
     }
 
     fn primary(&mut self) -> Option<Value> {
-        let token = self.tokens.get(self.at)?.clone();
-        self.at += 1;
-        let value = match token {
-            Token::Text(text) => Value::Text(text),
-            Token::Number(n) => Value::Number(n),
-            Token::Mark(mark) if mark == "(" => {
-                let value = self.or()?;
-                self.mark(")").then_some(value)?
+        let token = self.take()?;
+        let inner = token.get(1..token.len().saturating_sub(1));
+        let value = match token.chars().next()? {
+            '\'' => Value::Text(inner?.replace("''", "'")),
+            '"' => Value::text(inner?),
+            '(' => {
+                let value = self.joined("||", true)?;
+                self.mark(&[")"]).map(|_| value)?
             }
-            Token::Pattern(_) | Token::Mark(_) => return None,
-            Token::Word(word) if self.mark("(") => {
+            '0'..='9' | '+' | '-' => Value::Number(token.parse().ok()?),
+            c if !is_of_name(c) => return None,
+            _ if self.mark(&["("]).is_some() => {
                 let mut arguments = Vec::new();
-                while !self.mark(")") {
-                    arguments.push(self.or()?);
-                    self.mark(",");
+                while self.mark(&[")"]).is_none() {
+                    arguments.push(self.joined("||", true)?);
+                    self.mark(&[","]);
                 }
-                call(&word.to_ascii_lowercase(), &arguments)
+                call(&token.to_ascii_lowercase(), &arguments)
             }
-            Token::Word(word) => match &*word {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
+            _ => match token {
+                "true" | "false" => Value::Bool(token == "true"),
                 "null" => Value::Null,
-                _ => self.scope.get(&word),
+                _ => get(&self.scope.0, token),
             },
         };
         self.path(value)
@@ -408,33 +344,40 @@ impl Parser<'_> {
     /// `.key`, `[key]` and `.*`, which takes the key after it of each item.
     fn path(&mut self, mut value: Value) -> Option<Value> {
         let mut each = false;
-        loop {
-            if self.mark(".") {
-                if self.mark("*") {
-                    each = true;
-                    continue;
-                }
-                let word = match self.tokens.get(self.at)? {
-                    Token::Word(word) => word,
-                    _ => return None,
-                };
-                self.at += 1;
-                value = match value {
-                    Value::List(items) if each => {
-                        Value::List(items.iter().map(|item| item.get(word)).collect())
-                    }
-                    Value::Map(..) if each => Value::Unknown,
-                    other => other.get(word),
-                };
-            } else if self.mark("[") {
-                let key = self.or()?.scalar();
+        while let Some(mark) = self.mark(&[".", "["]) {
+            if mark == "[" {
+                let key = self.joined("||", true)?.scalar();
                 value = key.map_or(Value::Unknown, |key| value.get(&key));
-                self.mark("]").then_some(())?;
-            } else {
-                return Some(value);
+                self.mark(&["]"])?;
+                continue;
             }
+            let key = self.take();
+            let key = key.filter(|key| *key == "*" || key.starts_with(is_of_name))?;
+            value = match value {
+                value if key == "*" => value,
+                Value::List(items) if each => {
+                    Value::List(items.iter().map(|item| item.get(key)).collect())
+                }
+                Value::Map(_) if each => Value::Unknown,
+                value => value.get(key),
+            };
+            each |= key == "*";
         }
+        Some(value)
     }
+}
+
+/// Whether a name begins with a character.
+fn is_of_name(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+/// Whether a value fits `/PATTERN/` or `/PATTERN/i`.
+fn fits(value: &Value, pattern: &str) -> Option<bool> {
+    let (pattern, flags) = pattern.strip_prefix('/')?.rsplit_once('/')?;
+    let flags = if flags.contains('i') { "(?i)" } else { "" };
+    let pattern = Regex::new(&format!("{flags}{pattern}")).ok()?;
+    Some(pattern.is_match(&value.scalar()?))
 }
 
 fn call(name: &str, arguments: &[Value]) -> Value {
@@ -457,39 +400,17 @@ fn call(name: &str, arguments: &[Value]) -> Value {
         ("contains", _) => texts(|a, b| a.contains(b)),
         ("startswith", _) => texts(|a, b| a.starts_with(b)),
         ("endswith", _) => texts(|a, b| a.ends_with(b)),
-        ("format", _) => format(arguments),
-        ("fromjson", Value::Text(text)) => Value::from_json(text, true),
+        ("format", Value::Text(pattern)) => {
+            let values = arguments.iter().skip(1).enumerate();
+            let filled = values
+                .into_iter()
+                .try_fold(pattern.clone(), |out, (at, value)| {
+                    Some(out.replace(&format!("{{{at}}}"), &value.scalar()?))
+                });
+            let text = |text: String| Value::Text(text.replace("{{", "{").replace("}}", "}"));
+            filled.map_or(Value::Unknown, text)
+        }
+        ("fromjson", Value::Text(text)) => Scope::default().json(text),
         _ => Value::Unknown,
-    }
-}
-
-/// `format('{0} {1}', a, b)`.
-fn format(arguments: &[Value]) -> Value {
-    let texts: Option<Vec<String>> = arguments.iter().map(Value::scalar).collect();
-    let Some((pattern, values)) = texts.as_deref().and_then(<[String]>::split_first) else {
-        return Value::Unknown;
-    };
-    let mut out = pattern.clone();
-    for (at, value) in values.iter().enumerate() {
-        out = out.replace(&format!("{{{at}}}"), value);
-    }
-    Value::Text(out.replace("{{", "{").replace("}}", "}"))
-}
-
-fn from_json(value: &serde_json::Value, whole: bool) -> Value {
-    match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(yes) => Value::Bool(*yes),
-        serde_json::Value::Number(n) => n.as_f64().map_or(Value::Unknown, Value::Number),
-        serde_json::Value::String(text) => Value::Text(text.clone()),
-        serde_json::Value::Array(items) => {
-            Value::List(items.iter().map(|item| from_json(item, whole)).collect())
-        }
-        serde_json::Value::Object(map) => {
-            let entries = map
-                .iter()
-                .map(|(key, value)| (key.clone(), from_json(value, whole)));
-            Value::Map(entries.collect(), whole)
-        }
     }
 }

@@ -12,7 +12,6 @@ use crate::source::quoted;
 use crate::tasks;
 use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 use crate::variables::Variables;
-use matrix::Cell;
 pub(crate) use matrix::{is_foreign, odd_words};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
@@ -53,84 +52,65 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
         let Some(doc) = reader.sink.open(tree, file) else {
             continue;
         };
-        let starts = events::read(tree, &doc);
-        if starts.live.is_empty() {
-            waiting.push((Place::of(file, 1), starts));
-            continue;
+        match events::read(tree, &doc) {
+            Err(why) => waiting.push((file, why)),
+            Ok((event, paths)) => reader.workflow(Flow {
+                doc: &doc,
+                scope: scope(tree, event),
+                event,
+                chain: vec![file.clone()],
+                script: Script {
+                    job: String::from_utf8_lossy(file.name()).into_owned(),
+                    paths,
+                    ..Script::default()
+                },
+                dir: String::new(),
+                shell: String::new(),
+            }),
         }
-        let script = Script {
-            job: String::from_utf8_lossy(file.name()).into_owned(),
-            paths: starts.paths,
-            ..Script::default()
-        };
-        reader.workflow(Flow {
-            doc: &doc,
-            scope: base_scope(tree),
-            events: starts.live,
-            chain: vec![file.clone()],
-            script,
-            dir: String::new(),
-            shell: String::new(),
-        });
     }
-    for (place, starts) in waiting {
-        if !reader.called.contains(&place.file) {
-            reader.sink.not_read(place, None, starts.why);
+    for (file, why) in waiting {
+        if !reader.called.contains(file) {
+            reader.sink.not_read(Place::of(file, 1), None, why);
         }
     }
     reader.sink.reading()
 }
 
-/// What is known of every run, whatever started it.
-fn base_scope(tree: &Tree) -> Scope {
-    let mut scope = Scope::default();
-    scope.set("runner", Value::from_json(RUNNER, false));
-    // A pull request of a fork has no secrets.
-    for name in ["secrets", "matrix", "inputs"] {
-        scope.set(name, Value::Map(Vec::new(), true));
-    }
-    scope.set("env", Value::Map(Vec::new(), false));
-    scope.set("github", github(tree, "pull_request", None));
-    scope
-}
+/// What is known of a run, as expressions over its `event`, the repository's `slug`, `owner` and branch
+/// `main`, and the pull request `pull`, which is empty for other events. A pull request of a fork has
+/// no secrets.
+const KNOWN: &str = r#"{
+    "runner": {"os": "Linux", "arch": "X64", "debug": "", "workspace": "$RUNNER_WORKSPACE", "*": "${{ any }}"},
+    "secrets": {}, "matrix": {}, "inputs": {}, "env": {"*": "${{ any }}"},
+    "github": {
+        "event_name": "${{ event }}", "repository": "${{ slug }}", "repository_owner": "${{ owner }}",
+        "ref": "${{ pull && 'refs/pull/1/merge' || format('refs/heads/{0}', main) }}",
+        "ref_name": "${{ pull && '1/merge' || main }}", "ref_type": "branch",
+        "base_ref": "${{ pull && main }}", "workspace": "$GITHUB_WORKSPACE",
+        "event": {
+            "inputs": null, "schedule": null, "release": null, "issue": null, "comment": null,
+            "label": null, "action": "${{ pull && 'synchronize' }}", "head_commit": {"message": ""},
+            "pull_request": "${{ pull && fromJSON(pull) }}", "*": "${{ any }}"
+        },
+        "*": "${{ any }}"
+    },
+    "*": "${{ any }}"
+}"#;
+const PULL: &str = r#"{"draft": false, "merged": false, "labels": [], "title": "", "body": "", "*": "${{ any }}"}"#;
 
-/// What is known of a runner.
-const RUNNER: &str =
-    r#"{"os": "Linux", "arch": "X64", "debug": "", "workspace": "$RUNNER_WORKSPACE"}"#;
-/// What is known of the context `github` of a pull request and of any other event; `null` is empty.
-const REQUEST: &str = r#"{"event_name": "pull_request", "ref_type": "branch", "ref": "refs/pull/1/merge",
-    "ref_name": "1/merge", "event": {"inputs": null, "schedule": null, "release": null, "issue": null,
-    "comment": null, "label": null, "action": "synchronize", "head_commit": null, "pull_request":
-    {"draft": false, "merged": false, "labels": [], "title": "", "body": ""}}}"#;
-const OTHER: &str = r#"{"ref_type": "branch", "base_ref": "", "event": {"inputs": null, "schedule": null,
-    "release": null, "issue": null, "comment": null, "label": null, "action": null,
-    "head_commit": {"message": ""}, "pull_request": null}}"#;
-
-/// The context `github` of a run.
-fn github(tree: &Tree, event: &str, action: Option<&str>) -> Value {
-    let known = |text: Option<&str>| text.map_or(Value::Unknown, Value::text);
+/// What is known of a run for an event.
+fn scope(tree: &Tree, event: &str) -> Scope {
     let slug = tree.slug.as_deref();
-    let main = tree.default_branch.as_deref();
-    let is_request = event == "pull_request";
-    let text = if is_request { REQUEST } else { OTHER };
-    let mut entries = Value::from_json(text, false).entries();
-    let branch = main.map(|main| format!("refs/heads/{main}"));
-    let owner = slug.and_then(|slug| slug.split('/').next());
-    for (key, value) in [
-        ("event_name", Value::text(event)),
-        ("repository", known(slug)),
-        ("repository_owner", known(owner)),
-        ("ref", known(branch.as_deref())),
-        ("ref_name", known(main)),
-        ("base_ref", known(main)),
-        ("workspace", Value::text("$GITHUB_WORKSPACE")),
-        ("action_path", known(action)),
-    ] {
-        if !entries.iter().any(|(own, _)| own == key) {
-            entries.push((key.to_owned(), value));
-        }
-    }
-    Value::Map(entries, false)
+    let is_pull = event == "pull_request";
+    let values = [
+        ("event", Some(event)),
+        ("pull", Some(if is_pull { PULL } else { "" })),
+        ("slug", slug),
+        ("owner", slug.and_then(|slug| slug.split('/').next())),
+        ("main", tree.default_branch.as_deref()),
+    ];
+    Scope::known(KNOWN, &values)
 }
 
 /// A workflow as it is started or called, a job of it, or an action, while it is read.
@@ -138,7 +118,7 @@ fn github(tree: &Tree, event: &str, action: Option<&str>) -> Value {
 struct Flow<'d> {
     doc: &'d DataFile,
     scope: Scope,
-    events: Vec<&'static str>,
+    event: &'static str,
     /// The files that call each other, the current one last.
     chain: Vec<RepoPath>,
     /// What is known of its commands; the job is the start of the names of its jobs.
@@ -148,22 +128,27 @@ struct Flow<'d> {
     shell: String,
 }
 
-impl Flow<'_> {
+impl<'d> Flow<'d> {
     /// Adds the variables of `env:`.
     fn add_env(&mut self, node: &Node, of_step: bool) {
-        let mut known = self.scope.get("env").entries();
-        for (key, node) in node.entries_at("env") {
-            let filled = self.scope.fill(&scalar(node));
-            known.retain(|(name, _)| *name != key.name);
-            let (value, variable) = match filled.contains("${{") {
-                // In a condition, a secret is empty.
-                true => (self.scope.value(&scalar(node)), shell::Value::Unknown),
-                false => (Value::text(&filled), shell::Value::Known(filled)),
+        let value = |(key, node): &(Key, Node)| {
+            let text = scalar(node);
+            (
+                key.name.clone(),
+                self.scope.fill(&text),
+                self.scope.value(&text),
+            )
+        };
+        let own: Vec<_> = node.entries_at("env").iter().map(value).collect();
+        for (name, filled, value) in own {
+            // In a condition, a secret is empty.
+            let (variable, value) = match filled.contains("${{") {
+                true => (shell::Value::Unknown, value),
+                false => (shell::Value::Known(filled.clone()), Value::Text(filled)),
             };
-            known.push((key.name.clone(), value));
-            self.script.variables.set(&key.name, variable, of_step);
+            self.script.variables.set(&name, variable, of_step);
+            self.scope.put("env", &name, value);
         }
-        self.scope.set("env", Value::Map(known, false));
     }
 
     /// The inputs of a workflow or an action that a node calls: what `with` says, else their defaults.
@@ -177,13 +162,46 @@ impl Flow<'_> {
             let text = value.scalar().filter(|_| as_text);
             (key.name.clone(), text.map_or(value, Value::Text))
         };
-        Value::Map(declared.iter().map(input).collect(), true)
+        Value::Map(declared.iter().map(input).collect())
     }
 
     /// Whether `continue-on-error` holds of a job or a step.
     fn ignores(&self, node: &Node) -> bool {
         let condition = node.scalar_at("continue-on-error");
         !condition.is_empty() && self.scope.condition(&condition) == Some(true)
+    }
+
+    /// The error says that the condition of a node does not hold.
+    fn condition(&self, node: &Node) -> Result<(), String> {
+        let condition = node.scalar_at("if");
+        if self.scope.condition(&condition) != Some(false) {
+            return Ok(());
+        }
+        let shown = shown(&condition);
+        Err(format!("its `if` is false for a pull request: `{shown}`"))
+    }
+
+    /// Reads a file that is called.
+    fn open(&self, tree: &Tree, file: &RepoPath) -> Result<DataFile, String> {
+        if self.chain.contains(file) {
+            return Err("it calls itself".to_owned());
+        }
+        if self.chain.len() > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} call each other"));
+        }
+        tree.read(file)
+    }
+
+    /// The same in a file that is called.
+    fn inside<'f>(&self, doc: &'f DataFile, scope: Scope) -> Flow<'f>
+    where
+        'd: 'f,
+    {
+        let mut inside: Flow<'f> = self.clone();
+        inside.chain.push(doc.file.clone());
+        (inside.doc, inside.scope) = (doc, scope);
+        (inside.dir, inside.shell) = (String::new(), String::new());
+        inside
     }
 }
 
@@ -201,23 +219,6 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// The events for which the condition of a node may hold; else the reason.
-    fn events(&self, flow: &Flow<'_>, node: &Node) -> Result<Vec<&'static str>, String> {
-        let condition = node.scalar_at("if");
-        let action = flow.scope.get("github").get("action_path").scalar();
-        let holds = |event: &&'static str| {
-            let mut scope = flow.scope.clone();
-            scope.set("github", github(self.tree, event, action.as_deref()));
-            scope.condition(&condition) != Some(false)
-        };
-        let events: Vec<&'static str> = flow.events.iter().copied().filter(holds).collect();
-        if events.is_empty() {
-            let shown = shown(&condition);
-            return Err(format!("its `if` is false for a pull request: `{shown}`"));
-        }
-        Ok(events)
-    }
-
     fn workflow(&mut self, mut flow: Flow<'_>) {
         flow.script.variables = Variables::default();
         let doc = flow.doc;
@@ -228,135 +229,94 @@ impl Reader<'_> {
             self.sink.not_read(place, None, "it has no jobs");
         }
         for (key, node) in jobs {
-            let job = Job {
-                place: doc.place(key.place),
-                name: &key.name,
-                node,
-            };
             let mut flow = flow.clone();
             flow.script.job = format!("{}/{}", flow.script.job, key.name);
-            self.job(flow, &job);
+            let place = doc.place(key.place);
+            if let Err(why) = self.job(flow, &place, &key.name, node) {
+                let part = Some(format!("job `{}`", key.name));
+                self.sink.not_read(place, part, why);
+            }
         }
     }
 
-    fn job(&mut self, mut flow: Flow<'_>, job: &Job<'_>) {
-        let node = job.node;
+    /// Reads a job for each cell of its matrix.
+    fn job(
+        &mut self,
+        mut flow: Flow<'_>,
+        place: &Place,
+        name: &str,
+        node: &Node,
+    ) -> Result<(), String> {
         flow.scope.set("matrix", Value::Unknown);
-        let started = flow.events.clone();
-        let part = Some(format!("job `{}`", job.name));
-        match self.events(&flow, node) {
-            Ok(events) => flow.events = events,
-            Err(why) => return self.sink.not_read(job.place.clone(), part, why),
-        }
-        let matrix = node.at("strategy.matrix");
-        let cells = matrix.and_then(|matrix| matrix::cells(&flow.scope, matrix));
-        let unknown = matrix.is_some() && cells.is_none();
-        let cells = cells.unwrap_or_else(|| vec![Cell::new()]);
+        flow.condition(node)?;
+        let cells = matrix::cells(&flow.scope, node.at("strategy.matrix"));
         let before = self.sink.len();
         let mut elsewhere = BTreeSet::new();
         let mut is_here = false;
         for cell in &cells {
             let mut flow = flow.clone();
-            if !unknown {
-                flow.scope.set("matrix", Value::Map(cell.clone(), true));
-            }
+            flow.scope.set("matrix", Value::Map(cell.clone()));
             let labels = labels(&flow.scope, node);
             if labels.iter().any(|label| matrix::is_foreign(label)) {
                 elsewhere.extend(labels);
                 continue;
             }
             is_here = true;
-            let words = odd_words(&format!("{} {}", job.name, labels.join(" ")));
+            let words = odd_words(&format!("{name} {}", labels.join(" ")));
             let odd = matrix::oddness(cell, &cells).saturating_add(words);
             flow.script.oddness = flow.script.oddness.saturating_add(odd);
             if node.get("uses").is_some() {
-                self.call(&flow, job);
+                self.call(&flow, name, node)?;
             } else {
-                self.sink.is_read(&job.place);
+                self.sink.is_read(place);
                 self.steps(flow, node);
             }
         }
-        if started == ["push"] && self.sink.take_commits(before, &job.place) {
-            let why = "only a push starts it, and it commits what it makes";
-            self.sink.not_read(job.place.clone(), part.clone(), why);
+        if flow.event == "push" && self.sink.take_commits(before, place) {
+            return Err("only a push starts it, and it commits what it makes".to_owned());
         }
         if !is_here {
             let elsewhere: Vec<String> = elsewhere.into_iter().collect();
-            let why = format!("it runs on {}", elsewhere.join(", "));
-            self.sink.not_read(job.place.clone(), part, why);
+            return Err(format!("it runs on {}", elsewhere.join(", ")));
         }
+        Ok(())
     }
 
-    /// Takes the repository's own task of a job's name, where a workflow of another repository is the job.
-    fn own_task(&mut self, flow: &Flow<'_>, job: &Job<'_>) {
-        let Some(words) = tasks::named(self.tree, job.name) else {
+    /// Reads the workflow that a job calls; of one of another repository the own task of the job's name.
+    fn call(&mut self, flow: &Flow<'_>, name: &str, node: &Node) -> Result<(), String> {
+        let named = node.scalar_at("uses");
+        let Some(file) = named.strip_prefix("./") else {
+            self.own_task(flow, name, node);
+            return Err(format!("a workflow of another repository: {named}"));
+        };
+        let file = RepoPath::parse(file.as_bytes())
+            .map_err(|_| format!("`{named}` is outside of the repository"))?;
+        let doc = flow.open(self.tree, &file);
+        self.called.insert(file);
+        let doc = doc.map_err(|why| format!("`{named}`: {why}"))?;
+        let on = events::on(&doc);
+        let inputs = on.entries_at("workflow_call.inputs");
+        let mut scope = scope(self.tree, flow.event);
+        scope.set("inputs", flow.inputs(inputs, node, false));
+        self.workflow(flow.inside(&doc, scope));
+        Ok(())
+    }
+
+    /// Takes the repository's own task of a job's name.
+    fn own_task(&mut self, flow: &Flow<'_>, name: &str, node: &Node) {
+        let Some(words) = tasks::named(self.tree, name) else {
             return;
         };
         let script = Script {
-            label: job.name.to_owned(),
+            label: name.to_owned(),
             variables: Variables::default(),
             ..flow.script.clone()
         };
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let uses = job.node.get("uses").unwrap_or(job.node);
-        let place = flow.doc.place(uses.place);
+        let place = flow.doc.place(node.get("uses").unwrap_or(node).place);
         let text = words.join(" ");
         self.sink.script(&place, &text, &script, |_| place.clone());
     }
-
-    /// Reads the workflow that a job calls.
-    fn call(&mut self, flow: &Flow<'_>, job: &Job<'_>) {
-        let named = job.node.scalar_at("uses");
-        let doc = match self.open_workflow(flow, job, &named) {
-            Ok(doc) => doc,
-            Err(why) => {
-                let part = Some(format!("job `{}`", job.name));
-                return self.sink.not_read(job.place.clone(), part, why);
-            }
-        };
-        let on = events::on(&doc);
-        let inputs = on.entries_at("workflow_call.inputs");
-        let mut scope = base_scope(self.tree);
-        scope.set("inputs", flow.inputs(inputs, job.node, false));
-        self.workflow(Flow {
-            doc: &doc,
-            scope,
-            chain: [&*flow.chain, std::slice::from_ref(&doc.file)].concat(),
-            ..flow.clone()
-        });
-    }
-
-    fn open_workflow(
-        &mut self,
-        flow: &Flow<'_>,
-        job: &Job<'_>,
-        named: &str,
-    ) -> Result<DataFile, String> {
-        let Some(file) = named.strip_prefix("./") else {
-            self.own_task(flow, job);
-            return Err(format!("a workflow of another repository: {named}"));
-        };
-        let Ok(file) = RepoPath::parse(file.as_bytes()) else {
-            return Err(format!("`{named}` is outside of the repository"));
-        };
-        if flow.chain.contains(&file) {
-            return Err(format!("`{named}` calls itself"));
-        }
-        if flow.chain.len() > MAX_DEPTH {
-            let why = format!("more than {MAX_DEPTH} workflows call each other");
-            return Err(format!("`{named}`: {why}"));
-        }
-        self.called.insert(file.clone());
-        let read = self.tree.read(&file);
-        read.map_err(|why| format!("`{named}`: {why}"))
-    }
-}
-
-/// A job of a workflow.
-struct Job<'d> {
-    place: Place,
-    name: &'d str,
-    node: &'d Node,
 }
 
 /// The labels of the runner: a scalar, a list, or those of a mapping (`runs-on: {labels: …}`).

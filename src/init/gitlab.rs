@@ -6,19 +6,17 @@ use crate::expression::{Scope, Value};
 use crate::found::{Place, Reading};
 use crate::github::{is_foreign, odd_words};
 use crate::globs;
+use crate::listed::listed;
 use crate::shell;
 use crate::sink::{MAX_CELLS, Script, Sink, product};
+use crate::source::words_of;
 use crate::tree::{Keys, Tree, scalar};
 use crate::variables::Variables;
-use config::{Config, flat, is_scalar, texts};
+use config::{Config, Job, flat, is_scalar, texts};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
-use vplan_front::tree::{self, Node};
+use vplan_front::tree::Node;
 
-/// Keys of the top level that are no jobs.
-const KEYWORDS: &str = "\
-    after_script before_script cache default image include services spec stages variables \
-    workflow";
 /// The configuration, where there is one.
 pub fn files(tree: &Tree) -> Vec<RepoPath> {
     tree.present(".gitlab-ci.yml")
@@ -28,70 +26,67 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
 pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut sink = Sink::default();
     for file in files {
-        let config = Config::read(tree, file, &mut sink);
-        Pipeline {
-            tree,
-            config,
-            sink: &mut sink,
+        let mut config = Config::default();
+        config.add(tree, file, &mut sink);
+        let pipeline = Pipeline { tree, config };
+        for (key, job) in pipeline.config.jobs() {
+            let place = pipeline.config.data.place(key.place);
+            if let Err(why) = pipeline.job(&key.name, &place, &job, &mut sink) {
+                let part = Some(format!("job `{}`", key.name));
+                sink.not_read(place, part, why);
+            }
         }
-        .jobs();
     }
     sink.reading()
 }
 
+/// What is known of a pipeline for a change: of `request` and `push` one is empty.
+const KNOWN: &str = r#"{
+    "CI": "true", "GITLAB_CI": "true", "CI_DEFAULT_BRANCH": "${{ main }}",
+    "CI_PROJECT_PATH": "${{ slug }}", "CI_COMMIT_REF_NAME": "change",
+    "CI_COMMIT_TAG": null, "CI_OPEN_MERGE_REQUESTS": null,
+    "CI_PIPELINE_SOURCE": "${{ request && 'merge_request_event' || 'push' }}",
+    "CI_COMMIT_BRANCH": "${{ push && 'change' }}",
+    "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "${{ request && 'change' }}",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "${{ request && main }}",
+    "CI_MERGE_REQUEST_IID": "${{ request && '1' }}", "CI_MERGE_REQUEST_ID": "${{ request && '1' }}",
+    "CI_*": "${{ any }}"
+}"#;
+
+/// The words of `only` and `except` for a change.
+const CHANGES: &str = "merge_requests external_pull_requests branches pushes";
+
 struct Pipeline<'t> {
     tree: &'t Tree,
     config: Config,
-    sink: &'t mut Sink,
 }
 
 impl Pipeline<'_> {
-    fn jobs(&mut self) {
-        for (key, job) in self.config.jobs(KEYWORDS) {
-            let place = self.config.data.place(key.place);
-            let tags = texts(job.get("tags"));
-            let read = if job
-                .get("trigger")
-                .is_some_and(|node| !matches!(node.value, tree::Value::Null))
-            {
-                Err("it starts another pipeline".to_owned())
-            } else if tags.iter().any(|tag| is_foreign(tag)) {
-                Err(format!("it runs on {}", tags.join(", ")))
-            } else {
-                let runs = self.runs(&job);
-                runs.and_then(|runs| self.job(&key.name, &place, &job, &tags, runs))
-            };
-            if let Err(why) = read {
-                self.sink
-                    .not_read(place, Some(format!("job `{}`", key.name)), why);
-            }
-        }
-    }
-
     /// Reads the scripts of a job for each cell of its matrix.
-    fn job(
-        &mut self,
-        key: &str,
-        place: &Place,
-        job: &Node,
-        tags: &[String],
-        mut script: Script,
-    ) -> Result<(), String> {
+    fn job(&self, key: &str, place: &Place, job: &Job<'_>, sink: &mut Sink) -> Result<(), String> {
+        let tags = texts(job.at("tags"));
+        if !flat(job.at("trigger")).is_empty() {
+            return Err("it starts another pipeline".to_owned());
+        }
+        if tags.iter().any(|tag| is_foreign(tag)) {
+            return Err(format!("it runs on {}", tags.join(", ")));
+        }
+        let variables = self.variables(job);
+        let runs = self.runs(job, &variables, true);
+        let mut script = runs.or_else(|_| self.runs(job, &variables, false))?;
         let inherited = |name: &str| {
-            let default = || self.config.top("default")?.get(name);
-            let found = job.get(name).or_else(default);
-            let found = found.or_else(|| self.config.top(name));
-            found
-                .map(|found| self.config.resolved(found))
-                .unwrap_or_default()
+            let default = || self.config.tops("default").find_map(|top| top.get(name));
+            let found = job.at(name).or_else(default);
+            self.config
+                .values(found.or_else(|| self.config.tops(name).next()))
         };
-        let (before, own) = (inherited("before_script"), inherited("script"));
-        if texts(Some(&own)).is_empty() {
+        let own = inherited("script");
+        if !own.iter().any(|node| is_scalar(node)) {
             return Err("it has no script".to_owned());
         }
         // One shell reads all texts. A line is that of the text that it is in.
         let (mut all, mut places) = (String::new(), Vec::new());
-        let lines = [flat(&before), flat(&own)].concat().into_iter();
+        let lines = inherited("before_script").into_iter().chain(own);
         for node in lines.filter(|node| is_scalar(node)) {
             let text = scalar(node) + "\n";
             let start = self.config.data.text_place(node);
@@ -107,8 +102,11 @@ impl Pipeline<'_> {
         }
         script.label = key.to_owned();
         script.job = format!(".gitlab-ci.yml/{key}");
-        script.services = texts(Some(&inherited("services")));
-        let variables = self.variables(job);
+        let services = inherited("services").into_iter();
+        script.services = services
+            .filter(|node| is_scalar(node))
+            .map(scalar)
+            .collect();
         for cell in cells(job) {
             let values = cell.iter().map(|(_, value)| value);
             let words: Vec<&str> = tags.iter().chain(values).map(String::as_str).collect();
@@ -121,80 +119,75 @@ impl Pipeline<'_> {
                 };
                 script.variables.set(&name, value, false);
             }
-            self.sink.script(place, &all, &script, place_of);
+            sink.script(place, &all, &script, place_of);
         }
         Ok(())
     }
 
-    /// Whether a job runs for a merge request or a pushed branch; else the reason.
-    fn runs(&self, job: &Node) -> Result<Script, String> {
-        let run = |event: &str| {
-            let scope = self.scope(job, event);
-            if let Some(rules) = self.config.data.root.at("workflow.rules") {
-                let outer = self.rules(&scope, rules);
-                outer.map_err(|why| format!("`workflow: rules`: {why}"))?;
-            }
-            match job.get("rules") {
-                Some(rules) => self.rules(&scope, rules),
-                None => when(job.get("when")).and_then(|()| self.only(job, event)),
-            }
-        };
-        run("merge_request_event").or_else(|_| run("push"))
-    }
-
-    /// The variables of all jobs and of one.
-    fn variables(&self, job: &Node) -> Vec<(String, String)> {
-        let all = [self.config.top("variables"), job.get("variables")];
-        let all = all.into_iter().flatten().flat_map(Node::entries);
+    /// The variables of all jobs and of one, those that hold last.
+    fn variables(&self, job: &Job<'_>) -> Vec<(String, String)> {
+        let maps = job.all("variables").chain(self.config.tops("variables"));
+        let maps: Vec<&Node> = maps.collect();
+        let all = maps.into_iter().rev().flat_map(Node::entries);
         all.map(|(key, node)| (key.name.clone(), value_of(node)))
             .collect()
     }
 
-    /// What is known of a pipeline for a change.
-    fn scope(&self, job: &Node, event: &str) -> Scope {
-        let mut scope = Scope::default();
-        let is_request = event == "merge_request_event";
-        let default = self.tree.default_branch.as_deref();
-        for (name, value) in [
-            ("CI", Some("true")),
-            ("GITLAB_CI", Some("true")),
-            ("CI_PIPELINE_SOURCE", Some(event)),
-            ("CI_COMMIT_BRANCH", Some("change").filter(|_| !is_request)),
-            ("CI_COMMIT_REF_NAME", Some("change")),
-            ("CI_OPEN_MERGE_REQUESTS", None),
-            ("CI_COMMIT_TAG", None),
-            ("CI_DEFAULT_BRANCH", default.or(Some("main"))),
-        ] {
-            scope.set(name, value.map_or(Value::Null, Value::text));
+    /// What its rules say of a job, for a merge request or a pushed branch; the error is why it does not
+    /// run.
+    fn runs(
+        &self,
+        job: &Job<'_>,
+        variables: &[(String, String)],
+        is_request: bool,
+    ) -> Result<Script, String> {
+        let main = self.tree.default_branch.as_deref().unwrap_or("main");
+        let known = [
+            ("main", Some(main)),
+            ("slug", self.tree.slug.as_deref()),
+            ("request", Some("true").filter(|_| is_request).or(Some(""))),
+            ("push", Some("true").filter(|_| !is_request).or(Some(""))),
+        ];
+        let mut scope = Scope::known(KNOWN, &known);
+        for (name, value) in variables {
+            scope.set(name, Value::text(value));
         }
-        for (name, value) in [
-            ("SOURCE_BRANCH_NAME", Some("change")),
-            ("IID", Some("1")),
-            ("ID", Some("1")),
-            ("TARGET_BRANCH_NAME", default),
-        ] {
-            let known = value.map_or(Value::Unknown, Value::text);
-            let value = if is_request { known } else { Value::Null };
-            scope.set(&format!("CI_MERGE_REQUEST_{name}"), value);
+        let outer = self
+            .config
+            .tops("workflow")
+            .find_map(|top| top.get("rules"));
+        if outer.is_some() {
+            let outer = self.rules(&scope, outer);
+            outer.map_err(|why| format!("`workflow: rules`: {why}"))?;
         }
-        let slug = self.tree.slug.as_deref();
-        scope.set("CI_PROJECT_PATH", slug.map_or(Value::Unknown, Value::text));
-        scope.missing = |name| {
-            if name.starts_with("CI_") {
-                Value::Unknown
-            } else {
-                Value::Null
-            }
+        if job.at("rules").is_some() {
+            return self.rules(&scope, job.at("rules"));
+        }
+        when(job.at("when"))?;
+        // The older `only` and `except`; a pattern may be that of the branch.
+        let refs = |key: &str| {
+            let node = job.at(key);
+            let refs = node.filter(|node| node.entries().is_empty());
+            refs.or(node.at("refs")).map(|refs| texts(Some(refs)))
         };
-        for (name, value) in self.variables(job) {
-            scope.set(&name, Value::Text(value));
+        let only = refs("only").unwrap_or_else(|| words_of(CHANGES));
+        let is_change = |name: &String| listed(CHANGES, name) || name == main;
+        if !only
+            .iter()
+            .any(|name| is_change(name) || name.starts_with('/'))
+            || refs("except").is_some_and(|except| except.iter().any(is_change))
+        {
+            return Err(format!("it runs only for: {}", only.join(", ")));
         }
-        scope
+        Ok(Script {
+            paths: paths(job.at("only.changes")),
+            ..Script::default()
+        })
     }
 
     /// The first rule that holds, or may hold, decides.
-    fn rules(&self, scope: &Scope, rules: &Node) -> Result<Script, String> {
-        for rule in flat(&self.config.resolved(rules)) {
+    fn rules(&self, scope: &Scope, rules: Option<&Node>) -> Result<Script, String> {
+        for rule in self.config.values(rules) {
             let condition = rule.get("if").map(value_of).unwrap_or_default();
             let holds = scope.condition(&condition);
             let never = when(rule.get("when"));
@@ -203,10 +196,7 @@ impl Pipeline<'_> {
                 continue;
             }
             let exists = texts(rule.get("exists"));
-            let is_there = |glob: &String| {
-                Glob::parse(glob).is_err() || self.tree.matching(&[glob]).next().is_some()
-            };
-            if !exists.is_empty() && !exists.iter().any(is_there) {
+            if !exists.is_empty() && self.tree.matching(&exists).next().is_none() {
                 continue;
             }
             never?;
@@ -219,50 +209,6 @@ impl Pipeline<'_> {
             });
         }
         Err("no rule of it holds for a merge request".to_owned())
-    }
-
-    /// The older `only` and `except`.
-    fn only(&self, job: &Node, event: &str) -> Result<Script, String> {
-        let refs = |name: &str| {
-            let node = job.get(name)?;
-            let refs = match node.entries() {
-                [] => node,
-                _ => node.get("refs")?,
-            };
-            Some(texts(Some(refs)))
-        };
-        let request = event == "merge_request_event";
-        let kinds: &[&str] = if request {
-            &["merge_requests", "external_pull_requests"]
-        } else {
-            &["branches", "pushes"]
-        };
-        let default = self.tree.default_branch.as_deref().unwrap_or("main");
-        let selects = |refs: &[String]| {
-            refs.iter().any(|name| {
-                let pattern = name.strip_prefix('/').and_then(|name| name.split_once('/'));
-                let fits = |pattern: &str| {
-                    regex::Regex::new(pattern).map_or(true, |p| p.is_match("change"))
-                };
-                kinds.contains(&&**name)
-                    || !request && pattern.is_some_and(|(pattern, _)| fits(pattern))
-            })
-        };
-        // A job without `only` runs for branches and tags.
-        let (only, except) = (refs("only"), refs("except").unwrap_or_default());
-        let default_only = only
-            .as_ref()
-            .is_some_and(|refs| !request && refs.iter().any(|name| name == default));
-        if !only.as_ref().map_or(!request, |refs| selects(refs)) && !default_only
-            || selects(&except)
-        {
-            let refs = only.unwrap_or_default().join(", ");
-            return Err(format!("it runs only for: {refs}"));
-        }
-        Ok(Script {
-            paths: paths(job.at("only.changes")),
-            ..Script::default()
-        })
     }
 }
 
@@ -279,13 +225,11 @@ fn when(when: Option<&Node>) -> Result<(), String> {
 /// The globs of `changes`; one with a variable selects all files.
 fn paths(changes: Option<&Node>) -> Vec<String> {
     let globs = texts(changes);
-    if globs
-        .iter()
-        .any(|glob| glob.contains('$') || Glob::parse(glob).is_err())
-    {
-        return Vec::new();
+    let is_odd = |glob: &String| glob.contains('$') || Glob::parse(glob).is_err();
+    match globs.iter().any(is_odd) {
+        true => Vec::new(),
+        false => globs::condition(globs),
     }
-    globs::condition(globs)
 }
 
 /// The text of a variable: of itself or of its `value`.
@@ -295,15 +239,15 @@ fn value_of(node: &Node) -> String {
 }
 
 /// The variables of the cells of `parallel: matrix`; one without any for other jobs.
-fn cells(job: &Node) -> Vec<Vec<(String, String)>> {
-    let mut all = Vec::new();
-    for group in job.at("parallel.matrix").map(flat).unwrap_or_default() {
-        let axes = group.entries().iter();
-        all.extend(product(
-            axes.map(|(key, node)| (key.name.clone(), texts(Some(node)))),
-        ));
-    }
-    all.truncate(MAX_CELLS);
+fn cells(job: &Job<'_>) -> Vec<Vec<(String, String)>> {
+    let groups = flat(job.at("parallel.matrix")).into_iter();
+    let mut all: Vec<_> = groups
+        .flat_map(|group| {
+            let axes = group.entries().iter();
+            product(axes.map(|(key, node)| (key.name.clone(), texts(Some(node)))))
+        })
+        .take(MAX_CELLS)
+        .collect();
     if all.is_empty() {
         all.push(Vec::new());
     }

@@ -27,37 +27,36 @@ pub(crate) struct Script {
     pub(crate) oddness: u32,
 }
 
-/// Where the repository lies in the workspace: all of it, where nothing is checked out.
+/// The folders of the workspace in which repositories are checked out, and whether it is this one: all
+/// of the workspace, where it is in none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Checkout {
-    /// The folder of the repository, once it is checked out.
-    pub(crate) own: Option<RepoPath>,
-    /// The folders of other repositories and of further copies.
-    pub(crate) others: Vec<RepoPath>,
-}
+pub(crate) struct Checkout(Vec<(RepoPath, bool)>);
 
 impl Checkout {
+    /// Adds a folder. A further copy of this repository is another one.
+    pub(crate) fn add(&mut self, folder: RepoPath, is_own: bool) {
+        let mut copies = self.0.iter().filter(|(_, is_own)| *is_own);
+        let is_own = is_own && copies.all(|(copy, _)| *copy == folder);
+        self.0.push((folder, is_own));
+    }
+
     /// The folder of the repository at a folder of the workspace.
     pub(crate) fn to_root(&self, dir: &RepoPath) -> Result<RepoPath, String> {
-        let below = |folder: &RepoPath| match dir == folder {
-            true => Some(RepoPath::root()),
-            false => dir.below(folder).and_then(RepoPath::from_exact),
-        };
-        let depth = |folder: &RepoPath| match folder.is_root() {
-            true => 0,
-            false => folder.as_bytes().len(),
-        };
-        let own = self
-            .own
-            .iter()
-            .find_map(|own| Some((depth(own), below(own)?)));
-        let others = self.others.iter().filter(|other| below(other).is_some());
-        let other = others.map(depth).max();
-        match (own, &self.own, other) {
-            (Some((own, below)), ..) if other.is_none_or(|other| own > other) => Ok(below),
-            (_, _, Some(_)) => Err("it runs in another checkout".to_owned()),
-            (_, Some(_), None) => Err("it runs outside of the checkout".to_owned()),
-            (_, None, None) => Ok(dir.clone()),
+        let around = self.0.iter().filter_map(|(folder, is_own)| {
+            let below = match dir == folder {
+                true => RepoPath::root(),
+                false => dir.below(folder).and_then(RepoPath::from_exact)?,
+            };
+            let depth = (!folder.is_root(), folder.as_bytes().len());
+            Some((depth, !is_own, below))
+        });
+        match around.max() {
+            Some((_, false, below)) => Ok(below),
+            Some(_) => Err("it runs in another checkout".to_owned()),
+            None if self.0.iter().any(|(_, is_own)| *is_own) => {
+                Err("it runs outside of the checkout".to_owned())
+            }
+            None => Ok(dir.clone()),
         }
     }
 }

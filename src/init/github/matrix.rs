@@ -1,12 +1,9 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
-use crate::expression::{Scope, Value};
+use crate::expression::{Entries as Cell, Scope, Value};
 use crate::listed::listed;
 use crate::sink::{MAX_CELLS, product};
 use vplan_front::tree::Node;
-
-/// The values of the axes.
-pub(super) type Cell = Vec<(String, Value)>;
 
 /// Words in the names of other systems.
 const FOREIGN: &str = "windows macos darwin freebsd openbsd netbsd solaris mac osx win32 win64 ios";
@@ -18,17 +15,19 @@ const ODD: &str = "\
 /// Names of axes that choose a machine to build for.
 const TARGETS: &str = "target arch triple experimental cross";
 
-/// Builds the cells. `None` where the matrix is not known before CI runs.
-pub(super) fn cells(scope: &Scope, node: &Node) -> Option<Vec<Cell>> {
-    let Value::Map(entries, _) = scope.node(node) else {
-        return None;
+/// Builds the cells: one of unknown values where the matrix is not known before CI runs, an empty one
+/// where there is none.
+pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
+    let Some(node) = node else {
+        return vec![Cell::new()];
     };
+    let entries = scope.node(node).entries();
     let maps = |name: &str| -> Vec<Cell> {
         let found = entries.iter().find(|(key, _)| key == name);
         let Some((_, Value::List(items))) = found else {
             return Vec::new();
         };
-        let maps = items.iter().filter(|item| matches!(item, Value::Map(..)));
+        let maps = items.iter().filter(|item| matches!(item, Value::Map(_)));
         maps.take(MAX_CELLS).cloned().map(Value::entries).collect()
     };
     let axes = entries
@@ -57,7 +56,10 @@ pub(super) fn cells(scope: &Scope, node: &Node) -> Option<Vec<Cell>> {
             all.push(included);
         }
     }
-    (!all.is_empty()).then_some(all)
+    if all.is_empty() {
+        all.push(vec![("*".to_owned(), Value::Unknown)]);
+    }
+    all
 }
 
 fn is(cell: &Cell, key: &str, value: &Value) -> bool {
@@ -84,7 +86,7 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
     let mut odd = 0_u32;
     for (key, value) in cell {
         let text = match value {
-            Value::Map(entries, _) => {
+            Value::Map(entries) => {
                 let texts = entries.iter().filter_map(|(_, value)| value.scalar());
                 texts.collect::<Vec<_>>().join(" ")
             }

@@ -160,13 +160,13 @@ fn conditions_leave_out_jobs_and_steps() {
 
 #[test]
 fn expressions_have_three_values() {
-    let mut scope = base_scope(&tree(&[]));
+    let mut scope = super::scope(&tree(&[]), "pull_request");
     let entry = |key: &str, value: Value| (key.to_owned(), value);
     let cell = vec![
         entry("os", Value::text("linux")),
         entry("n", Value::Number(3.0)),
     ];
-    scope.set("matrix", Value::Map(cell, true));
+    scope.set("matrix", Value::Map(cell));
     for (text, want) in [
         ("", Some(true)),
         ("${{ !cancelled() }}", Some(true)),
@@ -216,7 +216,7 @@ fn expressions_have_three_values() {
         ("${{ secrets.A || 'x' }}", "${{ secrets.A || 'x' }}"),
         ("${{ matrix.missing }}", ""),
         ("${{ github.sha }}", "${{ github.sha }}"),
-        ("${{ open", "${{ open}}"),
+        ("${{ open", "${{ open"),
         ("${{ matrix.n == 3 && '--all' || '--some' }}", "--all"),
     ] {
         assert_eq!(scope.fill(text), want, "{text}");

@@ -1,37 +1,140 @@
-//! GitLab's configuration as one value: included files, `extends` and `!reference` put in. Each text
-//! keeps its place.
+//! GitLab's configuration: the files that include each other. What a job extends and what `!reference`
+//! names is looked up where it is, so that each text keeps its place.
 
 use crate::found::Place;
 use crate::listed::listed;
 use crate::sink::Sink;
-use crate::tree::{DataFile, Tree, scalar};
-use vplan_base::glob::Glob;
+use crate::tree::{DataFile, Keys, Tree, scalar};
+use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node, Value};
 
+/// Keys of the top level that are no jobs.
+const KEYWORDS: &str = "\
+    after_script before_script cache default image include services spec stages variables \
+    workflow";
 /// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";
 /// The most files that include each other.
 const MAX_FILES: usize = 150;
-/// The deepest nesting of references and inheritance.
+/// The most jobs that one extends.
+const MAX_EXTENDED: usize = 100;
+/// The deepest nesting of references, and the most values of a list with those that it refers to.
 const MAX_DEPTH: usize = 11;
-/// The most values that inheritance and references copy.
-const MAX_COPIED: usize = 300_000;
+const MAX_VALUES: usize = 10_000;
 
-pub(super) type MapEntry = (Key, Node);
+/// All files of a configuration.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    seen: BTreeSet<RepoPath>,
+    pub(super) data: DataFile,
+    /// What the files say; an earlier one holds over those after it.
+    roots: Vec<Node>,
+}
 
-/// The items of lists in lists; of anything else itself.
-pub(super) fn flat(node: &Node) -> Vec<&Node> {
-    match &node.value {
-        Value::List(items) => items.iter().flat_map(flat).collect(),
-        Value::Null => Vec::new(),
-        _ => vec![node],
+/// A job and what it extends; an earlier mapping holds over those after it.
+pub(super) struct Job<'c>(Vec<&'c Node>);
+
+impl Job<'_> {
+    /// What it and all that it extends have under a key, the last to hold first.
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Node> {
+        self.0.iter().filter_map(move |node| node.get(key))
     }
+}
+
+impl Keys for Job<'_> {
+    fn at(&self, keys: &str) -> Option<&Node> {
+        self.0.iter().find_map(|node| node.at(keys))
+    }
+}
+
+impl Config {
+    /// Reads a file, and then what it includes from the repository.
+    pub(super) fn add(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) {
+        if self.seen.len() >= MAX_FILES || !self.seen.insert(file.clone()) {
+            return;
+        }
+        let root = match tree.read_into(&mut self.data, file) {
+            Ok(root) => root,
+            Err(why) => return sink.not_read(Place::of(file, 1), None, why),
+        };
+        let mut include = root.entries().iter();
+        let include = include.find(|(key, _)| key.name == "include");
+        let place = include.map_or(root.place, |(key, _)| key.place);
+        let place = self.data.place(place);
+        let mut files = Vec::new();
+        for item in flat(include.map(|(_, node)| node)) {
+            let path = scalar(item.get("local").unwrap_or(item));
+            if path.is_empty() || path.contains("://") {
+                let mut keys = ["project", "remote", "template", "component"].iter();
+                let named = keys.find_map(|key| item.get(key)).unwrap_or(item);
+                let named = texts(Some(named)).into_iter().next();
+                let named = named.unwrap_or_else(|| "an artifact".to_owned());
+                let part = Some(format!("include `{named}`"));
+                sink.not_read(place.clone(), part, "it is not in the repository");
+                continue;
+            }
+            let found = local_files(tree, path.trim_start_matches('/'));
+            if found.is_empty() {
+                let why = format!("`{path}` is not in the repository");
+                sink.not_read(place.clone(), None, why);
+            }
+            files.extend(found);
+        }
+        self.roots.push(root);
+        for file in files.iter().rev() {
+            self.add(tree, file, sink);
+        }
+    }
+
+    /// The jobs, in the order in which they are included.
+    pub(super) fn jobs(&self) -> Vec<(&Key, Job<'_>)> {
+        let mut names = BTreeSet::new();
+        let is_job = |(key, node): &&(Key, Node)| {
+            let named = !key.name.starts_with('.') && !listed(KEYWORDS, &key.name);
+            named && matches!(node.value, Value::Map(_))
+        };
+        let all = self.roots.iter().rev().flat_map(Node::entries);
+        let jobs = all
+            .filter(is_job)
+            .filter(|(key, _)| names.insert(&key.name));
+        jobs.map(|(key, _)| (key, self.job(&key.name))).collect()
+    }
+
+    /// A job, what it extends last before the others.
+    fn job(&self, name: &str) -> Job<'_> {
+        let mut all: Vec<&Node> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut left = vec![name.to_owned()];
+        while let Some(name) = left.pop().filter(|_| seen.len() < MAX_EXTENDED) {
+            if seen.insert(name.clone()) {
+                let own: Vec<&Node> = self.tops(&name).collect();
+                left.extend(texts(own.iter().find_map(|node| node.get("extends"))));
+                all.extend(own);
+            }
+        }
+        Job(all)
+    }
+
+    /// What files have under a key of the top level.
+    pub(super) fn tops(&self, key: &str) -> impl Iterator<Item = &Node> {
+        self.roots.iter().filter_map(move |root| root.get(key))
+    }
+
+    /// The items of lists in lists, or a single value, with the references in them put in.
+    pub(super) fn values<'c>(&'c self, node: Option<&'c Node>) -> Vec<&'c Node> {
+        flattened(&self.roots, node)
+    }
+}
+
+/// The items of lists in lists, or a single value.
+pub(super) fn flat(node: Option<&Node>) -> Vec<&Node> {
+    flattened(&[], node)
 }
 
 /// The texts of lists in lists, or of a scalar.
 pub(super) fn texts(node: Option<&Node>) -> Vec<String> {
-    let all = node.map(flat).unwrap_or_default().into_iter();
+    let all = flat(node).into_iter();
     all.filter(|node| is_scalar(node)).map(scalar).collect()
 }
 
@@ -39,160 +142,52 @@ pub(super) fn is_scalar(node: &Node) -> bool {
     !matches!(node.value, Value::Null | Value::List(_) | Value::Map(_))
 }
 
-fn size(node: &Node) -> usize {
-    let items = node.list().iter();
-    let below = items.chain(node.entries().iter().map(|(_, node)| node));
-    1 + below.map(size).sum::<usize>()
+fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
+    let (mut out, mut left) = (Vec::new(), MAX_VALUES);
+    if let Some(node) = node {
+        flatten(roots, node, 0, &mut left, &mut out);
+    }
+    out
 }
 
-/// Puts entries over others: mappings are merged, all else is replaced.
-fn over(base: &mut Vec<MapEntry>, upper: Vec<MapEntry>) {
-    for (key, node) in upper {
-        match base.iter_mut().find(|(own, _)| own.name == key.name) {
-            Some(own) => {
-                own.0 = key;
-                own.1.place = node.place;
-                match (&mut own.1.value, node.value) {
-                    (Value::Map(below), Value::Map(above)) => over(below, above),
-                    (own, value) => *own = value,
-                }
-            }
-            None => base.push((key, node)),
-        }
+fn flatten<'c>(
+    roots: &'c [Node],
+    node: &'c Node,
+    depth: usize,
+    left: &mut usize,
+    out: &mut Vec<&'c Node>,
+) {
+    if *left == 0 || depth > MAX_DEPTH {
+        return;
     }
-}
-
-/// All files of a configuration together.
-#[derive(Debug, Default)]
-pub(super) struct Config {
-    seen: Vec<RepoPath>,
-    pub(super) data: DataFile,
-}
-
-impl Config {
-    /// Reads a configuration with what it includes from the repository.
-    pub(super) fn read(tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Self {
-        let mut config = Self::default();
-        config.data.root.value = Value::Map(config.file(tree, file, sink));
-        config
-    }
-
-    fn file(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) -> Vec<MapEntry> {
-        if self.seen.contains(file) || self.seen.len() >= MAX_FILES {
-            return Vec::new();
-        }
-        self.seen.push(file.clone());
-        let own = match tree.read_into(&mut self.data, file) {
-            Ok(root) => root,
-            Err(why) => {
-                sink.not_read(Place::of(file, 1), None, why);
-                return Vec::new();
-            }
-        };
-        let mut all = Vec::new();
-        let include = own.entries().iter().find(|(key, _)| key.name == "include");
-        let at = include.map_or(own.place, |(key, _)| key.place);
-        for item in include.map(|(_, list)| flat(list)).unwrap_or_default() {
-            let local = item.get("local").unwrap_or(item);
-            let path = scalar(local);
-            if !is_scalar(local) || path.contains("://") {
-                let mut keys = ["project", "remote", "template", "component"].iter();
-                let named = keys.find_map(|key| item.get(key)).unwrap_or(item);
-                let named = texts(Some(named)).into_iter().next();
-                let named = named.unwrap_or_else(|| "an artifact".to_owned());
-                let part = Some(format!("include `{named}`"));
-                let why = "it is not in the repository";
-                sink.not_read(self.data.place(at), part, why);
-                continue;
-            }
-            let files = local_files(tree, &path);
-            if files.is_empty() {
-                let why = format!("`{path}` is not in the repository");
-                sink.not_read(self.data.place(at), None, why);
-            }
-            for file in files {
-                let included = self.file(tree, &file, sink);
-                over(&mut all, included);
+    *left -= 1;
+    match (&node.value, node.get(REFERENCE)) {
+        (Value::List(items), _) => {
+            for item in items {
+                flatten(roots, item, depth, left, out);
             }
         }
-        if let Value::Map(own) = own.value {
-            over(&mut all, own);
-        }
-        all
-    }
-
-    pub(super) fn top(&self, key: &str) -> Option<&Node> {
-        self.data.root.get(key)
-    }
-
-    /// The jobs, with what they extend.
-    pub(super) fn jobs(&self, keywords: &str) -> Vec<MapEntry> {
-        let mut left = MAX_COPIED;
-        let is_job = |(key, node): &&MapEntry| {
-            let named = !key.name.starts_with('.') && !listed(keywords, &key.name);
-            named && matches!(node.value, Value::Map(_))
-        };
-        let jobs = self.data.root.entries().iter().filter(is_job);
-        let extended = jobs.map(|(key, node)| {
-            let value = Value::Map(self.extended(node, 0, &mut left));
-            (key.clone(), Node { value, ..*node })
-        });
-        extended.collect()
-    }
-
-    fn extended(&self, job: &Node, depth: usize, left: &mut usize) -> Vec<MapEntry> {
-        let mut all = Vec::new();
-        let size = size(job);
-        if depth > MAX_DEPTH || size > *left {
-            return all;
-        }
-        *left -= size;
-        for name in texts(job.get("extends")) {
-            if let Some(base) = self.top(&name) {
-                over(&mut all, self.extended(base, depth + 1, left));
+        (_, Some(keys)) => {
+            let keys = texts(Some(keys));
+            let step = |node: &'c Node, key: &String| node.get(key);
+            let mut found = roots
+                .iter()
+                .filter_map(|root| keys.iter().try_fold(root, step));
+            if let Some(found) = found.next().filter(|_| !keys.is_empty()) {
+                flatten(roots, found, depth + 1, left, out);
             }
         }
-        over(&mut all, job.entries().to_vec());
-        all
-    }
-
-    /// A value with the references in its lists put in.
-    pub(super) fn resolved(&self, node: &Node) -> Node {
-        self.resolve(node, 0, &mut MAX_COPIED.clone())
-    }
-
-    fn resolve(&self, node: &Node, depth: usize, left: &mut usize) -> Node {
-        if depth > MAX_DEPTH || *left == 0 {
-            return Node::default();
-        }
-        *left -= 1;
-        match (&node.value, node.get(REFERENCE)) {
-            (Value::List(items), _) => {
-                let items = items.iter().map(|item| self.resolve(item, depth, left));
-                let value = Value::List(items.collect());
-                Node { value, ..*node }
-            }
-            (_, Some(keys)) => {
-                let keys = texts(Some(keys));
-                let found = keys
-                    .iter()
-                    .try_fold(&self.data.root, |node, key| node.get(key));
-                let found = found.filter(|_| !keys.is_empty());
-                found.map_or_else(Node::default, |found| self.resolve(found, depth + 1, left))
-            }
-            _ => node.clone(),
-        }
+        (Value::Null, _) => {}
+        _ => out.push(node),
     }
 }
 
 /// The files that a local include names.
 fn local_files(tree: &Tree, path: &str) -> Vec<RepoPath> {
-    let path = path.trim_start_matches('/');
-    if path.contains('*') && Glob::parse(path).is_ok() {
-        return tree.matching(&[path]).cloned().collect();
+    let one = RepoPath::parse(path.as_bytes()).ok();
+    match one.filter(|file| tree.files.contains(file)) {
+        Some(file) => vec![file],
+        None if path.contains('*') => tree.matching(&[path]).cloned().collect(),
+        None => Vec::new(),
     }
-    let file = RepoPath::parse(path.as_bytes()).ok();
-    file.filter(|file| tree.files.contains(file))
-        .into_iter()
-        .collect()
 }
