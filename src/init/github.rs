@@ -8,8 +8,6 @@ use crate::expression::{Scope, Value};
 use crate::found::{Place, Reading};
 use crate::shell;
 use crate::sink::{Script, Sink};
-use crate::source::quoted;
-use crate::tasks;
 use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 use crate::variables::Variables;
 pub(crate) use matrix::{is_foreign, odd_words};
@@ -266,7 +264,7 @@ impl Reader<'_> {
             let odd = matrix::oddness(cell, &cells).saturating_add(words);
             flow.script.oddness = flow.script.oddness.saturating_add(odd);
             if node.get("uses").is_some() {
-                self.call(&flow, name, node)?;
+                self.call(&flow, node)?;
             } else {
                 self.sink.is_read(place);
                 self.steps(flow, node);
@@ -282,11 +280,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the workflow that a job calls; of one of another repository the own task of the job's name.
-    fn call(&mut self, flow: &Flow<'_>, name: &str, node: &Node) -> Result<(), String> {
+    /// Reads the workflow that a job calls.
+    fn call(&mut self, flow: &Flow<'_>, node: &Node) -> Result<(), String> {
         let named = node.scalar_at("uses");
         let Some(file) = named.strip_prefix("./") else {
-            self.own_task(flow, name, node);
             return Err(format!("a workflow of another repository: {named}"));
         };
         let file = RepoPath::parse(file.as_bytes())
@@ -300,22 +297,6 @@ impl Reader<'_> {
         scope.set("inputs", flow.inputs(inputs, node, false));
         self.workflow(flow.inside(&doc, scope));
         Ok(())
-    }
-
-    /// Takes the repository's own task of a job's name.
-    fn own_task(&mut self, flow: &Flow<'_>, name: &str, node: &Node) {
-        let Some(words) = tasks::named(self.tree, name) else {
-            return;
-        };
-        let script = Script {
-            label: name.to_owned(),
-            variables: Variables::default(),
-            ..flow.script.clone()
-        };
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let place = flow.doc.place(node.get("uses").unwrap_or(node).place);
-        let text = words.join(" ");
-        self.sink.script(&place, &text, &script, |_| place.clone());
     }
 }
 

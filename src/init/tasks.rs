@@ -9,7 +9,6 @@ use super::source::words_of;
 use super::tree::{DataFile, Keys, Tree};
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
-use vplan_check::tool::table::task_word;
 use vplan_front::tree::{Node, Value};
 
 mod lines;
@@ -112,18 +111,6 @@ pub const RUNNERS: &[RunnerRow] = &[
 pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
     let mut own = RUNNERS.iter().filter(|row| listed(row.programs, program));
     own.find_map(|row| in_folder(tree, row, dir))
-}
-
-/// The command of the root's task that has a name, where the name says that it verifies something.
-pub fn named(tree: &Tree, name: &str) -> Option<Vec<String>> {
-    task_word(name).kind()?;
-    let root = RepoPath::root();
-    let has = |runner: &Runner| {
-        let tasks = in_folder(tree, runner, &root);
-        tasks.is_some_and(|tasks| tasks.task(name).is_some())
-    };
-    let runner = RUNNERS.iter().find(has)?;
-    Some(runner.words(tree, &root, name))
 }
 
 impl RunnerRow {

@@ -442,18 +442,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn the_job_of_another_repository_is_the_own_task_of_its_name() {
-    let uses = "uses: other/repo/.github/workflows/x.yml@v1";
-    let text = format!("on: push\njobs:\n  lint:\n    {uses}\n  release:\n    {uses}\n");
-    let reading = read(&tree(&[
-        (".github/workflows/ci.yml", &text),
-        (
-            "Taskfile.yml",
-            "tasks: {lint: {cmds: [x]}, release: {cmds: [y]}}",
-        ),
-    ]));
-    assert_eq!(found(&reading), ["task lint"]);
-    assert_eq!(reading.not_read.len(), 2);
-}
