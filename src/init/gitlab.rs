@@ -8,10 +8,9 @@ use crate::github::{is_foreign, odd_words};
 use crate::globs;
 use crate::listed::listed;
 use crate::shell;
-use crate::sink::{MAX_CELLS, Script, Sink, product};
+use crate::sink::{Script, Sink};
 use crate::source::words_of;
 use crate::tree::{Keys, Tree, scalar};
-use crate::variables::Variables;
 use config::{Config, Job, flat, is_scalar, texts};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
@@ -62,7 +61,7 @@ struct Pipeline<'t> {
 }
 
 impl Pipeline<'_> {
-    /// Reads the scripts of a job for each cell of its matrix.
+    /// Reads the scripts of a job.
     fn job(&self, key: &str, place: &Place, job: &Job<'_>, sink: &mut Sink) -> Result<(), String> {
         let tags = texts(job.at("tags"));
         if !flat(job.at("trigger")).is_empty() {
@@ -107,20 +106,22 @@ impl Pipeline<'_> {
             .filter(|node| is_scalar(node))
             .map(scalar)
             .collect();
-        for cell in cells(job) {
-            let values = cell.iter().map(|(_, value)| value);
-            let words: Vec<&str> = tags.iter().chain(values).map(String::as_str).collect();
-            script.oddness = odd_words(&format!("{key} {}", words.join(" ")));
-            script.variables = Variables::default();
-            for (name, text) in variables.iter().cloned().chain(cell) {
-                let value = match text.contains('$') {
-                    true => shell::Value::Unknown,
-                    false => shell::Value::Known(text),
-                };
-                script.variables.set(&name, value, false);
-            }
-            sink.script(place, &all, &script, place_of);
+        script.oddness = odd_words(&format!("{key} {}", tags.join(" ")));
+        for (name, text) in variables {
+            let value = match text.contains('$') {
+                true => shell::Value::Unknown,
+                false => shell::Value::Known(text),
+            };
+            script.variables.set(&name, value, false);
         }
+        // A variable of a matrix has several values.
+        for group in flat(job.at("parallel.matrix")) {
+            for (key, _) in group.entries() {
+                let value = shell::Value::Unknown;
+                script.variables.set(&key.name, value, false);
+            }
+        }
+        sink.script(place, &all, &script, place_of);
         Ok(())
     }
 
@@ -236,22 +237,6 @@ fn paths(changes: Option<&Node>) -> Vec<String> {
 fn value_of(node: &Node) -> String {
     let value = node.get("value").unwrap_or(node);
     texts(Some(value)).into_iter().next().unwrap_or_default()
-}
-
-/// The variables of the cells of `parallel: matrix`; one without any for other jobs.
-fn cells(job: &Job<'_>) -> Vec<Vec<(String, String)>> {
-    let groups = flat(job.at("parallel.matrix")).into_iter();
-    let mut all: Vec<_> = groups
-        .flat_map(|group| {
-            let axes = group.entries().iter();
-            product(axes.map(|(key, node)| (key.name.clone(), texts(Some(node)))))
-        })
-        .take(MAX_CELLS)
-        .collect();
-    if all.is_empty() {
-        all.push(Vec::new());
-    }
-    all
 }
 
 #[cfg(test)]
