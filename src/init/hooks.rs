@@ -5,14 +5,14 @@ use super::listed::listed;
 use super::shell::{self, Scope};
 use super::source::quoted;
 use super::tasks;
-use super::tree::{DataFile, Keys, Tree, scalar};
+use super::tree::{DataFile, Keys, Tree, scalar, scalars};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
 use vplan_base::word::count;
 use vplan_check::tool::table;
 use vplan_front::picomatch;
-use vplan_front::tree::{Node, Value};
+use vplan_front::tree::Node;
 
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
@@ -154,14 +154,15 @@ fn hook(place: Place, label: &str) -> SourceCommand {
 impl Hooks<'_> {
     /// Adds the commands of a hook.
     fn add(&mut self, text: &str, hook: &SourceCommand) {
-        for command in shell::split(text, &Scope::of(&hook.dir, &BTreeMap::new())) {
-            let mut env = command.env.clone();
-            env.extend(hook.env.clone());
+        let scope = Scope::of(&hook.dir, &BTreeMap::new());
+        for mut command in shell::split(text, &scope) {
+            command.env.extend(hook.env.clone());
             self.out.found.push(SourceCommand {
                 label: hook.label.clone(),
                 paths: hook.paths.clone(),
-                env,
-                ..SourceCommand::of(command, &hook.place.file, hook.place.line, hook.origin)
+                place: hook.place.below(command.place.line),
+                origin: hook.origin,
+                ..command
             });
         }
     }
@@ -190,7 +191,7 @@ impl Hooks<'_> {
         id: &str,
         node: &Node,
     ) -> Result<(), String> {
-        let stages = words(node.get("stages"));
+        let stages = node.scalars_at("stages");
         let runs = ["pre-commit", "commit", "pre-push", "push"];
         if !stages.is_empty() && !stages.iter().any(|stage| runs.contains(&&**stage)) {
             return Err(format!("only at {}", stages.join(", ")));
@@ -209,12 +210,9 @@ impl Hooks<'_> {
         if language.starts_with("docker") {
             return Err("it runs in a container".to_owned());
         }
-        let args = words(node.get("args"));
+        let args = node.scalars_at("args");
         let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
-        let takes_files = !matches!(
-            node.get("pass_filenames").map(|node| &node.value),
-            Some(Value::Bool(false))
-        );
+        let takes_files = node.scalar_at("pass_filenames") != "false";
         let mut hook = hook(place, node.text_at("name").unwrap_or(id));
         let text = match own {
             Some(entry) => {
@@ -274,7 +272,11 @@ impl Hooks<'_> {
         if let Some(root) = job.text_at("root") {
             hook.dir = RepoPath::parse(root.as_bytes()).map_err(|_| "its folder is not known")?;
         }
-        let globs = words(job.get("glob").or_else(|| outer.get("glob")));
+        let globs = job
+            .get("glob")
+            .or_else(|| outer.get("glob"))
+            .map(scalars)
+            .unwrap_or_default();
         let globs = globs
             .iter()
             .filter_map(|glob| anywhere(glob, &RepoPath::root()));
@@ -299,12 +301,11 @@ impl Hooks<'_> {
                 paths: anywhere(&key.name, &file.folder()).into_iter().collect(),
                 ..hook(document.place(node.place), "lint-staged")
             };
-            for text in words(Some(node)) {
-                let exec = shell::split(&text, &Scope::default()).into_iter().next();
-                let launch = exec.is_some_and(|c| c.words.first().is_some_and(|w| !is_runner(w)));
-                let launch = match launch {
-                    true => launcher(tasks::manager(self.tree, &hook.dir)),
-                    false => "",
+            for text in scalars(node) {
+                let program = text.split_whitespace().next().unwrap_or_default();
+                let launch = match listed(RUNNERS, program) || program.contains('/') {
+                    true => "",
+                    false => launcher(tasks::manager(self.tree, &hook.dir)),
                 };
                 self.add(&format!("{launch}{text} {CHANGED}"), &hook);
             }
@@ -315,8 +316,7 @@ impl Hooks<'_> {
     fn git_hooks(&mut self, file: &RepoPath) -> Result<(), String> {
         if file.as_bytes().starts_with(b".husky/") {
             let name = String::from_utf8_lossy(file.name());
-            let text = self.tree.source(file)?;
-            self.add(text, &hook(Place::of(file, 1), &name));
+            self.add(self.tree.source(file)?, &hook(Place::of(file, 1), &name));
             return Ok(());
         }
         let document = self.tree.read(file)?;
@@ -328,11 +328,14 @@ impl Hooks<'_> {
         let hooks = maps.into_iter().flatten().flat_map(Node::entries);
         for (key, node) in hooks.filter(|(key, _)| judges(&key.name)) {
             let hook = hook(document.place(node.place), &key.name);
-            self.add(&words(Some(node)).join("\n"), &hook);
+            self.add(&scalars(node).join("\n"), &hook);
         }
         Ok(())
     }
 }
+
+/// Programs that need no launcher in a hook of a package.
+const RUNNERS: &str = "npm npx pnpm yarn bun bunx node git";
 
 /// A known hook's command with the files that its tool must be given.
 fn with_files(text: String) -> String {
@@ -343,12 +346,11 @@ fn with_files(text: String) -> String {
         hadolint markdownlint markdownlint-cli2 mdformat mypy pylint shellcheck shfmt yapf";
     let mut words = text.split_whitespace();
     let program = words.next().unwrap_or_default();
-    let has_operand = words.last().is_some_and(|word| !word.starts_with('-'));
-    match () {
-        () if has_operand => text,
-        () if listed(FOLDERS, program) => format!("{text} ."),
-        () if listed(FILES, program) => format!("{text} {CHANGED}"),
-        () => text,
+    match words.last() {
+        Some(word) if !word.starts_with('-') => text,
+        _ if listed(FOLDERS, program) => format!("{text} ."),
+        _ if listed(FILES, program) => format!("{text} {CHANGED}"),
+        _ => text,
     }
 }
 
@@ -367,11 +369,6 @@ pub fn launcher(manager: &str) -> &'static str {
     }
 }
 
-fn is_runner(word: &str) -> bool {
-    ["npm", "npx", "pnpm", "yarn", "bun", "bunx", "node", "git"].contains(&word)
-        || word.contains('/')
-}
-
 /// A pattern of names or paths as a glob of ours.
 fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
     let translated = picomatch::translate(pattern)
@@ -381,10 +378,10 @@ fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
         true => translated.glob,
         false => format!("**/{}", translated.glob),
     };
-    match dir.is_root() {
-        true => Some(glob),
-        false => Some(format!("{}/{glob}", escape(&dir.to_string()))),
-    }
+    Some(match dir.is_root() {
+        true => glob,
+        false => format!("{}/{glob}", escape(&dir.to_string())),
+    })
 }
 
 /// The globs of the files that a local hook of pre-commit takes; `None` where they are not plain.
@@ -393,7 +390,7 @@ fn selection(hook: &Node) -> Option<Vec<String>> {
         return plain_pattern(pattern).map(|glob| vec![glob]);
     }
     let types = ["types", "types_or"]
-        .map(|key| words(hook.get(key)))
+        .map(|key| hook.scalars_at(key))
         .concat();
     let mut globs = Vec::new();
     for name in types.iter().filter(|name| !listed("text file", name)) {
@@ -406,38 +403,20 @@ fn selection(hook: &Node) -> Option<Vec<String>> {
     Some(globs)
 }
 
-/// An anchored path, folder or ending as a glob: `\.py$`, `^src/`, `^src/.*\.(a|b)$`, `^a\.b$`.
+/// An ending, a folder or a file as a glob: `\.(js|ts)$`, `^src/`, `^a\.b$`.
 fn plain_pattern(pattern: &str) -> Option<String> {
-    let (start, rest) = match pattern.strip_prefix('^') {
-        Some(rest) => ("", rest),
-        None => ("**/*", pattern),
+    let text = pattern.replace('(', "{").replace(')', "}");
+    // A dot that is one is a bar for now.
+    let text = text.replace('|', ",").replace("\\.", "|");
+    let anchored = text.strip_prefix('^');
+    let (start, text) = anchored.map_or(("**/*", &*text), |text| ("", text));
+    let (text, end) = match text.strip_suffix('$') {
+        Some(text) => (text, ""),
+        None => (text.strip_suffix('/')?, "/**"),
     };
-    let (rest, end) = match rest.strip_suffix('$') {
-        Some(rest) => (rest, ""),
-        None => (rest, if rest.ends_with('/') { "**" } else { "*" }),
-    };
-    let text = rest
-        .replace(".*", "\u{1}")
-        .replace("\\.", "\u{2}")
-        .replace('(', "{");
-    let text = text.replace(')', "}").replace('|', ",").replace("\\/", "/");
-    if text.contains(['.', '\\', '[', ']', '?', '+', '*', '$', '^']) {
-        return None;
-    }
-    let glob = format!("{start}{text}{end}")
-        .replace('\u{2}', ".")
-        .replace('\u{1}', "**/*");
-    Glob::parse(&glob).is_ok().then_some(glob)
-}
-
-/// A text, or those of a list.
-fn words(node: Option<&Node>) -> Vec<String> {
-    let list = node.map(|node| {
-        node.text()
-            .map_or(node.list(), |_| std::slice::from_ref(node))
-    });
-    let texts = list.unwrap_or_default().iter().filter_map(Node::text);
-    texts.map(str::to_owned).collect()
+    let is_plain = |c: char| c.is_alphanumeric() || "/{},_-|".contains(c);
+    let glob = format!("{start}{}{end}", text.replace('|', "."));
+    (text.chars().all(is_plain) && Glob::parse(&glob).is_ok()).then_some(glob)
 }
 
 #[cfg(test)]

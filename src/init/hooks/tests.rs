@@ -115,7 +115,8 @@ fn plain_patterns_are_globs() {
     for (pattern, want) in [
         ("\\.py$", Some("**/*.py")),
         ("^src/", Some("src/**")),
-        ("^src/.*\\.(js|ts)$", Some("src/**/*.{js,ts}")),
+        ("\\.(js|ts)$", Some("**/*.{js,ts}")),
+        ("^src/.*\\.js$", None),
         ("^a\\.toml$", Some("a.toml")),
         ("(?x)a", None),
         ("[ab]", None),
