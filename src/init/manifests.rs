@@ -54,11 +54,15 @@ pub fn read(tree: &Tree) -> Reading {
         .filter(|(depth, _)| *depth <= MAX_DEPTH + 1)
         .collect();
     let packages = workspace::folders(tree);
+    let root = tasks::of_program(tree, "npm", &RepoPath::root());
+    let mut of_all = root.map_or_else(Vec::new, |root| root.all);
+    of_all.retain(workspace::is_whole);
     for (index, (_, dir)) in folders.into_iter().enumerate() {
         if index >= MAX_PACKAGES && !packages.contains(&dir) {
             continue;
         }
-        scripts(tree, &dir, &mut out);
+        let is_package = !dir.is_root() && packages.contains(&dir);
+        scripts(tree, &dir, if is_package { &of_all } else { &[] }, &mut out);
         configured(tree, &dir, &mut out);
     }
     out
@@ -80,8 +84,9 @@ fn is_manifest(file: &RepoPath) -> bool {
     RUNNERS.iter().any(|runner| runner.files().any(named)) || manifests.copied().any(named)
 }
 
-/// The tasks of a folder's runners. A task that another one starts is a part of it.
-fn scripts(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
+/// The tasks of a folder's runners. A task that another one starts, also one of those of the root that
+/// start the tasks of all packages, is a part of it.
+fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
     for runner in RUNNERS
         .iter()
         .filter(|runner| !matches!(runner.key, "turbo" | "nx" | "moon" | "cargo"))
@@ -118,6 +123,7 @@ fn scripts(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
             if !is_check
                 || !task.name.chars().all(is_plain)
                 || parts.iter().any(is_part)
+                || of_all.iter().any(|whole| whole.name == task.name)
                 || is_empty(task)
             {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Condition, Key};
 use super::conditions;
-use super::tasks::{self, Task};
+use super::tasks::Task;
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::escape;
@@ -105,30 +105,49 @@ fn without(word: &str, folder: &str, name: &str) -> String {
 /// one. A package without it would have a row without a command, so then they stay as they are; also
 /// where they follow a build of their job, or have their own conditions.
 pub fn rows(checks: &mut [Check], tree: &Tree) {
-    let found = packages(tree).filter(|found| found.members.len() >= FEW);
-    let Some((found, hole)) =
-        found.and_then(|found| hole_of_names(&found).map(|hole| (found, hole)))
-    else {
+    let Some(found) = packages(tree).filter(|found| found.members.len() >= FEW) else {
         return;
     };
-    let folded = fold_into_whole(checks, &found, tree);
-    let note = format!("each of {} packages", found.members.len());
-    for (mut key, places) in complete(checks, &found, &folded) {
-        let own = || places.iter().filter_map(|at| checks.get(*at));
-        let Some(first) = own().next() else { continue };
-        let name = format!("{}-{hole}", first.name);
-        let is_uncounted = own().any(|one| one.is_uncounted);
-        key.tool.clone_from(&first.key.tool);
-        for (at, check) in checks.iter_mut().enumerate() {
-            if places.contains(&at) {
-                check.is_uncounted = is_uncounted;
-                check.name.clone_from(&name);
-                check.key.clone_from(&key);
-                check.condition = Condition::Package;
-                check.notes.push(note.clone());
-                check.words.clone_from(&key.operands);
-                check.dir.clone_from(&key.dir);
+    let Some(hole) = hole_of_names(&found) else {
+        return;
+    };
+    let builds = checks.iter().filter(|check| check.is_build);
+    let built: BTreeSet<&String> = builds.filter_map(|check| check.job.as_ref()).collect();
+    let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
+    for (at, check) in checks.iter().enumerate() {
+        let is_behind = check.job.as_ref().is_some_and(|job| built.contains(job));
+        if is_behind || !matches!(check.condition, Condition::Set(_)) {
+            continue;
+        }
+        for (folder, member) in &found.members {
+            if let Some(key) = template(check, folder, &member.name) {
+                let (folders, places) = all.entry(key).or_default();
+                folders.insert(folder);
+                places.insert(at);
             }
+        }
+    }
+    all.retain(|_, (folders, _)| folders.len() == found.members.len());
+    for (mut key, (_, places)) in all {
+        let own = places.iter().filter_map(|at| checks.get(*at));
+        let is_uncounted = own.clone().any(|one| one.is_uncounted);
+        let Some(first) = own.clone().next() else {
+            continue;
+        };
+        let name = format!("{}-{hole}", first.name);
+        key.tool.clone_from(&first.key.tool);
+        for at in places {
+            let Some(check) = checks.get_mut(at) else {
+                continue;
+            };
+            let note = format!("each of {} packages", found.members.len());
+            check.is_uncounted = is_uncounted;
+            check.name.clone_from(&name);
+            check.key.clone_from(&key);
+            check.condition = Condition::Package;
+            check.notes.push(note);
+            check.words.clone_from(&key.operands);
+            check.dir.clone_from(&key.dir);
         }
     }
 }
@@ -145,66 +164,11 @@ fn hole_of_names(found: &FoundMembers) -> Option<&'static str> {
     holes.find(|(_, all)| differ(all)).map(|(hole, _)| hole)
 }
 
-/// The templates that have a check for each package, with the places of their checks.
-fn complete(
-    checks: &[Check],
-    found: &FoundMembers,
-    folded: &BTreeSet<usize>,
-) -> BTreeMap<Key, BTreeSet<usize>> {
-    let builds = checks.iter().filter(|check| check.is_build);
-    let built: BTreeSet<&String> = builds.filter_map(|check| check.job.as_ref()).collect();
-    let is_free = |check: &Check| {
-        let behind = check.job.as_ref().is_some_and(|job| built.contains(job));
-        matches!(check.condition, Condition::Set(_)) && !behind
-    };
-    let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
-    let free = checks.iter().enumerate();
-    for (at, check) in free.filter(|(at, check)| is_free(check) && !folded.contains(at)) {
-        for (folder, member) in &found.members {
-            if let Some(key) = template(check, folder, &member.name) {
-                let (folders, places) = all.entry(key).or_default();
-                folders.insert(folder);
-                places.insert(at);
-            }
-        }
-    }
-    all.retain(|_, (folders, _)| folders.len() == found.members.len());
-    all.into_iter()
-        .map(|(key, (_, places))| (key, places))
-        .collect()
-}
-
 /// Whether a task starts those of all packages.
 pub fn is_whole(task: &Task) -> bool {
     let texts = task.commands.iter();
     let mut words = texts.flat_map(|(_, text)| text.split_whitespace());
     words.any(|word| has_word(WHOLE, word.split('=').next().unwrap_or_default()))
-}
-
-/// What the packages' own tasks do that a task of the root starts for all of them is that task.
-/// Returns the places of theirs.
-fn fold_into_whole(checks: &mut [Check], found: &FoundMembers, tree: &Tree) -> BTreeSet<usize> {
-    let mut folded = BTreeSet::new();
-    let Some(root) = tasks::of_program(tree, "npm", &RepoPath::root()) else {
-        return folded;
-    };
-    let task = |check: &Check| root.task(check.words.last()?);
-    let is_of_all = |check: &&Check| {
-        let of_root = check.dir.is_root() && check.place.file == root.file;
-        of_root && task(check).is_some_and(is_whole)
-    };
-    let whole = checks.iter().filter(is_of_all);
-    let whole: Vec<_> = whole
-        .map(|check| (check.words.clone(), check.key.clone()))
-        .collect();
-    for (at, check) in checks.iter_mut().enumerate() {
-        let own = whole.iter().find(|(words, _)| *words == check.words);
-        if let (Some((_, key)), true) = (own, found.members.contains_key(&check.dir)) {
-            check.key.clone_from(key);
-            folded.insert(at);
-        }
-    }
-    folded
 }
 
 /// The globs of the files that are in no package, prose left out.
