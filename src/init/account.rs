@@ -51,13 +51,13 @@ impl Account {
         let others: BTreeSet<String> = others.map(ToString::to_string).collect();
         let mut account = Self {
             sources,
-            left: Vec::new(),
+            left,
             setup,
             not_read,
             folded,
             others,
         };
-        account.leave(left);
+        account.leave([]);
         account
     }
 
@@ -114,12 +114,9 @@ impl Account {
         part(&mut out, "not covered", rows(&self.left), most);
         part(&mut out, "not covered, and nothing to cover", setup, most);
         let not_read = self.not_read.iter().map(|one| {
-            let file = short(&one.place.file);
-            let what = match &one.part {
-                Some(part) => format!("{file}, {part}"),
-                None => file,
-            };
-            [shorten(&what), String::new(), one.why.clone()]
+            let parts = [Some(short(&one.place.file)), one.part.clone()];
+            let what: Vec<String> = parts.into_iter().flatten().collect();
+            [shorten(&what.join(", ")), String::new(), one.why.clone()]
         });
         part(&mut out, "not read", not_read.collect(), most);
         let folded = self.folded_line(if all { usize::MAX } else { 6 });
@@ -151,15 +148,12 @@ impl Account {
         for one in &self.folded {
             *names.entry(&one.name).or_default() += 1;
         }
-        let shown = names.iter().take(most).map(|(name, times)| match times {
+        let shown = names.iter().map(|(name, times)| match times {
             1 => (*name).to_owned(),
             times => format!("{name} {times} times"),
         });
-        let mut shown: Vec<String> = shown.collect();
-        if names.len() > shown.len() {
-            shown.push("...".to_owned());
-        }
-        format!("folded: {} ({})\n", self.folded.len(), shown.join(", "))
+        let shown = first_of(shown, most);
+        format!("folded: {} ({shown})\n", self.folded.len())
     }
 
     /// The lines of the contract about what it does not cover: tests, then the most relevant others.

@@ -149,19 +149,14 @@ impl Sink {
             self.not_read(part.clone(), None, "more shell text than is read");
             return (Vec::new(), Vec::new());
         }
-        let values = script.variables.values();
         let scope = Scope {
             dir: script.dir.clone(),
-            variables: values
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            variables: script.variables.all.clone(),
         };
         let read = shell::read(text, &scope);
         let mut added = Vec::new();
         self.compare(&read.commands, &script.before);
-        for command in read.commands.into_iter().filter(|one| !one.compares_tree) {
-            let place = place_of(command.place.line);
-            let mut found = SourceCommand::of(command, &part.file, 1, Origin::Ci);
+        for mut found in read.commands.into_iter().filter(|one| !one.compares_tree) {
             script.variables.needed(text, &found.words, &mut found.env);
             let mut outside = None;
             match script.checkout.to_root(&found.dir) {
@@ -175,7 +170,8 @@ impl Sink {
                 found.ending = Ending::Ignored(how.clone());
             }
             added.push(self.add(SourceCommand {
-                place,
+                place: place_of(found.place.line),
+                origin: Origin::Ci,
                 job: Some(script.job.clone()),
                 label: script.label.clone(),
                 paths: script.paths.clone(),

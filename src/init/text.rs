@@ -116,16 +116,9 @@ fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
         };
         if written.insert(set) {
             let start = if written.len() == 1 { "\n" } else { "" };
-            let globs = quoted(&globs(set, tree, checks));
+            let globs = quoted(&when(check, tree, checks));
             out.push_str(&format!("{start}paths {set} = {globs}\n"));
         }
-    }
-}
-
-fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
-    match set {
-        SHARED => workspace::shared(tree, checks),
-        set => conditions::globs(set, tree, checks),
     }
 }
 
@@ -133,8 +126,8 @@ fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
 #[must_use]
 pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
     match &check.condition {
-        Condition::Set(set) => globs(set, tree, checks),
-        Condition::Package => globs(SHARED, tree, checks),
+        Condition::Set(set) => conditions::globs(set, tree, checks),
+        Condition::Package => workspace::shared(tree, checks),
         Condition::Own(globs) => globs.clone(),
     }
 }
@@ -185,43 +178,35 @@ fn env(name: &str, value: &str) -> String {
 }
 
 fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
-    let dir = std::str::from_utf8(check.dir.as_bytes()).ok();
-    let dir = dir.filter(|_| !check.dir.is_root());
-    let own = check.env.iter();
-    let own = own.filter(|(name, value)| can_be_set(name, value));
-    let own = own.filter(|(name, value)| shared.get(*name) != Some(value));
-    let needs = check.needs.iter().filter_map(|need| all.get(*need));
-    let needs: Vec<&str> = needs.map(|need| &*need.name).collect();
-    let inputs: Vec<_> = check
-        .inputs
-        .iter()
-        .map(|glob| quote_literal(glob))
-        .collect();
-    let settings = dir
-        .map(|dir| format!("dir {}", quote_string(dir)))
-        .into_iter();
-    let settings = settings
-        .chain(own.map(|(name, value)| env(name, value)))
-        .chain(
-            [
-                (!needs.is_empty(), format!("needs {}", needs.join(" "))),
-                (!inputs.is_empty(), format!("inputs {}", inputs.join(" "))),
-                (check.tier > 0, format!("tier {}", check.tier)),
-                (check.unchanged, "unchanged \"**\"".to_owned()),
-                (check.is_uncounted, "min-tests 0".to_owned()),
-            ]
-            .into_iter()
-            .filter_map(|(holds, setting)| holds.then_some(setting)),
-        );
     let mut remarks = vec![place(&check.place)];
     remarks.extend(check.notes.iter().cloned());
     if check.is_uncounted {
         remarks.push("its output may show no number of tests".to_owned());
     }
     let comment = one_line(&remarks.join("; "));
-    let settings: String = settings.map(|line| format!("    {line}\n")).collect();
     let (name, verb, command) = (&check.name, check.verb.verb(), said(check));
-    format!("  # {comment}\n  check {name} {{\n    {verb} {command}\n{settings}  }}\n")
+    let mut out = format!("  # {comment}\n  check {name} {{\n    {verb} {command}\n");
+    let mut set = |holds: bool, setting: String| {
+        if holds {
+            out.push_str(&format!("    {setting}\n"));
+        }
+    };
+    let dir = check.dir.to_string();
+    set(!check.dir.is_root(), format!("dir {}", quote_string(&dir)));
+    for (name, value) in &check.env {
+        let is_own = can_be_set(name, value) && shared.get(name) != Some(value);
+        set(is_own, env(name, value));
+    }
+    let needs = check.needs.iter().filter_map(|need| all.get(*need));
+    let needs: String = needs.map(|need| format!(" {}", need.name)).collect();
+    set(!needs.is_empty(), format!("needs{needs}"));
+    let inputs = check.inputs.iter().map(|glob| quote_literal(glob));
+    let inputs: String = inputs.map(|glob| format!(" {glob}")).collect();
+    set(!inputs.is_empty(), format!("inputs{inputs}"));
+    set(check.tier > 0, format!("tier {}", check.tier));
+    set(check.unchanged, "unchanged \"**\"".to_owned());
+    set(check.is_uncounted, "min-tests 0".to_owned());
+    out + "  }\n"
 }
 
 /// The text of a check, for each package where it is one of rows.
@@ -284,13 +269,10 @@ const MOST_TRIED_FILES: usize = 500;
 /// The files that a condition selects, relative to the folder of the check.
 fn files_for(tree: &Tree, check: &Check, checks: &[Check]) -> Vec<String> {
     let list = when(check, tree, checks);
-    let (no, yes): (Vec<&str>, Vec<&str>) = list
-        .iter()
-        .map(String::as_str)
-        .partition(|text| text.starts_with('!'));
-    let no: Vec<&str> = no.iter().map(|text| text.trim_start_matches('!')).collect();
-    let is_out = any_of(&no);
-    let selected = tree.matching(&yes).filter(|file| !is_out(file));
+    let no = list.iter().filter_map(|glob| glob.strip_prefix('!'));
+    let is_out = any_of(&no.collect::<Vec<_>>());
+    // What begins with `!` is no glob, and matches nothing.
+    let selected = tree.matching(&list).filter(|file| !is_out(file));
     let relative =
         selected.filter_map(|file| String::from_utf8(file.below(&check.dir)?.to_vec()).ok());
     relative.take(MOST_TRIED_FILES).collect()

@@ -2,7 +2,7 @@
 
 use crate::listed::listed;
 use crate::shell::{Value, names};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that change what a tool verifies.
 const KEPT: &str = "\
@@ -17,19 +17,19 @@ const NEVER: &str = "\
     GITHUB_* HOME LANG LC_* PATH RUNNER_* RUST_BACKTRACE RUSTUP_* SCCACHE_* TERM TURBO_* \
     UV_PYTHON*";
 
-/// The variables of a job, from the outermost to the innermost; `true` for those of one step.
+/// The variables of a job, from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
-    all: BTreeMap<String, (Value, bool)>,
+    pub(crate) all: BTreeMap<String, Value>,
+    /// Those of one step.
+    of_step: BTreeSet<String>,
 }
 
 impl Variables {
     pub(crate) fn set(&mut self, name: &str, value: Value, of_step: bool) {
-        self.all.insert(name.to_owned(), (value, of_step));
-    }
-
-    pub(crate) fn values(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.all.iter().map(|(name, (value, _))| (name, value))
+        self.all.insert(name.to_owned(), value);
+        self.of_step.remove(name);
+        self.of_step.extend(of_step.then(|| name.to_owned()));
     }
 
     /// Adds to the environment of a command what it needs of them. A variable that its script names
@@ -40,14 +40,14 @@ impl Variables {
         words: &[String],
         env: &mut BTreeMap<String, String>,
     ) {
-        for (name, (value, of_step)) in &self.all {
+        for (name, value) in &self.all {
             let Value::Known(value) = value else {
                 continue;
             };
             let is_plain =
                 vplan_base::command::is_env_name(name) && !value.contains(['\n', '\r', '\0']);
             let wanted = listed(KEPT, name)
-                || *of_step && !names(script, name)
+                || self.of_step.contains(name) && !names(script, name)
                 || words.iter().any(|word| names(word, name));
             if is_plain && wanted {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
