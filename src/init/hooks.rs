@@ -51,7 +51,7 @@ pub const MANAGERS: &[Manager] = &[
         key: "lefthook",
         programs: "lefthook",
         files: "lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json",
-        read: |hooks, file| hooks.lefthook(file),
+        read: |hooks, file| hooks.git_hooks(file),
     },
     Manager {
         key: "lint-staged",
@@ -238,56 +238,6 @@ impl Hooks<'_> {
         Ok(())
     }
 
-    fn lefthook(&mut self, file: &RepoPath) -> Result<(), String> {
-        let document = self.tree.read(file)?;
-        let hooks = document.root.entries().iter();
-        for (_, hook) in hooks.filter(|(key, _)| judges(&key.name)) {
-            let commands = hook.entries_at("commands").iter();
-            let commands = commands.map(|(key, node)| (key.name.as_str(), node));
-            let jobs = hook.list_at("jobs").iter().map(|job| ("", job));
-            for (name, job) in commands.chain(jobs) {
-                let name = job.text_at("name").unwrap_or(name);
-                if let Err(why) = self.lefthook_job(&document, name, hook, job) {
-                    let place = document.place(job.place);
-                    self.out.skip(place, Some(format!("job `{name}`")), why);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn lefthook_job(
-        &mut self,
-        document: &DataFile,
-        name: &str,
-        outer: &Node,
-        job: &Node,
-    ) -> Result<(), String> {
-        let run = job.get("run").ok_or("it has no command of its own")?;
-        let mut command = run.text().unwrap_or_default().to_owned();
-        for hole in ["{staged_files}", "{push_files}", "{files}", "{all_files}"] {
-            command = command.replace(hole, CHANGED);
-        }
-        let mut hook = hook(document.text_place(run), name);
-        if let Some(root) = job.text_at("root") {
-            hook.dir = RepoPath::parse(root.as_bytes()).map_err(|_| "its folder is not known")?;
-        }
-        let globs = job
-            .get("glob")
-            .or_else(|| outer.get("glob"))
-            .map(scalars)
-            .unwrap_or_default();
-        let globs = globs
-            .iter()
-            .filter_map(|glob| anywhere(glob, &RepoPath::root()));
-        hook.paths = globs.collect();
-        let env = job.entries_at("env").iter();
-        let env = env.map(|(key, node)| (key.name.clone(), scalar(node)));
-        hook.env = env.collect();
-        self.add(&command, &hook);
-        Ok(())
-    }
-
     fn lint_staged(&mut self, file: &RepoPath) -> Result<(), String> {
         let document = self.tree.read(file)?;
         let root = &document.root;
@@ -313,6 +263,7 @@ impl Hooks<'_> {
         Ok(())
     }
 
+    /// Hooks of git: each is a text, or has commands and jobs.
     fn git_hooks(&mut self, file: &RepoPath) -> Result<(), String> {
         if file.as_bytes().starts_with(b".husky/") {
             let name = String::from_utf8_lossy(file.name());
@@ -327,9 +278,51 @@ impl Hooks<'_> {
         };
         let hooks = maps.into_iter().flatten().flat_map(Node::entries);
         for (key, node) in hooks.filter(|(key, _)| judges(&key.name)) {
-            let hook = hook(document.place(node.place), &key.name);
-            self.add(&scalars(node).join("\n"), &hook);
+            let commands = node.entries_at("commands").iter();
+            let commands = commands.map(|(key, node)| (&*key.name, node));
+            let jobs = node.list_at("jobs").iter().map(|job| ("", job));
+            let own = node.entries().is_empty().then_some((&*key.name, node));
+            for (name, job) in commands.chain(jobs).chain(own) {
+                let name = job.text_at("name").unwrap_or(name);
+                if let Err(why) = self.job(&document, name, node, job) {
+                    let place = document.place(job.place);
+                    self.out.skip(place, Some(format!("job `{name}`")), why);
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn job(
+        &mut self,
+        document: &DataFile,
+        name: &str,
+        outer: &Node,
+        job: &Node,
+    ) -> Result<(), &'static str> {
+        let run = job.get("run").unwrap_or(job);
+        let mut command = scalars(run).join("\n");
+        if command.is_empty() {
+            return Err("it has no command of its own");
+        }
+        for hole in ["{staged_files}", "{push_files}", "{files}", "{all_files}"] {
+            command = command.replace(hole, CHANGED);
+        }
+        let mut hook = hook(document.text_place(run), name);
+        if let Some(root) = job.text_at("root") {
+            hook.dir = RepoPath::parse(root.as_bytes()).map_err(|_| "its folder is not known")?;
+        }
+        let globs = job.get("glob").or_else(|| outer.get("glob"));
+        let globs = globs.map(scalars).unwrap_or_default();
+        let globs = globs.iter();
+        hook.paths = globs
+            .filter_map(|glob| anywhere(glob, &RepoPath::root()))
+            .collect();
+        let env = job.entries_at("env").iter();
+        hook.env = env
+            .map(|(key, node)| (key.name.clone(), scalar(node)))
+            .collect();
+        self.add(&command, &hook);
         Ok(())
     }
 }
