@@ -176,20 +176,15 @@ pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
         return Vec::new();
     }
     let at_root = usual(tree, language, &dir, &file);
-    let packages = workspace::started_alone(tree, language.name);
-    let of = |package: &RepoPath| {
-        let is_tested =
-            language.name == "javascript" || tests.iter().any(|file| file.below(package).is_some());
-        let own = usual(tree, language, package, &file);
-        (is_tested && !own.is_empty()).then_some(own)
-    };
-    // A package without a test would have a row without a command.
-    let by_package: Option<Vec<_>> = packages.iter().map(of).collect();
-    match by_package {
-        Some(all) if !all.is_empty() && (at_root.is_empty() || language.name == "go") => {
-            all.concat()
-        }
-        _ => at_root,
+    let mut packages = workspace::started_alone(tree, language.name);
+    packages.retain(|package| tests.iter().any(|file| file.below(package).is_some()));
+    let own = packages.iter();
+    let own: Vec<_> = own
+        .flat_map(|package| usual(tree, language, package, &file))
+        .collect();
+    match own.is_empty() || !at_root.is_empty() && language.name != "go" {
+        true => at_root,
+        false => own,
     }
 }
 

@@ -87,10 +87,7 @@ fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
 
 /// A word with the hole of a package in the place of its name or folder.
 fn without(word: &str, folder: &str, name: &str) -> String {
-    let (option, value) = match word.split_once('=') {
-        Some((option, value)) if option.starts_with('-') => (format!("{option}="), value),
-        _ => (String::new(), word),
-    };
+    let (option, value) = word.split_at(word.find('=').map_or(0, |at| at + 1));
     let (start, path) = value.split_at(if value.starts_with("./") { 2 } else { 0 });
     match path.strip_prefix(folder) {
         _ if value == name => format!("{option}{NAME}"),
@@ -103,14 +100,16 @@ fn without(word: &str, folder: &str, name: &str) -> String {
 
 /// Makes the checks that are the same for each package of a workspace equal, so that they fold into
 /// one. A package without it would have a row without a command, so then they stay as they are; also
-/// where they follow a build of their job, or have their own conditions.
+/// where they follow a build of their job, or have their own conditions, and where the names of packages
+/// are one in a check's name.
 pub fn rows(checks: &mut [Check], tree: &Tree) {
     let Some(found) = packages(tree).filter(|found| found.members.len() >= FEW) else {
         return;
     };
-    let Some(hole) = hole_of_names(&found) else {
+    let names = found.members.values().map(|one| as_part_of_name(&one.name));
+    if names.collect::<BTreeSet<_>>().len() < found.members.len() {
         return;
-    };
+    }
     let builds = checks.iter().filter(|check| check.is_build);
     let built: BTreeSet<&String> = builds.filter_map(|check| check.job.as_ref()).collect();
     let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
@@ -134,7 +133,7 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
         let Some(first) = own.clone().next() else {
             continue;
         };
-        let name = format!("{}-{hole}", first.name);
+        let name = format!("{}-{NAME}", first.name);
         key.tool.clone_from(&first.key.tool);
         for at in places {
             let Some(check) = checks.get_mut(at) else {
@@ -150,18 +149,6 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
             check.dir.clone_from(&key.dir);
         }
     }
-}
-
-/// The hole that is another part of a name for each package.
-fn hole_of_names(found: &FoundMembers) -> Option<&'static str> {
-    let names = found.members.values().map(|one| one.name.clone()).collect();
-    let folders = found.members.keys().map(ToString::to_string).collect();
-    let differ = |all: &Vec<String>| {
-        let parts: BTreeSet<String> = all.iter().map(|one| as_part_of_name(one)).collect();
-        parts.len() == all.len()
-    };
-    let mut holes = [(NAME, names), (FOLDER, folders)].into_iter();
-    holes.find(|(_, all)| differ(all)).map(|(hole, _)| hole)
 }
 
 /// Whether a task starts those of all packages.
