@@ -1,7 +1,7 @@
 //! CircleCI: the scripts of its jobs. What parameters and orbs put in is not known.
 
 use crate::found::Reading;
-use crate::github::{is_foreign, odd_words};
+use crate::github::is_foreign;
 use crate::shell::Value as Variable;
 use crate::sink::{Script, Sink};
 use crate::tree::{DataFile, Keys, Tree, scalar};
@@ -77,7 +77,6 @@ fn job(
         seen: BTreeSet::new(),
     };
     job.script.job = format!("circleci/{name}");
-    job.script.oddness = odd_words(name);
     add_env(&mut job.script, node);
     job.steps(node);
     Ok(())

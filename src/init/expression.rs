@@ -68,10 +68,11 @@ impl Value {
     fn get(&self, key: &str) -> Value {
         match self {
             Value::Map(entries) => get(entries, key),
-            Value::List(items) => {
-                let item = key.parse::<usize>().ok().and_then(|at| items.get(at));
-                item.cloned().unwrap_or(Value::Null)
-            }
+            Value::List(items) => match key.parse::<usize>() {
+                Ok(at) => items.get(at).cloned().unwrap_or(Value::Null),
+                Err(_) if items.is_empty() => Value::Null,
+                Err(_) => Value::Unknown,
+            },
             Value::Unknown => Value::Unknown,
             _ => Value::Null,
         }
@@ -96,7 +97,8 @@ impl Value {
     }
 }
 
-fn get(entries: &Entries, key: &str) -> Value {
+/// The value of a name.
+pub(crate) fn get(entries: &Entries, key: &str) -> Value {
     let is = |name: &str| match name.strip_suffix('*') {
         Some(start) => key.starts_with(start),
         None => key.eq_ignore_ascii_case(name),
@@ -341,9 +343,8 @@ impl<'p> Parser<'p> {
         self.path(value)
     }
 
-    /// `.key`, `[key]` and `.*`, which takes the key after it of each item.
+    /// `.key`, `[key]`, and `.*`, of which only that of an empty list is known.
     fn path(&mut self, mut value: Value) -> Option<Value> {
-        let mut each = false;
         while let Some(mark) = self.mark(&[".", "["]) {
             if mark == "[" {
                 let key = self.joined("||", true)?.scalar();
@@ -353,15 +354,7 @@ impl<'p> Parser<'p> {
             }
             let key = self.take();
             let key = key.filter(|key| *key == "*" || key.starts_with(is_of_name))?;
-            value = match value {
-                value if key == "*" => value,
-                Value::List(items) if each => {
-                    Value::List(items.iter().map(|item| item.get(key)).collect())
-                }
-                Value::Map(_) if each => Value::Unknown,
-                value => value.get(key),
-            };
-            each |= key == "*";
+            value = value.get(key);
         }
         Some(value)
     }

@@ -67,10 +67,9 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
             }),
         }
     }
+    waiting.retain(|(file, _)| !reader.called.contains(file));
     for (file, why) in waiting {
-        if !reader.called.contains(file) {
-            reader.sink.not_read(Place::of(file, 1), None, why);
-        }
+        reader.sink.not_read(Place::of(file, 1), None, why);
     }
     reader.sink.reading()
 }

@@ -1,6 +1,6 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
-use crate::expression::{Entries as Cell, Scope, Value};
+use crate::expression::{Entries as Cell, Scope, Value, get};
 use crate::listed::listed;
 use crate::sink::{MAX_CELLS, product};
 use vplan_front::tree::Node;
@@ -23,12 +23,11 @@ pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
     };
     let entries = scope.node(node).entries();
     let maps = |name: &str| -> Vec<Cell> {
-        let found = entries.iter().find(|(key, _)| key == name);
-        let Some((_, Value::List(items))) = found else {
+        let Value::List(items) = get(&entries, name) else {
             return Vec::new();
         };
-        let maps = items.iter().filter(|item| matches!(item, Value::Map(_)));
-        maps.take(MAX_CELLS).cloned().map(Value::entries).collect()
+        let maps = items.into_iter().map(Value::entries);
+        maps.filter(|map| !map.is_empty()).take(MAX_CELLS).collect()
     };
     let axes = entries
         .iter()
