@@ -180,12 +180,10 @@ impl Scope {
 
     /// Evaluates `if:`; an empty one holds.
     pub(crate) fn condition(&self, text: &str) -> Option<bool> {
-        match (text.trim(), whole(text)) {
-            ("", _) => Some(true),
-            (_, Some(inner)) => self.evaluate(inner).truth(),
-            (text, None) if !text.contains("${{") => self.evaluate(text).truth(),
-            // Text around an expression is never empty.
-            _ => Some(true),
+        match text.trim() {
+            "" => Some(true),
+            text if text.contains("${{") => self.value(text).truth(),
+            text => self.evaluate(text).truth(),
         }
     }
 

@@ -76,17 +76,18 @@ impl Pipeline<'_> {
         let inherited = |name: &str| {
             let default = || self.config.tops("default").find_map(|top| top.get(name));
             let found = job.at(name).or_else(default);
-            self.config
-                .values(found.or_else(|| self.config.tops(name).next()))
+            let found = found.or_else(|| self.config.tops(name).next());
+            let mut values = self.config.values(found);
+            values.retain(|node| is_scalar(node));
+            values
         };
         let own = inherited("script");
-        if !own.iter().any(|node| is_scalar(node)) {
+        if own.is_empty() {
             return Err("it has no script".to_owned());
         }
         // One shell reads all texts. A line is that of the text that it is in.
         let (mut all, mut places) = (String::new(), Vec::new());
-        let lines = inherited("before_script").into_iter().chain(own);
-        for node in lines.filter(|node| is_scalar(node)) {
+        for node in inherited("before_script").into_iter().chain(own) {
             let text = scalar(node) + "\n";
             let start = self.config.data.text_place(node);
             places.extend((0..).zip(text.lines()).map(|(line, _)| start.below(line)));
@@ -101,25 +102,18 @@ impl Pipeline<'_> {
         }
         script.label = key.to_owned();
         script.job = format!(".gitlab-ci.yml/{key}");
-        let services = inherited("services").into_iter();
-        script.services = services
-            .filter(|node| is_scalar(node))
-            .map(scalar)
-            .collect();
+        script.services = inherited("services").into_iter().map(scalar).collect();
         script.oddness = odd_words(&format!("{key} {}", tags.join(" ")));
-        for (name, text) in variables {
+        // A variable of a matrix has several values.
+        let groups = flat(job.at("parallel.matrix")).into_iter();
+        let several = groups.flat_map(Node::entries);
+        let several = several.map(|(key, _)| (key.name.clone(), "$".to_owned()));
+        for (name, text) in variables.into_iter().chain(several) {
             let value = match text.contains('$') {
                 true => shell::Value::Unknown,
                 false => shell::Value::Known(text),
             };
             script.variables.set(&name, value, false);
-        }
-        // A variable of a matrix has several values.
-        for group in flat(job.at("parallel.matrix")) {
-            for (key, _) in group.entries() {
-                let value = shell::Value::Unknown;
-                script.variables.set(&key.name, value, false);
-            }
         }
         sink.script(place, &all, &script, place_of);
         Ok(())

@@ -6,6 +6,7 @@ use crate::listed::listed;
 use crate::sink::Sink;
 use crate::tree::{DataFile, Keys, Tree, scalar};
 use std::collections::BTreeSet;
+use std::slice;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node, Value};
 
@@ -65,21 +66,13 @@ impl Config {
         let mut files = Vec::new();
         for item in flat(include.map(|(_, node)| node)) {
             let path = scalar(item.get("local").unwrap_or(item));
-            if path.is_empty() || path.contains("://") {
-                let mut keys = ["project", "remote", "template", "component"].iter();
-                let named = keys.find_map(|key| item.get(key)).unwrap_or(item);
-                let named = texts(Some(named)).into_iter().next();
-                let named = named.unwrap_or_else(|| "an artifact".to_owned());
-                let part = Some(format!("include `{named}`"));
+            let before = files.len();
+            files.extend(tree.matching(&[path.trim_start_matches('/')]).cloned());
+            if files.len() == before {
+                let named = item.entries().first().map_or(item, |(_, node)| node);
+                let part = Some(format!("include `{}`", texts(Some(named)).join(", ")));
                 sink.not_read(place.clone(), part, "it is not in the repository");
-                continue;
             }
-            let found = local_files(tree, path.trim_start_matches('/'));
-            if found.is_empty() {
-                let why = format!("`{path}` is not in the repository");
-                sink.not_read(place.clone(), None, why);
-            }
-            files.extend(found);
         }
         self.roots.push(root);
         for file in files.iter().rev() {
@@ -143,51 +136,32 @@ pub(super) fn is_scalar(node: &Node) -> bool {
 }
 
 fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
-    let (mut out, mut left) = (Vec::new(), MAX_VALUES);
-    if let Some(node) = node {
-        flatten(roots, node, 0, &mut left, &mut out);
+    let mut out = Vec::new();
+    // The lists that are read, each with the number of references that lead to it.
+    let mut lists: Vec<_> = node
+        .map(|node| (slice::from_ref(node).iter(), 0))
+        .into_iter()
+        .collect();
+    for _ in 0..MAX_VALUES {
+        let Some((items, depth)) = lists.last_mut() else {
+            break;
+        };
+        let (next, depth) = (items.next(), *depth);
+        match next.map(|node| (node, &node.value, node.get(REFERENCE))) {
+            None => drop(lists.pop()),
+            Some((_, Value::List(items), _)) => lists.push((items.iter(), depth)),
+            Some((_, _, Some(keys))) if depth < MAX_DEPTH => {
+                let keys = texts(Some(keys));
+                let step = |node: &'c Node, key: &String| node.get(key);
+                let mut found = roots
+                    .iter()
+                    .filter_map(|root| keys.iter().try_fold(root, step));
+                let found = found.next().filter(|_| !keys.is_empty());
+                lists.extend(found.map(|found| (slice::from_ref(found).iter(), depth + 1)));
+            }
+            Some((_, Value::Null, _) | (_, _, Some(_))) => {}
+            Some((node, ..)) => out.push(node),
+        }
     }
     out
-}
-
-fn flatten<'c>(
-    roots: &'c [Node],
-    node: &'c Node,
-    depth: usize,
-    left: &mut usize,
-    out: &mut Vec<&'c Node>,
-) {
-    if *left == 0 || depth > MAX_DEPTH {
-        return;
-    }
-    *left -= 1;
-    match (&node.value, node.get(REFERENCE)) {
-        (Value::List(items), _) => {
-            for item in items {
-                flatten(roots, item, depth, left, out);
-            }
-        }
-        (_, Some(keys)) => {
-            let keys = texts(Some(keys));
-            let step = |node: &'c Node, key: &String| node.get(key);
-            let mut found = roots
-                .iter()
-                .filter_map(|root| keys.iter().try_fold(root, step));
-            if let Some(found) = found.next().filter(|_| !keys.is_empty()) {
-                flatten(roots, found, depth + 1, left, out);
-            }
-        }
-        (Value::Null, _) => {}
-        _ => out.push(node),
-    }
-}
-
-/// The files that a local include names.
-fn local_files(tree: &Tree, path: &str) -> Vec<RepoPath> {
-    let one = RepoPath::parse(path.as_bytes()).ok();
-    match one.filter(|file| tree.files.contains(file)) {
-        Some(file) => vec![file],
-        None if path.contains('*') => tree.matching(&[path]).cloned().collect(),
-        None => Vec::new(),
-    }
 }

@@ -172,7 +172,7 @@ fn includes_and_matrices() {
         ],
         &["2: x $V ?$V [ignored]", "3: y"],
         &[
-            "1: file: `ci/none.yml` is not in the repository",
+            "1: include `ci/none.yml`: it is not in the repository",
             "1: include `p`: it is not in the repository",
         ],
     );
