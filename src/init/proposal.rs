@@ -29,6 +29,17 @@ pub struct Proposal {
     pub text: String,
 }
 
+impl Proposal {
+    fn of(checks: Vec<Check>, account: Account, title: &str, tree: &Tree) -> Self {
+        let text = text::write(title, &checks, &account, tree);
+        Self {
+            checks,
+            account,
+            text,
+        }
+    }
+}
+
 /// Proposes a contract from all sources.
 #[must_use]
 pub fn propose(tree: &Tree, title: &str) -> Proposal {
@@ -39,9 +50,11 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let is_said = maker.all.iter().any(|check| check.origin == Origin::Ci);
     if !is_said {
         let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
-        let mut own = Maker::default();
-        own.take(tree, manifests::read(tree));
-        maker.merge(own, &named);
+        maker.take(tree, manifests::read(tree));
+        let is_new = |check: &Check| !named.contains(&check.verb);
+        maker
+            .all
+            .retain(|check| check.origin != Origin::Manifest || is_new(check));
     }
     maker.leave_served();
     maker.fill_gaps(tree);
@@ -59,11 +72,11 @@ fn unread(tree: &Tree, out: &mut Reading) {
     for (file, why) in &tree.unread {
         reasons.entry(why).or_default().push(file);
     }
-    for (why, mut files) in reasons {
+    for (why, files) in reasons {
         let others = files.len().saturating_sub(1);
         let part = (others >= SINGLE).then(|| format!("and {}", count(others, "other")));
-        files.truncate(if part.is_some() { 1 } else { SINGLE });
-        for file in files {
+        let shown = if part.is_some() { 1 } else { SINGLE };
+        for file in files.into_iter().take(shown) {
             out.skip(Place::of(file, 1), part.clone(), why);
         }
     }
@@ -114,12 +127,7 @@ pub fn without(
         let why = left_out.get(&check.name);
         check.left(why.cloned().unwrap_or_default())
     }));
-    let text = text::write(title, &checks, &account, tree);
-    Proposal {
-        checks,
-        account,
-        text,
-    }
+    Proposal::of(checks, account, title, tree)
 }
 
 /// Words of checks of documentation.
@@ -279,17 +287,6 @@ impl Maker {
         });
     }
 
-    /// Takes the checks of manifests whose verbs nothing else has.
-    fn merge(&mut self, own: Self, named: &BTreeSet<Kind>) {
-        let wanted = |check: &Check| !named.contains(&check.verb);
-        self.all.extend(own.all.into_iter().filter(wanted));
-        let new = |left: &Uncovered| self.left.iter().all(|old| old.place != left.place);
-        let new: Vec<Uncovered> = own.left.into_iter().filter(new).collect();
-        self.left.extend(new);
-        self.setup.extend(own.setup);
-        self.not_read.extend(own.not_read);
-    }
-
     /// Leaves out the tests that need services, where others need none.
     fn leave_served(&mut self) {
         let is_served = |check: &Check| check.verb == Kind::Test && !check.services.is_empty();
@@ -297,14 +294,10 @@ impl Maker {
         if !self.all.iter().any(is_free) {
             return;
         }
-        let (served, all) = std::mem::take(&mut self.all)
-            .into_iter()
-            .partition(is_served);
-        self.all = all;
-        let served: Vec<Check> = served;
-        let left =
-            |check: &Check| check.left(format!("its job starts {}", check.services.join(", ")));
-        self.left.extend(served.iter().map(left));
+        for check in self.all.extract_if(.., |check| is_served(check)) {
+            let why = format!("its job starts {}", check.services.join(", "));
+            self.left.push(check.left(why));
+        }
     }
 
     fn fill_gaps(&mut self, tree: &Tree) {
@@ -336,12 +329,7 @@ impl Maker {
         let checks = names::name(checks);
         sources.files.sort();
         let account = Account::new(sources, &checks, left, self.setup, self.not_read, folded);
-        let text = text::write(title, &checks, &account, tree);
-        Proposal {
-            checks,
-            account,
-            text,
-        }
+        Proposal::of(checks, account, title, tree)
     }
 }
 

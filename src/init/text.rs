@@ -70,11 +70,9 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
     let shared = shared_env(checks);
     if !checks.is_empty() {
         out.push_str("\ndefaults {\n  timeout 15m\n");
-        out.extend(
-            shared
-                .iter()
-                .map(|(name, value)| format!("  {}\n", env(name, value))),
-        );
+        for (name, value) in &shared {
+            out.push_str(&format!("  {}\n", env(name, value)));
+        }
         out.push_str("}\n");
     }
     let mut written: BTreeSet<&Condition> = BTreeSet::new();
