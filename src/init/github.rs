@@ -26,16 +26,13 @@ const MAX_DEPTH: usize = 3;
 
 /// The workflows of a repository.
 pub fn files(tree: &Tree) -> Vec<RepoPath> {
-    let of = |folder: &&str| -> Vec<RepoPath> {
-        let is_workflow = |file: &&RepoPath| {
-            let name = file.name();
-            file.folder().as_bytes() == folder.as_bytes()
-                && (name.ends_with(b".yml") || name.ends_with(b".yaml"))
-        };
-        tree.files.iter().filter(is_workflow).cloned().collect()
+    let of = |folder: &&str| {
+        let globs = ["yml", "yaml"].map(|ending| format!("{folder}/*.{ending}"));
+        tree.matching(&globs).cloned().collect()
     };
     let mut all = FOLDERS.iter().map(of);
-    all.find(|files| !files.is_empty()).unwrap_or_default()
+    all.find(|files: &Vec<RepoPath>| !files.is_empty())
+        .unwrap_or_default()
 }
 
 /// Reads these workflows, and those that they call.
@@ -290,8 +287,7 @@ impl Reader<'_> {
         let doc = flow.open(self.tree, &file);
         self.called.insert(file);
         let doc = doc.map_err(|why| format!("`{named}`: {why}"))?;
-        let on = events::on(&doc);
-        let inputs = on.entries_at("workflow_call.inputs");
+        let inputs = doc.root.entries_at("on.workflow_call.inputs");
         let mut scope = scope(self.tree, flow.event);
         scope.set("inputs", flow.inputs(inputs, node, false));
         self.workflow(flow.inside(&doc, scope));

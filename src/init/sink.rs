@@ -61,26 +61,6 @@ impl Checkout {
     }
 }
 
-/// The most cells of a matrix.
-pub(crate) const MAX_CELLS: usize = 256;
-
-/// The cells of a matrix: each value of an axis with each of the others; an axis without values is none.
-pub(crate) fn product<T: Clone>(
-    axes: impl Iterator<Item = (String, Vec<T>)>,
-) -> Vec<Vec<(String, T)>> {
-    axes.filter(|(_, values)| !values.is_empty())
-        .fold(vec![Vec::new()], |cells, (name, values)| {
-            let with = |cell: &Vec<(String, T)>, value: &T| {
-                let own = [(name.clone(), value.clone())];
-                cell.iter().cloned().chain(own).collect()
-            };
-            let all = cells
-                .iter()
-                .flat_map(|cell| values.iter().map(move |value| with(cell, value)));
-            all.take(MAX_CELLS).collect()
-        })
-}
-
 /// The most bytes of shell text that are read, all cells of matrices counted.
 const MAX_TEXT: usize = 4 << 20;
 
@@ -212,15 +192,9 @@ impl Sink {
     }
 
     pub(crate) fn reading(self) -> Reading {
-        let read = self.read;
-        let skipped = self.skipped.into_iter();
-        Reading {
-            found: self.found,
-            not_read: skipped
-                .filter(|skipped| {
-                    !read.contains(&skipped.place) || skipped.why.starts_with("more ")
-                })
-                .collect(),
-        }
+        let Self { found, read, .. } = self;
+        let is_left = |one: &NotRead| !read.contains(&one.place) || one.why.starts_with("more ");
+        let not_read = self.skipped.into_iter().filter(is_left).collect();
+        Reading { found, not_read }
     }
 }

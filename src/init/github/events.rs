@@ -12,15 +12,10 @@ const LIVE: &[&str] = &["pull_request", "merge_group", "push"];
 /// The types of `pull_request` events that come with a change.
 const CHANGES: &str = "opened synchronize reopened ready_for_review";
 
-/// What starts a workflow. YAML 1.1 reads `on` as `true`.
-pub(super) fn on(doc: &DataFile) -> Option<&Node> {
-    doc.root.get("on").or_else(|| doc.root.get("true"))
-}
-
 /// The event that comes with a change, and the globs of the changes for which it starts a workflow,
 /// empty for all. The error is why none does.
 pub(super) fn read(tree: &Tree, doc: &DataFile) -> Result<(&'static str, Vec<String>), String> {
-    let on = on(doc);
+    let on = doc.root.get("on");
     let keys = on.map_or(&[][..], Node::entries).iter();
     let mut names: Vec<String> = keys.map(|(key, _)| key.name.clone()).collect();
     names.extend(on.map(scalars).unwrap_or_default());

@@ -2,7 +2,6 @@
 
 use crate::expression::{Entries as Cell, Scope, Value, get};
 use crate::listed::listed;
-use crate::sink::{MAX_CELLS, product};
 use vplan_front::tree::Node;
 
 /// Words in the names of other systems.
@@ -12,6 +11,8 @@ const ODD: &str = "\
     alpha android mingw win loongarch64 arm armv7 beta canary cross dev experimental graalvm \
     head i686 lowest min minimal minimum msrv musl next nightly oldest powerpc ppc64le pre \
     preview pypy rc riscv64 riscv64gc s390x wasm wasm32 aarch64 arm64 jruby truffleruby";
+/// The most cells of a matrix.
+const MAX_CELLS: usize = 256;
 /// Names of axes that choose a machine to build for.
 const TARGETS: &str = "target arch triple experimental cross";
 
@@ -32,10 +33,20 @@ pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
     let axes = entries
         .iter()
         .filter(|(key, _)| key != "include" && key != "exclude");
-    let mut all: Vec<Cell> = product(axes.clone().map(|(key, value)| match value {
-        Value::List(items) => (key.clone(), items.clone()),
-        single => (key.clone(), vec![single.clone()]),
-    }));
+    let mut all = vec![Cell::new()];
+    for (key, value) in axes.clone() {
+        let values = match value {
+            Value::List(items) => items.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let with = |cell: &Cell| {
+            let one = |value: &Value| [&**cell, &[(key.clone(), value.clone())]].concat();
+            values.iter().map(one).collect::<Vec<Cell>>()
+        };
+        if !values.is_empty() {
+            all = all.iter().flat_map(with).take(MAX_CELLS).collect();
+        }
+    }
     let is_out = |cell: &Cell, out: &Cell| out.iter().all(|(k, v)| is(cell, k, v));
     let excluded = maps("exclude");
     all.retain(|cell| !cell.is_empty() && !excluded.iter().any(|out| is_out(cell, out)));

@@ -1,7 +1,7 @@
 //! The steps of a job: scripts, actions of the repository, and actions that the table of tools knows.
 
 use super::{Flow, Reader, given};
-use crate::actions::{Meaning, meaning};
+use crate::actions;
 use crate::expression::Value;
 use crate::found::Place;
 use crate::listed::listed;
@@ -116,10 +116,11 @@ impl Reader<'_> {
     fn uses(&mut self, flow: &mut Flow<'_>, node: &Node, place: &Place) -> Sets {
         let scope = &flow.scope;
         let named = scope.fill(&node.scalar_at("uses"));
-        let not_read = |why: String| format!("`{named}`: {why}");
+        let not_read = |why: &str| format!("`{named}`: {why}");
         let input = |name: &str| Some(scope.fill(&scalar(given(node, name)?)));
         if named.starts_with("./") {
-            self.local(flow, node, &named).map_err(not_read)?;
+            let read = self.local(flow, node, &named);
+            read.map_err(|why| not_read(&why))?;
         } else if named.starts_with("actions/checkout@") {
             let repository = input("repository").unwrap_or_default();
             let is_own = repository.is_empty()
@@ -128,18 +129,12 @@ impl Reader<'_> {
             if let Some(path) = folder(&input("path").unwrap_or_default()) {
                 flow.script.checkout.add(path, is_own);
             }
-        } else {
-            match meaning(&named, input) {
-                Meaning::Nothing => {}
-                Meaning::NotRead(why) => return Err(not_read(why)),
-                Meaning::Command(command) => {
-                    let dir = input("working-directory").unwrap_or_default();
-                    if flow.script.label.is_empty() {
-                        flow.script.label = named;
-                    }
-                    return self.text(flow, &dir, place, &command);
-                }
+        } else if let Some(command) = actions::command(&named, input).map_err(not_read)? {
+            let dir = input("working-directory").unwrap_or_default();
+            if flow.script.label.is_empty() {
+                flow.script.label = named;
             }
+            return self.text(flow, &dir, place, &command);
         }
         Ok(Vec::new())
     }
