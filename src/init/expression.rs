@@ -16,12 +16,10 @@ const MAX_DEPTH: usize = 40;
 /// Values by name. A name that ends in `*` stands for all that begin so and are not named before it.
 pub(crate) type Entries = Vec<(String, Value)>;
 
-/// A value, as far as it is known.
+/// A value, as far as it is known. Numbers are texts, and `null` is an empty one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    Null,
     Bool(bool),
-    Number(f64),
     Text(String),
     List(Vec<Value>),
     Map(Entries),
@@ -36,9 +34,7 @@ impl Value {
     /// Whether it holds; `None` where that is not known.
     fn truth(&self) -> Option<bool> {
         Some(match self {
-            Value::Null => false,
             Value::Bool(yes) => *yes,
-            Value::Number(n) => *n != 0.0,
             Value::Text(text) => !text.is_empty(),
             Value::List(_) | Value::Map(_) => true,
             Value::Unknown => return None,
@@ -48,9 +44,7 @@ impl Value {
     /// The text of a scalar that is known.
     pub(crate) fn scalar(&self) -> Option<String> {
         match self {
-            Value::Null => Some(String::new()),
             Value::Bool(yes) => Some(yes.to_string()),
-            Value::Number(n) => Some(n.to_string()),
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }
@@ -69,30 +63,24 @@ impl Value {
         match self {
             Value::Map(entries) => get(entries, key),
             Value::List(items) => match key.parse::<usize>() {
-                Ok(at) => items.get(at).cloned().unwrap_or(Value::Null),
-                Err(_) if items.is_empty() => Value::Null,
+                Ok(at) => items.get(at).cloned().unwrap_or(Value::text("")),
+                Err(_) if items.is_empty() => Value::text(""),
                 Err(_) => Value::Unknown,
             },
             Value::Unknown => Value::Unknown,
-            _ => Value::Null,
+            _ => Value::text(""),
         }
     }
 
-    fn number(&self) -> Option<f64> {
-        match (self, self.scalar()?.trim()) {
-            (Value::Bool(yes), _) => Some(f64::from(u8::from(*yes))),
-            (_, "") => Some(0.0),
-            (_, text) => text.parse().ok(),
-        }
-    }
-
-    /// Whether two scalars are equal; a text that is no number equals no number. `None` where it is not
+    /// Whether two scalars are equal; of texts `1` is true, and an empty one false. `None` where it is not
     /// known.
-    pub(crate) fn equals(&self, other: &Value) -> Option<bool> {
+    fn equals(&self, other: &Value) -> Option<bool> {
         let (own, text) = (self.scalar()?, other.scalar()?);
         Some(match (self, other) {
-            (Value::Text(_), Value::Text(_)) => own.to_lowercase() == text.to_lowercase(),
-            _ => self.number().is_some() && self.number() == other.number(),
+            (Value::Bool(yes), Value::Text(text)) | (Value::Text(text), Value::Bool(yes)) => {
+                text == if *yes { "1" } else { "" }
+            }
+            _ => own.to_lowercase() == text.to_lowercase(),
         })
     }
 }
@@ -104,7 +92,7 @@ pub(crate) fn get(entries: &Entries, key: &str) -> Value {
         None => key.eq_ignore_ascii_case(name),
     };
     let found = entries.iter().find(|(name, _)| is(name));
-    found.map_or(Value::Null, |(_, value)| value.clone())
+    found.map_or(Value::text(""), |(_, value)| value.clone())
 }
 
 impl From<Option<bool>> for Value {
@@ -190,19 +178,14 @@ impl Scope {
     /// A value of YAML with its expressions evaluated. The reader of YAML bounds the recursion.
     pub(crate) fn node(&self, node: &Node) -> Value {
         match &node.value {
-            tree::Value::Null => Value::Null,
             tree::Value::Bool(yes) => Value::Bool(*yes),
             tree::Value::List(items) => Value::List(items.iter().map(|i| self.node(i)).collect()),
             tree::Value::Map(entries) => {
                 let entry = |(key, node): &(Key, Node)| (key.name.clone(), self.node(node));
                 Value::Map(entries.iter().map(entry).collect())
             }
-            tree::Value::Whole(_) | tree::Value::Other(_) => {
-                let text = scalar(node);
-                text.parse()
-                    .map_or_else(|_| Value::Text(text), Value::Number)
-            }
             tree::Value::Text(text) => self.value(text),
+            _ => Value::Text(scalar(node)),
         }
     }
 
@@ -322,7 +305,7 @@ impl<'p> Parser<'p> {
                 let value = self.joined("||", true)?;
                 self.mark(&[")"]).map(|_| value)?
             }
-            '0'..='9' | '+' | '-' => Value::Number(token.parse().ok()?),
+            '0'..='9' | '+' | '-' => Value::Text(token.parse::<f64>().ok()?.to_string()),
             c if !is_of_name(c) => return None,
             _ if self.mark(&["("]).is_some() => {
                 let mut arguments = Vec::new();
@@ -334,7 +317,7 @@ impl<'p> Parser<'p> {
             }
             _ => match token {
                 "true" | "false" => Value::Bool(token == "true"),
-                "null" => Value::Null,
+                "null" => Value::text(""),
                 _ => get(&self.scope.0, token),
             },
         };
@@ -372,8 +355,8 @@ fn fits(value: &Value, pattern: &str) -> Option<bool> {
 }
 
 fn call(name: &str, arguments: &[Value]) -> Value {
-    let first = arguments.first().unwrap_or(&Value::Null);
-    let second = arguments.get(1).unwrap_or(&Value::Null);
+    let first = arguments.first().unwrap_or(&Value::Unknown);
+    let second = arguments.get(1).unwrap_or(&Value::Unknown);
     let texts = |holds: fn(&str, &str) -> bool| match (first.scalar(), second.scalar()) {
         (Some(a), Some(b)) => Value::Bool(holds(&a.to_lowercase(), &b.to_lowercase())),
         _ => Value::Unknown,

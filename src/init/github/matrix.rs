@@ -74,9 +74,7 @@ pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
 
 fn is(cell: &Cell, key: &str, value: &Value) -> bool {
     let own = cell.iter().find(|(k, _)| k == key);
-    own.is_some_and(|(_, own)| {
-        own == value || own.scalar().is_some() && own.scalar() == value.scalar()
-    })
+    own.is_some_and(|(_, own)| own == value)
 }
 
 fn parts(text: &str) -> Vec<String> {
