@@ -98,13 +98,9 @@ fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
         let Some(file) = tasks::file(tree, runner, dir) else {
             continue;
         };
-        let tasks = match tasks::read(tree, runner, &file) {
-            Ok(tasks) => tasks,
-            Err(why) => {
-                out.skip(Place::of(&file, 1), None, why);
-                continue;
-            }
-        };
+        let read = tasks::read(tree, runner, &file);
+        let read = read.map_err(|why| out.skip(Place::of(&file, 1), None, why));
+        let Ok(tasks) = read else { continue };
         let parts = tasks.parts();
         for task in &tasks.all {
             let said = task_word(&task.name);

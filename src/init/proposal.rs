@@ -12,7 +12,7 @@ use super::{
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::Command;
 use vplan_base::path::RepoPath;
-use vplan_base::word::{count, visible};
+use vplan_base::word::visible;
 use vplan_check::Kind;
 use vplan_check::tool::table::{TaskVerb, task_word};
 
@@ -59,27 +59,12 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     maker.leave_served();
     maker.fill_gaps(tree);
     let mut rest = Reading::default();
-    unread(tree, &mut rest);
-    maker.take(tree, rest);
+    for (file, why) in &tree.unread {
+        rest.skip(Place::of(file, 1), None, why);
+    }
+    maker.not_read.extend(rest.not_read);
     workspace::rows(&mut maker.all, tree);
     maker.close(tree, sources, title, rank::BUDGET)
-}
-
-/// The files that were not read; many for one reason are one line.
-fn unread(tree: &Tree, out: &mut Reading) {
-    const SINGLE: usize = 5;
-    let mut reasons: BTreeMap<&String, Vec<&RepoPath>> = BTreeMap::new();
-    for (file, why) in &tree.unread {
-        reasons.entry(why).or_default().push(file);
-    }
-    for (why, files) in reasons {
-        let others = files.len().saturating_sub(1);
-        let part = (others >= SINGLE).then(|| format!("and {}", count(others, "other")));
-        let shown = if part.is_some() { 1 } else { SINGLE };
-        for file in files.into_iter().take(shown) {
-            out.skip(Place::of(file, 1), part.clone(), why);
-        }
-    }
 }
 
 /// Proposes a contract from what one file declares, all of it.
