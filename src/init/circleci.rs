@@ -95,36 +95,31 @@ struct Job<'d> {
 impl Job<'_> {
     fn steps(&mut self, node: &Node) {
         for step in node.list_at("steps") {
-            let (name, with) = entry(step);
-            let commands = self.doc.root.get("commands");
-            let command = commands.and_then(|commands| commands.get(&name));
-            let part = match (&*name, with, command) {
-                ("run", Some(run), _) => {
-                    self.run(run);
-                    continue;
-                }
-                ("when" | "unless", Some(block), _) => {
-                    self.steps(block);
-                    continue;
-                }
-                (_, _, Some(command)) => {
-                    if self.seen.insert(name) {
-                        self.steps(command);
-                    }
-                    continue;
-                }
-                ("steps", ..) => "steps of a parameter".to_owned(),
-                (orb, ..)
-                    if orb.contains('/') && !PREPARES.iter().any(|word| orb.contains(word)) =>
-                {
-                    format!("step `{orb}`")
-                }
-                _ => continue,
-            };
-            let why = "its commands are not in the file";
-            self.sink
-                .not_read(self.doc.place(step.place), Some(part), why);
+            if let Err(part) = self.step(step) {
+                let place = self.doc.place(step.place);
+                let why = "its commands are not in the file";
+                self.sink.not_read(place, Some(part), why);
+            }
         }
+    }
+
+    /// The error is the part that is not read.
+    fn step(&mut self, step: &Node) -> Result<(), String> {
+        let (name, with) = entry(step);
+        let commands = self.doc.root.get("commands");
+        let command = commands.and_then(|commands| commands.get(&name));
+        let prepares = || PREPARES.iter().any(|word| name.contains(word));
+        match (&*name, with, command) {
+            ("run", Some(run), _) => self.run(run),
+            ("when" | "unless", Some(block), _) => self.steps(block),
+            ("steps", ..) => return Err("steps of a parameter".to_owned()),
+            (_, _, Some(command)) if self.seen.insert(name.clone()) => self.steps(command),
+            (_, _, None) if name.contains('/') && !prepares() => {
+                return Err(format!("step `{name}`"));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Reads a script.

@@ -147,16 +147,13 @@ impl Pipeline<'_> {
         for (name, value) in variables {
             scope.set(name, Value::text(value));
         }
-        let outer = self
-            .config
-            .tops("workflow")
-            .find_map(|top| top.get("rules"));
-        if outer.is_some() {
-            let outer = self.rules(&scope, outer);
+        let mut outer = self.config.tops("workflow");
+        if let Some(rules) = outer.find_map(|top| top.get("rules")) {
+            let outer = self.rules(&scope, rules);
             outer.map_err(|why| format!("`workflow: rules`: {why}"))?;
         }
-        if job.at("rules").is_some() {
-            return self.rules(&scope, job.at("rules"));
+        if let Some(rules) = job.at("rules") {
+            return self.rules(&scope, rules);
         }
         when(job.at("when"))?;
         // The older `only` and `except`; a pattern may be that of the branch.
@@ -166,12 +163,10 @@ impl Pipeline<'_> {
             refs.or(node.at("refs")).map(|refs| texts(Some(refs)))
         };
         let only = refs("only").unwrap_or_else(|| words_of(CHANGES));
+        let except = refs("except").unwrap_or_default();
         let is_change = |name: &String| listed(CHANGES, name) || name == main;
-        if !only
-            .iter()
-            .any(|name| is_change(name) || name.starts_with('/'))
-            || refs("except").is_some_and(|except| except.iter().any(is_change))
-        {
+        let may_be = |name: &String| is_change(name) || name.starts_with('/');
+        if !only.iter().any(may_be) || except.iter().any(is_change) {
             return Err(format!("it runs only for: {}", only.join(", ")));
         }
         Ok(Script {
@@ -181,8 +176,8 @@ impl Pipeline<'_> {
     }
 
     /// The first rule that holds, or may hold, decides.
-    fn rules(&self, scope: &Scope, rules: Option<&Node>) -> Result<Script, String> {
-        for rule in self.config.values(rules) {
+    fn rules(&self, scope: &Scope, rules: &Node) -> Result<Script, String> {
+        for rule in self.config.values(Some(rules)) {
             let condition = rule.get("if").map(value_of).unwrap_or_default();
             let holds = scope.condition(&condition);
             let never = when(rule.get("when"));
