@@ -2,6 +2,7 @@
 
 use super::check::{Check, Folded, Uncovered};
 use super::found::{NotRead, Place};
+use super::github::FOLDERS;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
 use vplan_base::word::{and_more, count, first_of, visible};
@@ -195,11 +196,10 @@ fn part(out: &mut String, title: &str, rows: Vec<[String; 3]>, most: usize) {
 }
 
 fn is_workflow(file: &RepoPath) -> bool {
-    let mut systems = ["github", "forgejo", "gitea"].iter();
-    systems.any(|name| {
-        file.as_bytes()
-            .starts_with(format!(".{name}/workflows/").as_bytes())
-    })
+    let folder = file.folder();
+    FOLDERS
+        .iter()
+        .any(|own| folder.as_bytes() == own.as_bytes())
 }
 
 /// A file's name; the path where it is no workflow.

@@ -16,7 +16,7 @@ use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node};
 
 /// The folders of workflows; the first that has files holds.
-const FOLDERS: &[&str] = &[
+pub(crate) const FOLDERS: &[&str] = &[
     ".github/workflows",
     ".forgejo/workflows",
     ".gitea/workflows",

@@ -104,13 +104,10 @@ fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
         let parts = tasks.parts();
         for task in &tasks.all {
             let said = task_word(&task.name);
-            let packs = || {
-                task.name
-                    .split(['-', ':'])
-                    .any(|word| has_word(PACKS, word))
-            };
+            let mut words = task.name.split(['-', ':']);
+            let packs = words.any(|word| has_word(PACKS, word));
             let is_check = matches!(said, TaskVerb::Test | TaskVerb::Lint)
-                || said == TaskVerb::Compile && !packs()
+                || said == TaskVerb::Compile && !packs
                 || has_word("check ci verify validate", &task.name);
             let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
             // One for all packages that names itself means the tasks of those.
@@ -213,11 +210,9 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
 fn main_language(tree: &Tree) -> Option<(&'static Language, RepoPath, RepoPath)> {
     let with_manifest = table::languages().iter().filter_map(|language| {
         let is_manifest = |file: &&RepoPath| {
-            let is_one = |glob: &&str| match glob.strip_prefix('*') {
-                Some(end) => file.name().ends_with(end.as_bytes()),
-                None => file.name() == glob.as_bytes(),
-            };
-            language.manifests.iter().any(is_one) && is_ours(file)
+            let name = String::from_utf8_lossy(file.name());
+            let mut manifests = language.manifests.iter();
+            manifests.any(|glob| table::fits(glob, &name)) && is_ours(file)
         };
         let manifests = tree.files.iter().filter(is_manifest);
         let file = manifests.min_by_key(|file| file.segments().count())?;

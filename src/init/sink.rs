@@ -138,11 +138,8 @@ impl Sink {
         self.compare(&read.commands, &script.before);
         for mut found in read.commands.into_iter().filter(|one| !one.compares_tree) {
             script.variables.needed(text, &found.words, &mut found.env);
-            let mut outside = None;
-            match script.checkout.to_root(&found.dir) {
-                Ok(dir) => found.dir = dir,
-                Err(why) => outside = Some(why),
-            }
+            let dir = script.checkout.to_root(&found.dir);
+            let outside = dir.map(|dir| found.dir = dir).err();
             found.unknown = found.unknown.or_else(|| script.lost.clone()).or(outside);
             if let (Some(how), Ending::Counts | Ending::TreeCompared) =
                 (&script.ignored, &found.ending)
@@ -166,9 +163,10 @@ impl Sink {
     /// Marks the commands of the step before if these begin with a comparison of the tree.
     fn compare(&mut self, commands: &[SourceCommand], before: &[usize]) {
         let is_git = |command: &SourceCommand| command.words.first().is_some_and(|w| w == "git");
-        let work = commands.iter().position(|command| !is_git(command));
-        let compared = commands.iter().position(|command| command.compares_tree);
-        if compared.is_some_and(|compared| work.is_none_or(|work| work >= compared)) {
+        let mut work = commands
+            .iter()
+            .filter(|one| one.compares_tree || !is_git(one));
+        if work.next().is_some_and(|first| first.compares_tree) {
             for at in before {
                 let found = self.found.get_mut(*at);
                 if let Some(found) = found.filter(|found| found.ending == Ending::Counts) {

@@ -80,9 +80,6 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
         if !written.insert(&check.condition) {
             continue;
         }
-        let same = checks
-            .iter()
-            .filter(|other| other.condition == check.condition);
         out.push('\n');
         let list = match &check.condition {
             Condition::Set(set) => (*set).to_owned(),
@@ -96,6 +93,9 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
                 quoted(globs)
             }
         };
+        let same = checks
+            .iter()
+            .filter(|other| other.condition == check.condition);
         let texts: String = same.map(|check| text_of(check, checks, &shared)).collect();
         let text = format!("whenChangedAny {list} {{\n{texts}}}\n");
         out.push_str(&in_rows(check, text));

@@ -26,10 +26,7 @@ const WHOLE: &str = "--workspaces -ws -r --recursive turbo nx lerna wsrun foreac
 /// cannot be read.
 fn packages(tree: &Tree) -> Option<FoundMembers> {
     let paths: Vec<RepoPath> = tree.files.iter().cloned().collect();
-    let text = |path: &RepoPath| {
-        let text = tree.texts.get(path).cloned();
-        text.ok_or_else(|| "it was not read".to_owned())
-    };
+    let text = |path: &RepoPath| tree.source(path).map(str::to_owned);
     let files = Files {
         paths: &paths,
         text: &text,

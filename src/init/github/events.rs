@@ -2,9 +2,8 @@
 
 use crate::globs::{self, any_of};
 use crate::listed::listed;
-use crate::tree::{DataFile, Keys, Tree, scalars};
+use crate::tree::{DataFile, Keys, Tree};
 use vplan_base::path::RepoPath;
-use vplan_front::tree::Node;
 
 /// The events that come with a change, in the order in which they are preferred: what only a push
 /// starts comes after the change.
@@ -15,14 +14,13 @@ const CHANGES: &str = "opened synchronize reopened ready_for_review";
 /// The event that comes with a change, and the globs of the changes for which it starts a workflow,
 /// empty for all. The error is why none does.
 pub(super) fn read(tree: &Tree, doc: &DataFile) -> Result<(&'static str, Vec<String>), String> {
-    let on = doc.root.get("on");
-    let keys = on.map_or(&[][..], Node::entries).iter();
-    let mut names: Vec<String> = keys.map(|(key, _)| key.name.clone()).collect();
-    names.extend(on.map(scalars).unwrap_or_default());
+    let mut names = doc.root.scalars_at("on");
+    let keys = doc.root.entries_at("on").iter();
+    names.extend(keys.map(|(key, _)| key.name.clone()));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut own_files = false;
     for wanted in LIVE.iter().filter(|wanted| names.contains(wanted)) {
-        let of = |key: &str| on.scalars_at(&format!("{wanted}.{key}"));
+        let of = |key: &str| doc.root.scalars_at(&format!("on.{wanted}.{key}"));
         let types = of("types");
         let comes = types.is_empty() || types.iter().any(|t| listed(CHANGES, t));
         let tags_only = *wanted == "push"
