@@ -47,16 +47,13 @@ pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
 /// The folders of the packages where each must have its tests started by itself, as no command at the
 /// root starts those of all: `cargo test` and `pytest` do.
 pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
-    let of_language = |found: &FoundMembers| match found.manifest {
-        Some(Manifest::Npm | Manifest::Pnpm) => language == "javascript",
-        Some(Manifest::Go) => language == "go",
-        Some(Manifest::Cargo | Manifest::Uv) | None => false,
-    };
-    let found = packages(tree).filter(|found| found.members.len() >= FEW && of_language(found));
-    let members = found
-        .into_iter()
-        .flat_map(|found| found.members.into_keys());
-    members.collect()
+    let found = packages(tree).filter(|found| found.members.len() >= FEW);
+    match (found.as_ref().and_then(|found| found.manifest), language) {
+        (Some(Manifest::Npm | Manifest::Pnpm), "javascript") | (Some(Manifest::Go), "go") => {
+            folders(tree).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What is left of a check when its package is taken out: its words are operands, its variables

@@ -59,19 +59,16 @@ impl Config {
             Ok(root) => root,
             Err(why) => return sink.not_read(Place::of(file, 1), None, why),
         };
-        let mut include = root.entries().iter();
-        let include = include.find(|(key, _)| key.name == "include");
-        let place = include.map_or(root.place, |(key, _)| key.place);
-        let place = self.data.place(place);
         let mut files = Vec::new();
-        for item in flat(include.map(|(_, node)| node)) {
+        for item in flat(root.get("include")) {
             let path = scalar(item.get("local").unwrap_or(item));
             let before = files.len();
             files.extend(tree.matching(&[path.trim_start_matches('/')]).cloned());
             if files.len() == before {
                 let named = item.entries().first().map_or(item, |(_, node)| node);
                 let part = Some(format!("include `{}`", texts(Some(named)).join(", ")));
-                sink.not_read(place.clone(), part, "it is not in the repository");
+                let place = self.data.place(item.place);
+                sink.not_read(place, part, "it is not in the repository");
             }
         }
         self.roots.push(root);
