@@ -39,9 +39,9 @@ fn workflows(doc: &DataFile, sink: &mut Sink) {
         }
         for item in workflow.list_at("jobs") {
             let (name, with) = entry(item);
-            if let Err(why) = job(doc, sink, &name, with) {
-                let own = with.scalar_at("name");
-                let own = if own.is_empty() { name } else { own };
+            let own = with.scalar_at("name");
+            let own = if own.is_empty() { &name } else { &own };
+            if let Err(why) = job(doc, sink, (&name, own), with) {
                 let part = Some(format!("job `{own}`"));
                 sink.not_read(doc.place(item.place), part, why);
             }
@@ -53,7 +53,7 @@ fn workflows(doc: &DataFile, sink: &mut Sink) {
 fn job(
     doc: &DataFile,
     sink: &mut Sink,
-    name: &str,
+    (name, own): (&str, &str),
     with: Option<&Node>,
 ) -> Result<(), &'static str> {
     if with.scalar_at("type") == "approval" {
@@ -76,7 +76,7 @@ fn job(
         dir: node.scalar_at("working_directory"),
         seen: BTreeSet::new(),
     };
-    job.script.job = format!("circleci/{name}");
+    job.script.job = format!("circleci/{own}");
     add_env(&mut job.script, node);
     job.steps(node);
     Ok(())
@@ -112,7 +112,10 @@ impl Job<'_> {
         match (&*name, with, command) {
             ("run", Some(run), _) => self.run(run),
             ("when" | "unless", Some(block), _) => self.steps(block),
-            ("steps", ..) => return Err("steps of a parameter".to_owned()),
+            ("steps", ..) => {
+                let job = self.script.job.trim_start_matches("circleci/");
+                return Err(format!("job `{job}`, steps of a parameter"));
+            }
             (_, _, Some(command)) if self.seen.insert(name.clone()) => self.steps(command),
             (_, _, None) if name.contains('/') && !prepares() => {
                 return Err(format!("step `{name}`"));

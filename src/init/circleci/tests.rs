@@ -59,7 +59,7 @@ fn steps_of_jobs() {
         ],
         &[
             "25: step `browser/test`: its commands are not in the file",
-            "26: steps of a parameter: its commands are not in the file",
+            "26: job `t`, steps of a parameter: its commands are not in the file",
             "35: job `m`: it runs on another system",
             "36: job `hold`: a person starts it",
             "37: job `d`: a job of an orb",
