@@ -210,29 +210,24 @@ impl Hooks<'_> {
         if language.starts_with("docker") {
             return Err("it runs in a container".to_owned());
         }
-        let args = node.scalars_at("args");
-        let args: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
         let takes_files = node.scalar_at("pass_filenames") != "false";
         let mut hook = hook(place, node.text_at("name").unwrap_or(id));
-        let text = match own {
-            Some(entry) => {
+        let text = match (own, known.and_then(|known| known.filled(|_| None))) {
+            (Some(entry), _) => {
                 let selected = selection(node);
                 if takes_files && selected.is_none() {
                     return Err("a pattern selects its files".to_owned());
                 }
                 hook.paths = selected.unwrap_or_default();
-                let files = takes_files.then(|| CHANGED.to_owned());
-                let words = std::iter::once(entry.to_owned()).chain(args).chain(files);
-                words.collect::<Vec<_>>().join(" ")
+                let args = node.scalars_at("args");
+                let args = args.iter().map(|arg| format!(" {}", quoted(arg)));
+                let files = takes_files.then(|| format!(" {CHANGED}"));
+                format!("{entry}{}", args.chain(files).collect::<String>())
             }
-            None => {
-                let input = |input: &str| (input == "args").then(|| args.join(" "));
-                match known.and_then(|known| known.filled(input)) {
-                    Some(text) if takes_files => with_files(text),
-                    Some(text) => text,
-                    None => return Err(format!("its command is in {repo}")),
-                }
-            }
+            // Its arguments are those of a program around the tool.
+            (None, Some(text)) if takes_files => with_files(text),
+            (None, Some(text)) => text,
+            (None, None) => return Err(format!("its command is in {repo}")),
         };
         self.add(&text, &hook);
         Ok(())
