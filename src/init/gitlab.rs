@@ -158,9 +158,9 @@ impl Pipeline<'_> {
         when(job.at("when"))?;
         // The older `only` and `except`; a pattern may be that of the branch.
         let refs = |key: &str| {
-            let node = job.at(key);
-            let refs = node.filter(|node| node.entries().is_empty());
-            refs.or(node.at("refs")).map(|refs| texts(Some(refs)))
+            let list = job.at(key).filter(|node| node.entries().is_empty());
+            let refs = list.or_else(|| job.at(&format!("{key}.refs")));
+            refs.map(|refs| texts(Some(refs)))
         };
         let only = refs("only").unwrap_or_else(|| words_of(CHANGES));
         let except = refs("except").unwrap_or_default();

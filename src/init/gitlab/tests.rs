@@ -143,6 +143,7 @@ fn only_and_except() {
         ("only: [main]", true),
         ("only: [tags]", false),
         ("only: {refs: [schedules]}", false),
+        ("extends: .s, only: {changes: [a]}", false),
         ("except: [tags]", true),
         ("except: [branches]", false),
         ("only: [/^change$/]", true),
@@ -150,7 +151,7 @@ fn only_and_except() {
         ("tags: [saas-windows-medium]", false),
         ("trigger: {include: x.yml}", false),
     ] {
-        let text = format!("t: {{script: [x], {keys}}}\n");
+        let text = format!(".s: {{only: {{refs: [schedules]}}}}\nt: {{script: [x], {keys}}}\n");
         let reading = read(&tree(&[(".gitlab-ci.yml", &text)]));
         assert_eq!(!reading.found.is_empty(), runs, "{keys}");
         assert_eq!(reading.not_read.is_empty(), runs, "{keys}");
