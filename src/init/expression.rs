@@ -31,6 +31,10 @@ impl Value {
         Value::Text(text.to_owned())
     }
 
+    fn of(truth: Option<bool>) -> Self {
+        truth.map_or(Value::Unknown, Value::Bool)
+    }
+
     /// Whether it holds; `None` where that is not known.
     fn truth(&self) -> Option<bool> {
         Some(match self {
@@ -93,12 +97,6 @@ pub(crate) fn get(entries: &Entries, key: &str) -> Value {
     };
     let found = entries.iter().find(|(name, _)| is(name));
     found.map_or(Value::text(""), |(_, value)| value.clone())
-}
-
-impl From<Option<bool>> for Value {
-    fn from(truth: Option<bool>) -> Self {
-        truth.map_or(Value::Unknown, Value::Bool)
-    }
 }
 
 /// Contexts (`github`, `matrix`) and variables by name.
@@ -279,7 +277,7 @@ impl<'p> Parser<'p> {
                 true => fits(&left, self.take()?),
                 false => left.equals(&self.unary()?),
             };
-            left = holds.map(|holds| holds != mark.starts_with('!')).into();
+            left = Value::of(holds.map(|holds| holds != mark.starts_with('!')));
         }
         Some(left)
     }
@@ -288,7 +286,7 @@ impl<'p> Parser<'p> {
         self.depth += 1;
         let value = match self.mark(&["!"]) {
             _ if self.depth > MAX_DEPTH => return None,
-            Some(_) => self.unary()?.truth().map(|holds| !holds).into(),
+            Some(_) => Value::of(self.unary()?.truth().map(|holds| !holds)),
             None => self.primary()?,
         };
         self.depth -= 1;

@@ -195,6 +195,11 @@ fn expressions_have_three_values() {
             Some(true),
         ),
         ("matrix.n == 3 && matrix.missing == ''", Some(true)),
+        ("contains(fromJSON('[{\"a\": 1}]').*.a, 1)", None),
+        (
+            "matrix.missing == null && matrix.missing == false",
+            Some(true),
+        ),
         (
             "format('{0}-{1}', matrix.os, matrix.n) == 'linux-3'",
             Some(true),
