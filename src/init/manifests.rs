@@ -113,10 +113,11 @@ fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
             // One for all packages that names itself means the tasks of those.
             let is_part =
                 |(part, by): &(String, &str)| table::fits(part, &task.name) && *by != task.name;
+            let is_of_all = |whole: &Task| runner.key == "package-json" && whole.name == task.name;
             if !is_check
                 || !task.name.chars().all(is_plain)
                 || parts.iter().any(is_part)
-                || of_all.iter().any(|whole| whole.name == task.name)
+                || of_all.iter().any(is_of_all)
                 || is_empty(task)
             {
                 continue;
