@@ -212,7 +212,11 @@ impl Hooks<'_> {
         }
         let takes_files = node.scalar_at("pass_filenames") != "false";
         let mut hook = hook(place, node.text_at("name").unwrap_or(id));
-        let text = match (own, known.and_then(|known| known.filled(|_| None))) {
+        let files = |name: &str| {
+            let files = if name == "folder" { "." } else { CHANGED };
+            takes_files.then(|| files.to_owned())
+        };
+        let text = match (own, known.and_then(|known| known.filled(files))) {
             (Some(entry), _) => {
                 let selected = selection(node);
                 if takes_files && selected.is_none() {
@@ -225,7 +229,6 @@ impl Hooks<'_> {
                 format!("{entry}{}", args.chain(files).collect::<String>())
             }
             // Its arguments are those of a program around the tool.
-            (None, Some(text)) if takes_files => with_files(text),
             (None, Some(text)) => text,
             (None, None) => return Err(format!("its command is in {repo}")),
         };
@@ -324,23 +327,6 @@ impl Hooks<'_> {
 
 /// Programs that need no launcher in a hook of a package.
 const RUNNERS: &str = "npm npx pnpm yarn bun bunx node git";
-
-/// A known hook's command with the files that its tool must be given.
-fn with_files(text: String) -> String {
-    const FOLDERS: &str = "\
-        black isort prettier yamllint zizmor djlint interrogate eslint";
-    const FILES: &str = "\
-        autopep8 check-jsonschema clang-format cmake-format cmake-lint cpplint cspell doc8 \
-        hadolint markdownlint markdownlint-cli2 mdformat mypy pylint shellcheck shfmt yapf";
-    let mut words = text.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    match words.last() {
-        Some(word) if !word.starts_with('-') => text,
-        _ if listed(FOLDERS, program) => format!("{text} ."),
-        _ if listed(FILES, program) => format!("{text} {CHANGED}"),
-        _ => text,
-    }
-}
 
 /// Whether a hook of git looks at a change.
 fn judges(hook: &str) -> bool {
