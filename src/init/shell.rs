@@ -4,16 +4,17 @@
 //! Followed: `cd`, assignments, `export`, conditions that are known, loops around one command. Not
 //! read: `case`, functions, here-documents. The commands of other loops have that reason.
 
-mod grammar;
+mod fill;
 mod words;
 
 use crate::found::{Ending, Place, SourceCommand};
 use crate::listed::listed;
-use grammar::{Item, Join, Node, Parser};
+use fill::Filled;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::table::Class;
-use words::{Kind, Piece, Token, Variable};
+use words::{Kind, Token};
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,24 +42,6 @@ pub struct Script {
     pub sets: Vec<(String, Value)>,
 }
 
-/// Names that each shell or CI system sets, `*` at an end for any rest.
-const MACHINE: &str = "\
-    ! # $ - ? HOME PATH USER SHELL RANDOM TMPDIR OLDPWD HOSTNAME UID BASH_SOURCE LINENO \
-    SECONDS CI GITHUB_* RUNNER_* CI_* CIRCLE_* BUILD_* SYSTEM_* AGENT_* TRAVIS_* ACTIONS_* \
-    ANDROID_* JAVA_HOME* GOPATH CONDA* VCPKG_* GITLAB_* pythonLocation";
-/// Variables with the root of the repository.
-const ROOTS: &str = "\
-    GITHUB_WORKSPACE CI_PROJECT_DIR BUILD_SOURCESDIRECTORY TRAVIS_BUILD_DIR \
-    CIRCLE_WORKING_DIRECTORY";
-/// Programs whose output is put in: the processors of a common runner, the folder, the root (`/`).
-const OUTPUTS: &[(&str, &str)] = &[
-    ("nproc", "4"),
-    ("getconf _NPROCESSORS_ONLN", "4"),
-    ("pwd", "."),
-    ("git rev-parse --show-toplevel", "/"),
-];
-/// Programs that only list files: a shell expands them.
-const LISTS: &[&str] = &["git ls-files", "git grep -l", "find", "ls", "go list", "fd"];
 /// Commands that do not count as the work of a loop.
 const IDLE: &str = "echo printf sleep break continue exit return read let date cat";
 /// The most values of a loop that are put in.
@@ -68,6 +51,15 @@ const MAX_COMMANDS: usize = 2000;
 /// The most pipes that are read, those of repeated loops counted each time.
 const MAX_PIPES: usize = 20_000;
 
+/// The deepest nesting that is read.
+const MAX_DEPTH: usize = 40;
+/// What ends a list.
+const ENDS: &[&str] = &[
+    "then", "elif", "else", "fi", "do", "done", "esac", "}", ")", ";;", ";;&", ";&",
+];
+/// What ends a pipe.
+const PIPE_ENDS: &[&str] = &["&&", "||", ";", "\n", "&"];
+
 /// Returns the commands of a text, in order.
 pub fn split(text: &str, scope: &Scope) -> Vec<SourceCommand> {
     read(text, scope).commands
@@ -75,31 +67,31 @@ pub fn split(text: &str, scope: &Scope) -> Vec<SourceCommand> {
 
 /// Returns the commands of a text and what it sets for later steps.
 pub fn read(text: &str, scope: &Scope) -> Script {
-    let tokens = words::split(text);
-    let items = Parser::new(text, &tokens).all();
+    let text = text.replace("\r\n", "\n");
+    let tokens = words::split(&text);
     let mut walk = Walk {
-        text,
+        text: &text,
+        tokens: &tokens,
         scope: scope.clone(),
         left: MAX_PIPES,
         ..Walk::default()
     };
-    walk.list(&items);
+    while walk.at < tokens.len() {
+        walk.list();
+        // A closing word or bracket of nothing.
+        walk.at += 1;
+    }
     walk.out
 }
 
-/// A word with its variables put in.
-#[derive(Default)]
-struct Filled {
-    fields: Vec<String>,
-    /// As a shell must read it.
-    spelled: String,
-    needs_shell: bool,
-    unknown: Option<String>,
-}
-
+/// A walk over the tokens of a text.
 #[derive(Default)]
 struct Walk<'t> {
     text: &'t str,
+    tokens: &'t [Token<'t>],
+    /// The next token.
+    at: usize,
+    depth: usize,
     scope: Scope,
     /// The `cd` that leads to an unknown folder.
     lost: Option<String>,
@@ -116,45 +108,119 @@ struct Walk<'t> {
     out: Script,
 }
 
-impl Walk<'_> {
-    fn raw(&self, part: &[Token]) -> String {
+impl<'t> Walk<'t> {
+    fn next(&self, kind: Kind) -> &'t str {
+        let next = self.tokens.get(self.at);
+        next.filter(|token| token.kind == kind)
+            .map_or("", |token| token.raw)
+    }
+
+    /// The operator that comes next; none before a word.
+    fn operator(&self) -> &'t str {
+        self.next(Kind::Operator)
+    }
+
+    /// The word that comes next.
+    fn word(&self) -> &'t str {
+        self.next(Kind::Word)
+    }
+
+    fn skip(&mut self, signs: &[&str]) {
+        while signs.contains(&self.operator()) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let is_next = self.word() == sign || self.operator() == sign;
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// The next of these signs, or what ends the list, over all constructs that begin before it.
+    fn end(&self, stops: &[&str]) -> usize {
+        const BEGINS: &str = "if then elif else fi while until do done esac { } !";
+        let mut open: Vec<&str> = Vec::new();
+        let mut begins = true;
+        for (at, token) in self.tokens.iter().enumerate().skip(self.at) {
+            let closes = open.last() == Some(&token.raw);
+            let is_sign = match token.kind {
+                Kind::Word => begins || closes && token.raw == "]]",
+                kind => kind == Kind::Operator,
+            };
+            begins = is_sign && (token.kind == Kind::Operator || listed(BEGINS, token.raw));
+            let closing = match token.raw {
+                _ if !is_sign => continue,
+                _ if closes => {
+                    open.pop();
+                    continue;
+                }
+                "if" => "fi",
+                "for" | "select" | "while" | "until" => "done",
+                "case" => "esac",
+                "{" => "}",
+                "(" => ")",
+                "[[" => "]]",
+                sign if open.is_empty() && (stops.contains(&sign) || ENDS.contains(&sign)) => {
+                    return at;
+                }
+                _ => continue,
+            };
+            open.push(closing);
+        }
+        self.tokens.len()
+    }
+
+    fn raw(&self, tokens: Range<usize>) -> String {
+        let part = self.tokens.get(tokens).unwrap_or_default();
         let bounds = part.first().zip(part.last());
-        let raw = bounds.and_then(|(first, last)| self.text.get(first.start..last.end));
-        let raw = raw.unwrap_or_default();
-        one_line(&raw.replace("\\\r\n", " ").replace("\\\n", " "))
+        let raw = bounds.and_then(|(first, last)| self.text.get(first.start..last.end()));
+        one_line(&raw.unwrap_or_default().replace("\\\n", " "))
     }
 
     /// Reads a list; the result is its exit code where it is known. Commands are taken to pass.
-    fn list(&mut self, items: &[Item<'_>]) -> Option<bool> {
+    fn list(&mut self) -> Option<bool> {
         let (unsure, mut status, mut chain) = (self.unsure, Some(true), 0);
-        let mut previous: Option<&Item<'_>> = None;
-        for item in items {
-            if item.join == Join::Always {
+        let (mut join, mut previous) = ("", 0..0);
+        loop {
+            self.skip(&["\n", ";", "&"]);
+            let next = [self.operator(), self.word()];
+            if self.at >= self.tokens.len() || next.iter().any(|sign| ENDS.contains(sign)) {
+                self.unsure = unsure;
+                return status;
+            }
+            if join.is_empty() {
                 self.unsure = unsure;
                 status = Some(true);
                 chain = self.out.commands.len();
             }
-            let emitted = self.out.commands.len() > chain;
-            match (item.join, status) {
-                (Join::Or, Some(true)) if emitted => self.fallback(chain, item, previous),
-                (Join::And, Some(false)) | (Join::Or, Some(true)) => {}
-                (join, _) => {
-                    self.unsure |= join != Join::Always && status.is_none();
-                    status = self.item(item);
+            let item = self.at..self.end(PIPE_ENDS);
+            match (join, status) {
+                ("||", Some(true)) => self.fallback(chain, &item, previous),
+                ("&&", Some(false)) => {}
+                _ if self.left == 0 => status = None,
+                _ => {
+                    self.left -= 1;
+                    self.unsure |= !join.is_empty() && status.is_none();
+                    status = self.pipe(&item);
                 }
             }
-            previous = Some(item);
+            // Nothing is read twice, whatever it is.
+            self.at = self.at.max(item.end);
+            join = match self.operator() {
+                sign @ ("&&" | "||") => sign,
+                _ => "",
+            };
+            self.at += usize::from(!join.is_empty() || self.at == item.start);
+            previous = item;
         }
-        self.unsure = unsure;
-        status
     }
 
-    /// Reads what runs when the commands since `chain` fail: unless it fails itself or tries them
-    /// again, they cannot fail.
-    fn fallback(&mut self, chain: usize, item: &Item<'_>, previous: Option<&Item<'_>>) {
-        let text = self.raw(item.part);
-        let again = previous.is_some_and(|previous| self.raw(previous.part) == text);
-        if again || self.fails(item.part) || self.condition {
+    /// What runs when the commands since `chain` fail: unless it fails itself or tries them again,
+    /// they cannot fail.
+    fn fallback(&mut self, chain: usize, item: &Range<usize>, previous: Range<usize>) {
+        let text = self.raw(item.clone());
+        if self.condition || self.raw(previous) == text || self.fails(item.clone()) {
             return;
         }
         for command in self.out.commands.iter_mut().skip(chain) {
@@ -163,159 +229,231 @@ impl Walk<'_> {
     }
 
     /// Whether these tokens hold `exit 1`, `false`, `return`, or keep the failure in a variable.
-    fn fails(&self, part: &[Token]) -> bool {
-        let mut raws = part.iter().map(|token| token.raw(self.text)).peekable();
-        while let Some(word) = raws.next() {
-            let fails = match word {
-                "exit" | "return" => raws.peek() != Some(&"0"),
+    fn fails(&self, tokens: Range<usize>) -> bool {
+        let part = self.tokens.get(tokens).unwrap_or_default();
+        let follows = part.iter().skip(1).map(|token| token.raw).chain([""]);
+        part.iter()
+            .zip(follows)
+            .any(|(token, next)| match token.raw {
+                "exit" | "return" => next != "0",
                 word => word == "false" || word.contains("=1") || word.contains("$?"),
-            };
-            if fails {
-                return true;
-            }
-        }
-        false
+            })
     }
 
-    fn item(&mut self, item: &Item<'_>) -> Option<bool> {
-        if self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
+    fn pipe(&mut self, item: &Range<usize>) -> Option<bool> {
         let start = self.out.commands.len();
+        let mut negated = false;
+        while self.take("!") {
+            negated = !negated;
+        }
+        let is_pipe = |walk: &Self| matches!(walk.operator(), "|" | "|&");
         let mut status = None;
-        let through = matches!(&*item.pipe, [Node::Simple(first), .., Node::Simple(last)]
-            if self.lists(first, last, item));
-        if through {
-            let words = ["sh", "-c", &self.raw(item.part)].map(str::to_owned);
-            self.emit(item.part, words.to_vec(), None, BTreeMap::new());
+        let mut piped = false;
+        if self.lists(item) {
+            let words = ["sh", "-c", &self.raw(item.clone())].map(str::to_owned);
+            self.emit(item.clone(), words.to_vec(), None, BTreeMap::new());
         } else {
-            for (at, node) in item.pipe.iter().enumerate() {
+            status = self.command();
+            while is_pipe(self) {
+                piped = true;
+                self.at += 1;
+                self.skip(&["\n"]);
                 let first = self.out.commands.len();
-                status = self.node(node);
-                for command in self.out.commands.iter_mut().skip(first).filter(|_| at > 0) {
+                status = self.command();
+                for command in self.out.commands.iter_mut().skip(first) {
                     let why = "it reads the output of another command".to_owned();
                     command.unknown.get_or_insert(why);
                 }
             }
         }
+        let background = self.operator() == "&";
         let condition = self.condition;
         for command in self.out.commands.iter_mut().skip(start) {
-            if item.background {
+            if background {
                 command.ending = Ending::Background;
-            } else if item.negated && !condition {
+            } else if negated && !condition {
                 command.unknown.get_or_insert("it must fail".to_owned());
             }
         }
-        if item.pipe.len() > 1 && self.out.commands.len() > start {
+        if piped && self.out.commands.len() > start {
             return Some(true);
         }
-        status.map(|passes| passes != item.negated)
+        status.map(|passes| passes != negated)
     }
 
     /// Whether a pipe is `find … | xargs TOOL`, which is one command of a shell.
-    fn lists(&self, first: &[Token], last: &[Token], item: &Item<'_>) -> bool {
-        lists(&self.raw(first))
-            && self.raw(last).starts_with("xargs ")
-            && !self.raw(item.part).contains('$')
+    fn lists(&self, item: &Range<usize>) -> bool {
+        let text = self.raw(item.clone());
+        let last = text.rsplit('|').next().unwrap_or_default();
+        last.starts_with(" xargs ") && fill::lists(&text)
     }
 
-    fn node(&mut self, node: &Node<'_>) -> Option<bool> {
-        match node {
-            Node::Simple(part) => return self.simple(part),
-            Node::Group(items, own) => {
-                let before =
-                    own.then(|| (self.scope.clone(), self.lost.clone(), self.exported.clone()));
-                let status = self.list(items);
-                if let Some(before) = before {
-                    (self.scope, self.lost, self.exported) = before;
-                }
-                return status;
-            }
-            Node::If(branches, rest) => self.branches(branches, rest),
-            Node::For {
-                name,
-                values,
-                body,
-                part,
-            } => {
-                let filled: Vec<Filled> = values.iter().map(|t| self.fill(t)).collect();
-                let known = filled.iter().all(|f| f.unknown.is_none() && !f.needs_shell);
-                let fields: Vec<String> = filled.into_iter().flat_map(|f| f.fields).collect();
-                let is_named = names(&self.raw(part), name);
-                if is_named && known && (1..=MAX_VALUES).contains(&fields.len()) {
-                    for field in fields {
-                        self.set(name, Value::Known(field));
-                        self.list(body);
-                    }
-                } else {
-                    self.set(name, Value::Unknown);
-                    self.around_one(&[body], part);
-                }
-            }
-            Node::While(condition, body, part) => self.around_one(&[condition, body], part),
-            // A command without words.
-            Node::Unread(why, part) => {
-                self.forget(part);
-                self.emit(part, Vec::new(), Some((*why).to_owned()), BTreeMap::new());
-            }
+    fn command(&mut self) -> Option<bool> {
+        let start = self.at;
+        self.depth += 1;
+        let status = self.compound(start);
+        self.depth -= 1;
+        // Redirections of all of it.
+        while self.at < self.tokens.len() && self.operator().is_empty() {
+            self.at += 1;
         }
+        status
+    }
+
+    fn compound(&mut self, start: usize) -> Option<bool> {
+        if self.depth > MAX_DEPTH {
+            self.at = self.tokens.len();
+            return self.unread(start, "it is nested too deep");
+        }
+        let opens = |at: usize| self.tokens.get(at).is_some_and(|token| token.raw == "(");
+        match self.word() {
+            "" if opens(start) && opens(start + 1) => {
+                self.at = self.end(PIPE_ENDS);
+                self.unread(start, "arithmetic")
+            }
+            "" if opens(start) => {
+                self.at += 1;
+                let before = (self.scope.clone(), self.lost.clone(), self.exported.clone());
+                let status = self.list();
+                (self.scope, self.lost, self.exported) = before;
+                self.at += 1;
+                status
+            }
+            "{" => {
+                self.at += 1;
+                let status = self.list();
+                self.at += 1;
+                status
+            }
+            "if" => self.branches(),
+            "for" | "select" => self.values(start),
+            "while" | "until" => {
+                self.at += 1;
+                self.around_one(start)
+            }
+            "case" => {
+                self.at = self.end(PIPE_ENDS);
+                self.unread(start, "a `case` is not read")
+            }
+            word if word == "function" || !word.is_empty() && opens(start + 1) => {
+                self.at += 1 + usize::from(word == "function");
+                self.skip(&["(", ")", "\n"]);
+                self.at = self.end(PIPE_ENDS);
+                self.unread(start, "a function is not read")
+            }
+            _ => self.simple(start),
+        }
+    }
+
+    /// Notes a construct that is not read, as a command without words. What it assigns is not known
+    /// after it.
+    fn unread(&mut self, start: usize, why: &str) -> Option<bool> {
+        self.forget(start);
+        let why = Some(why.to_owned());
+        self.emit(start..self.at, Vec::new(), why, BTreeMap::new());
         None
     }
 
     /// Reads `if`: the branch that runs, or all of them where that is not known.
-    fn branches(&mut self, branches: &[(Vec<Item<'_>>, Vec<Item<'_>>)], rest: &[Item<'_>]) {
-        let unsure = self.unsure;
-        for (condition, body) in branches {
-            let start = self.out.commands.len();
-            let was = std::mem::replace(&mut self.condition, true);
-            let mut status = self.list(condition);
-            self.condition = was;
-            if self.out.commands.len() > start {
-                status = None;
-                let fails = body.iter().chain(rest).any(|item| self.fails(item.part));
-                for command in self.out.commands.iter_mut().skip(start).filter(|_| !fails) {
+    fn branches(&mut self) -> Option<bool> {
+        let fails = self.fails(self.at..self.end(PIPE_ENDS));
+        let (unsure, mut unclear, mut done) = (self.unsure, false, false);
+        loop {
+            let is_else = self.take("else");
+            if !is_else && !self.take("if") && !self.take("elif") {
+                break;
+            }
+            let mut status = Some(!done);
+            if done && !is_else {
+                self.at = self.end(&[]);
+            } else if !is_else {
+                let start = self.out.commands.len();
+                let was = std::mem::replace(&mut self.condition, true);
+                status = self.list();
+                self.condition = was;
+                let conditions = self.out.commands.get_mut(start..).unwrap_or_default();
+                if !conditions.is_empty() {
+                    status = None;
+                }
+                for command in conditions.iter_mut().filter(|_| !fails) {
                     command.ending = Ending::Ignored("it only decides what runs next".to_owned());
                 }
             }
-            if status != Some(false) {
-                self.unsure = unsure || status.is_none();
-                self.list(body);
+            self.take("then");
+            unclear |= status.is_none();
+            if status == Some(false) {
+                self.at = self.end(&[]);
+                continue;
             }
-            self.unsure |= status.is_none();
-            if status == Some(true) {
-                self.unsure = unsure;
-                return;
-            }
+            self.unsure = unsure || unclear;
+            self.list();
+            done |= status == Some(true);
         }
-        self.list(rest);
         self.unsure = unsure;
+        self.take("fi");
+        None
+    }
+
+    /// Reads `for`: with each of a few values that are known, else as a loop.
+    fn values(&mut self, start: usize) -> Option<bool> {
+        let text = self.raw(start..self.end(PIPE_ENDS));
+        self.at += 1;
+        let name = self.word();
+        self.at += 1;
+        self.skip(&["\n"]);
+        self.take("in");
+        let (mut fields, mut known) = (Vec::new(), names(&text, name));
+        while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
+            let filled = self.fill(self.word());
+            known &= filled.unknown.is_none() && !filled.needs_shell;
+            fields.extend(filled.fields);
+            self.at += 1;
+        }
+        self.skip(&[";", "\n"]);
+        self.take("do");
+        if !known || !(1..=MAX_VALUES).contains(&fields.len()) {
+            self.set(name, Value::Unknown);
+            return self.around_one(start);
+        }
+        let body = self.at;
+        for field in fields {
+            self.set(name, Value::Known(field));
+            self.at = body;
+            self.list();
+        }
+        self.take("done");
+        None
     }
 
     /// Reads a loop around one command, such as a retry; any other loop is not read.
-    fn around_one(&mut self, lists: &[&Vec<Item<'_>>], part: &[Token]) {
-        let start = self.out.commands.len();
+    fn around_one(&mut self, start: usize) -> Option<bool> {
+        let first = self.out.commands.len();
         let unsure = std::mem::replace(&mut self.unsure, true);
         let was = std::mem::replace(&mut self.condition, true);
-        for list in lists {
-            self.list(list);
+        self.list();
+        if self.take("do") {
+            self.list();
         }
+        self.take("done");
         (self.unsure, self.condition) = (unsure, was);
-        let mut work = self.out.commands.split_off(start);
+        let mut work = self.out.commands.split_off(first);
         work.retain(|c| c.words.first().is_none_or(|w| !listed(IDLE, w)));
         if work.len() > 1 || work.iter().any(|one| one.unknown.is_some()) {
             for one in &mut work {
                 one.unknown = Some("a loop is not read".to_owned());
             }
-            self.forget(part);
+            self.forget(start);
         }
         self.out.commands.append(&mut work);
+        None
     }
 
     /// What a part that is not read assigns is not known after it.
-    fn forget(&mut self, part: &[Token]) {
-        for (name, _) in part.iter().filter_map(|token| assignment(token.pieces())) {
-            self.set(&name, Value::Unknown);
+    fn forget(&mut self, start: usize) {
+        for token in self.tokens.get(start..self.at).into_iter().flatten() {
+            if let Some((name, _)) = self.assignment(token.raw) {
+                self.set(name, Value::Unknown);
+            }
         }
     }
 
@@ -325,7 +463,7 @@ impl Walk<'_> {
 
     fn emit(
         &mut self,
-        part: &[Token],
+        part: Range<usize>,
         words: Vec<String>,
         unknown: Option<String>,
         mut env: BTreeMap<String, String>,
@@ -333,7 +471,7 @@ impl Walk<'_> {
         if self.out.commands.len() >= MAX_COMMANDS {
             return;
         }
-        let start = part.first().map_or(0, |token| token.start);
+        let start = self.tokens.get(part.start).map_or(0, |token| token.start);
         let (last, lines) = Some(self.last)
             .filter(|last| last.0 <= start)
             .unwrap_or_default();
@@ -365,29 +503,37 @@ impl Walk<'_> {
         });
     }
 
-    fn simple(&mut self, part: &[Token]) -> Option<bool> {
+    fn simple(&mut self, start: usize) -> Option<bool> {
+        self.at = match self.word() {
+            "[[" => self.end(&["&&", "||", ";", "\n", "&", "|", "|&"]),
+            _ => self.at,
+        };
+        while self.at < self.tokens.len() && self.operator().is_empty() {
+            self.at += 1;
+        }
+        let item = start..self.at;
+        let part = self.tokens.get(item.clone()).unwrap_or_default();
         let mut env = BTreeMap::new();
         let mut filled: Vec<Filled> = Vec::new();
         let mut unknown = None;
         let mut target = None;
         for token in part {
-            match (&token.kind, target.take()) {
-                (Kind::Redirection(sign), _) => target = Some(*sign),
-                (Kind::Word(_), Some(sign)) => {
-                    let raw = token.raw(self.text);
-                    if sign.starts_with('<') && raw != "/dev/null" {
-                        unknown = Some(format!("its input is {sign} {raw}"));
-                    } else if sign == ">>" && raw.contains("GITHUB_ENV") {
+            match (token.kind, target.take()) {
+                (Kind::Redirection, _) => target = Some(token.raw.trim_start_matches(is_digit)),
+                (Kind::Word, Some(sign)) => {
+                    if sign.starts_with('<') && token.raw != "/dev/null" {
+                        unknown = Some(format!("its input is {sign} {}", token.raw));
+                    } else if sign == ">>" && token.raw.contains("GITHUB_ENV") {
                         self.sets(&filled);
                     }
                 }
-                (Kind::Word(pieces), None) => match assignment(pieces) {
-                    Some((name, rest)) if filled.is_empty() => {
-                        env.insert(name, self.fill_pieces(&rest));
+                (Kind::Word, None) => match self.assignment(token.raw) {
+                    Some((name, value)) if filled.is_empty() => {
+                        env.insert(name.to_owned(), value);
                     }
-                    _ => filled.push(self.fill(token)),
+                    _ => filled.push(self.fill(token.raw)),
                 },
-                (Kind::Operator(_), _) => {}
+                (Kind::Operator, _) => {}
             }
         }
         let is_empty = |word: &Filled| word.fields.is_empty() && word.unknown.is_none();
@@ -395,21 +541,24 @@ impl Walk<'_> {
             for (name, value) in env {
                 self.assign(&name, value);
             }
-            for piece in part.iter().flat_map(Token::pieces) {
-                if let Piece::Output(inner) = piece
-                    && let Some(words) = verifying(inner)
-                {
-                    let why = "its output is put into a variable".to_owned();
-                    self.emit(part, words, Some(why), BTreeMap::new());
-                }
+            let text = self.raw(item.clone());
+            for words in text
+                .replace('`', "$(")
+                .split("$(")
+                .skip(1)
+                .filter_map(verifying)
+            {
+                let why = "its output is put into a variable".to_owned();
+                self.emit(item.clone(), words, Some(why), BTreeMap::new());
             }
-            if assigns_tree(&self.raw(part)) {
-                self.emit(part, vec!["git".to_owned()], None, BTreeMap::new());
+            if assigns_tree(&text) {
+                self.emit(item, vec!["git".to_owned()], None, BTreeMap::new());
             }
             return Some(true);
         }
         let first = filled.first().and_then(|word| word.fields.first()).cloned();
-        if let Some(status) = self.builtin(first.as_deref().unwrap_or_default(), &filled, part) {
+        let first = first.unwrap_or_default();
+        if let Some(status) = self.builtin(&first, &filled, item.clone()) {
             return status;
         }
         let mut assigned = BTreeMap::new();
@@ -429,29 +578,33 @@ impl Walk<'_> {
         } else {
             filled.into_iter().flat_map(|word| word.fields).collect()
         };
-        self.emit(part, words, unknown, assigned);
+        self.emit(item, words, unknown, assigned);
         Some(true)
     }
 
     /// Reads a command of the shell itself. `None` for any other.
     #[allow(clippy::option_option)]
-    fn builtin(&mut self, name: &str, filled: &[Filled], part: &[Token]) -> Option<Option<bool>> {
+    fn builtin(
+        &mut self,
+        name: &str,
+        filled: &[Filled],
+        item: Range<usize>,
+    ) -> Option<Option<bool>> {
         let arguments = filled.get(1..).unwrap_or_default();
         match name {
             "cd" | "pushd" | "popd" => self.enter(name, arguments),
             "export" | "declare" | "local" | "readonly" => {
-                for token in part.iter().skip(1) {
-                    let variable = match assignment(token.pieces()) {
-                        Some((variable, rest)) => {
-                            let value = self.fill_pieces(&rest);
-                            self.assign(&variable, value);
+                for token in self.tokens.get(item).into_iter().flatten().skip(1) {
+                    let variable = match self.assignment(token.raw) {
+                        Some((variable, value)) => {
+                            self.assign(variable, value);
                             variable
                         }
-                        None => token.raw(self.text).to_owned(),
+                        None => token.raw,
                     };
-                    let value = self.scope.variables.get(&variable);
+                    let value = self.scope.variables.get(variable);
                     if let (Some(Value::Known(value)), "export") = (value, name) {
-                        self.exported.insert(variable, value.clone());
+                        self.exported.insert(variable.to_owned(), value.clone());
                     }
                 }
             }
@@ -467,7 +620,7 @@ impl Walk<'_> {
             }
             "set" | "shopt" | "trap" | "exit" | "return" | "true" | ":" | "shift" | "wait" => {}
             "false" => return Some(Some(false)),
-            "[" | "[[" | "test" => return Some(self.test(filled, part)),
+            "[" | "[[" | "test" => return Some(self.test(filled, item)),
             _ => return None,
         }
         Some(Some(true))
@@ -499,11 +652,11 @@ impl Walk<'_> {
     }
 
     /// Compares what a test compares. One of the tree's state is a command.
-    fn test(&mut self, filled: &[Filled], part: &[Token]) -> Option<bool> {
-        let text = self.raw(part);
+    fn test(&mut self, filled: &[Filled], item: Range<usize>) -> Option<bool> {
+        let text = self.raw(item.clone());
         if compares_tree(&text) || (text.contains("$(") && !self.condition) {
             let why = "it compares an output".to_owned();
-            self.emit(part, vec!["test".to_owned()], Some(why), BTreeMap::new());
+            self.emit(item, vec!["test".to_owned()], Some(why), BTreeMap::new());
             return None;
         }
         let unclear = filled.iter().any(|word| word.unknown.is_some());
@@ -553,119 +706,6 @@ impl Walk<'_> {
         }
         self.set(name, value);
     }
-
-    fn fill(&self, token: &Token) -> Filled {
-        let pieces = token.pieces();
-        let unquoted = |piece: &Piece, marks: &[char]| matches!(piece, Piece::Text(text, false) if text.contains(marks));
-        let is_home = |piece: &Piece| matches!(piece, Piece::Text(t, false) if t.starts_with('~'));
-        let mut out = Filled {
-            needs_shell: pieces.iter().any(|piece| unquoted(piece, &['*', '?'])),
-            unknown: pieces.first().filter(|piece| is_home(piece)).map(raw_of),
-            ..Filled::default()
-        };
-        // The last field, once it has begun, even if it is empty.
-        let mut field: Option<String> = None;
-        for piece in pieces {
-            let (value, is_quoted) = match piece {
-                Piece::Text(text, is_quoted) => (Value::Known(text.clone()), *is_quoted),
-                Piece::Output(inner) if lists(inner) => {
-                    out.needs_shell = true;
-                    out.spelled.push_str(&raw_of(piece));
-                    field.get_or_insert_default();
-                    continue;
-                }
-                Piece::Variable(variable) => (self.value(variable), variable.quoted),
-                other => (self.fill_pieces(std::slice::from_ref(other)), true),
-            };
-            let is_text = matches!(piece, Piece::Text(..));
-            let alone = |p: &Piece| p == piece || matches!(p, Piece::Text(t, _) if t.is_empty());
-            match value {
-                // An unset variable is not an argument; inside a word it is unclear.
-                Value::Unset if pieces.iter().all(alone) => return Filled::default(),
-                Value::Unset | Value::Unknown => {
-                    field.get_or_insert_default().push_str(&raw_of(piece));
-                    out.unknown.get_or_insert_with(|| raw_of(piece));
-                }
-                Value::Known(value) if is_quoted || is_text => {
-                    match is_quoted {
-                        true => out.spelled.push_str(&escape(&value)),
-                        false => out.spelled.push_str(&value),
-                    }
-                    if !value.is_empty() || is_text && is_quoted {
-                        field.get_or_insert_default().push_str(&value);
-                    }
-                }
-                Value::Known(value) => {
-                    out.spelled.push_str(&value);
-                    out.needs_shell |= value.contains(['*', '?']);
-                    for (at, part) in value.split_whitespace().enumerate() {
-                        if at > 0 {
-                            out.fields.extend(field.take());
-                        }
-                        field.get_or_insert_default().push_str(part);
-                    }
-                }
-            }
-        }
-        let literal = pieces.iter().all(|piece| matches!(piece, Piece::Text(..)));
-        out.fields
-            .extend(field.filter(|field| literal || !field.is_empty()));
-        out
-    }
-
-    /// The text of pieces that are one value; unset variables are empty.
-    fn fill_pieces(&self, pieces: &[Piece]) -> Value {
-        let mut all = String::new();
-        for piece in pieces {
-            let value = match piece {
-                Piece::Text(text, _) => Value::Known(text.clone()),
-                Piece::Variable(variable) => self.value(variable),
-                Piece::Output(inner) => {
-                    let inner = one_line(inner);
-                    match OUTPUTS.iter().find(|(program, _)| *program == inner) {
-                        Some((_, "/")) => Value::Known(self.up()),
-                        Some((_, output)) => Value::Known((*output).to_owned()),
-                        None => Value::Unknown,
-                    }
-                }
-                Piece::Unread(_) => Value::Unknown,
-            };
-            match value {
-                Value::Known(text) => all.push_str(&text),
-                Value::Unset => {}
-                Value::Unknown => return Value::Unknown,
-            }
-        }
-        Value::Known(all)
-    }
-
-    fn value(&self, variable: &Variable) -> Value {
-        let value = match self.scope.variables.get(&variable.name) {
-            Some(value) => value.clone(),
-            None if listed(ROOTS, &variable.name) => Value::Known(self.up()),
-            None if variable.name == "PWD" => Value::Known(".".to_owned()),
-            None if listed(MACHINE, &variable.name) => Value::Unknown,
-            None => Value::Unset,
-        };
-        let is_empty = matches!(&value, Value::Unset) || value == Value::Known(String::new());
-        match (&variable.operator, &value) {
-            (None, _) | (Some(_), Value::Unknown) => value,
-            (Some(('-', alternative)), _) if is_empty => self.fill_pieces(alternative),
-            (Some(('+', alternative)), _) if !is_empty => self.fill_pieces(alternative),
-            (Some(('-', _)), _) => value,
-            _ if is_empty => Value::Known(String::new()),
-            _ => Value::Unknown,
-        }
-    }
-
-    /// The root of the repository, from the current folder.
-    fn up(&self) -> String {
-        if self.scope.dir.is_root() {
-            return ".".to_owned();
-        }
-        let steps: Vec<&str> = self.scope.dir.segments().map(|_| "..").collect();
-        steps.join("/")
-    }
 }
 
 /// A text on one line.
@@ -678,39 +718,8 @@ pub(crate) fn names(text: &str, variable: &str) -> bool {
     text.contains(&format!("${variable}")) || text.contains(&format!("${{{variable}"))
 }
 
-/// The name and value of `NAME=VALUE`.
-fn assignment(pieces: &[Piece]) -> Option<(String, Vec<Piece>)> {
-    let (Piece::Text(text, false), rest) = pieces.split_first()? else {
-        return None;
-    };
-    let (name, value) = text.split_once('=')?;
-    let appends = name.ends_with('+');
-    let name = name.strip_suffix('+').unwrap_or(name);
-    if !vplan_base::command::is_env_name(name) {
-        return None;
-    }
-    let mut pieces = vec![Piece::Text(value.to_owned(), false)];
-    pieces.extend_from_slice(rest);
-    if appends {
-        pieces.push(Piece::Unread(text.clone()));
-    }
-    Some((name.to_owned(), pieces))
-}
-
-/// Whether a command lists files, and nothing in it is a variable.
-fn lists(inner: &str) -> bool {
-    let mut rests = LISTS
-        .iter()
-        .filter_map(|name| inner.trim_start().strip_prefix(name));
-    !inner.contains('$') && rests.any(|rest| rest.starts_with(' '))
-}
-
-fn raw_of(piece: &Piece) -> String {
-    match piece {
-        Piece::Text(text, _) | Piece::Unread(text) => text.clone(),
-        Piece::Variable(variable) => variable.raw.clone(),
-        Piece::Output(inner) => format!("$({inner})"),
-    }
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 /// Whether a command fails when the tree has changed.
@@ -722,10 +731,7 @@ fn compares_tree(text: &str) -> bool {
 
 /// The words of the first command whose output is put in, if it verifies something.
 fn verifying(inner: &str) -> Option<Vec<String>> {
-    let first = inner
-        .split(['|', ';', '&', '\n'])
-        .next()?
-        .split_whitespace();
+    let first = inner.split(['|', ';', '&', ')']).next()?.split_whitespace();
     let words: Vec<String> = first.map(str::to_owned).collect();
     let reading = vplan_check::tool::reading::read(&words)?;
     (matches!(reading.class, Class::Tool | Class::Task) && reading.verb.is_some()).then_some(words)
@@ -734,25 +740,13 @@ fn verifying(inner: &str) -> Option<Vec<String>> {
 /// Whether a variable gets what has changed in the tree, for a test of it.
 fn assigns_tree(text: &str) -> bool {
     const CHANGES: [&str; 4] = [
-        "diff",
-        "status --porcelain",
-        "status -s",
-        "diff --name-only",
+        "$(git diff)",
+        "$(git status --porcelain)",
+        "$(git status -s)",
+        "$(git diff --name-only)",
     ];
     let value = text.split_once('=').map_or("", |(_, value)| value);
-    let value = value.trim_matches('"').strip_prefix("$(git ");
-    value
-        .and_then(|value| value.strip_suffix(')'))
-        .is_some_and(|value| CHANGES.contains(&value))
-}
-
-/// Quotes what a shell would replace or split at.
-fn escape(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,^".contains(c);
-    match text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    CHANGES.contains(&value.trim_matches('"'))
 }
 
 #[cfg(test)]

@@ -289,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn quotes_hold_what_is_in_them(inner in "[^'\0]{1,20}", after in "[a-z]{1,9}") {
+    fn quotes_hold_what_is_in_them(inner in "[^'\0\r]{1,20}", after in "[a-z]{1,9}") {
         let commands = split(&format!("a '{inner}'; {after}x"), &Scope::default());
         prop_assert_eq!(commands.len(), 2);
         prop_assert_eq!(&commands[0].words[1], &inner);

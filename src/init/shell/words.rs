@@ -1,61 +1,29 @@
-//! Splits shell text into words and operators. Any text is accepted; what is not understood becomes a
-//! piece that is not known.
+//! Splits shell text into words and operators, and words into pieces. Any text is accepted.
 
 use vplan_base::command::is_env_name;
 
-/// A part of a word.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// Text, and whether it was quoted.
-    Text(String, bool),
-    /// A variable.
-    Variable(Variable),
-    /// `$(…)` or backquotes: the text inside.
-    Output(String),
-    /// What is not read, as it is written: arithmetic, an expression of CI, an open quote.
-    Unread(String),
-}
-
-/// `$NAME` or `${NAME:-ALTERNATIVE}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Variable {
-    pub(super) name: String,
-    /// `-` or `+` and the alternative; any other operator is `?`.
-    pub(super) operator: Option<(char, Vec<Piece>)>,
-    pub(super) quoted: bool,
-    pub(super) raw: String,
-}
-
-/// A word, an operator, or the end of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Word(Vec<Piece>),
+    Word,
     /// `&&`, `||`, `;`, `|`, `&`, `(`, `)`, `;;`, and `\n`.
-    Operator(&'static str),
+    Operator,
     /// `>`, `<`, `<<` and their like; the next word belongs to it.
-    Redirection(&'static str),
+    Redirection,
 }
 
-/// A token with its bytes in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+/// A word, an operator, or the end of a line, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'t> {
     pub(super) kind: Kind,
+    pub(super) raw: &'t str,
+    /// Its first byte in the text.
     pub(super) start: usize,
-    pub(super) end: usize,
 }
 
-impl Token {
-    /// The pieces of a word.
-    pub(super) fn pieces(&self) -> &[Piece] {
-        match &self.kind {
-            Kind::Word(pieces) => pieces,
-            _ => &[],
-        }
-    }
-
-    /// Its part of the text.
-    pub(super) fn raw<'t>(&self, text: &'t str) -> &'t str {
-        text.get(self.start..self.end).unwrap_or_default()
+impl Token<'_> {
+    /// The byte after it.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.raw.len()
     }
 }
 
@@ -66,318 +34,153 @@ const OPERATORS: &[&str] = &[
 const REDIRECTIONS: &[&str] = &[
     "&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">",
 ];
-/// The deepest nesting of `${…:-…}` that is read.
-const MAX_DEPTH: usize = 8;
+/// What ends a word, and what begins a piece of one.
+const SPECIAL: &str = " \t\n;&|()<>\\`$'\"";
 
 /// Splits a text. Comments and here-documents are left out.
-pub(super) fn split(text: &str) -> Vec<Token> {
-    let mut scan = Scan {
-        text,
-        at: 0,
-        depth: 0,
-    };
-    let mut tokens: Vec<Token> = Vec::new();
+pub(super) fn split(text: &str) -> Vec<Token<'_>> {
+    let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut documents: Vec<(String, bool)> = Vec::new();
-    loop {
-        scan.blanks();
-        let start = scan.at;
-        let Some(first) = scan.peek() else {
-            return tokens;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let start = at;
+        let length = |signs: &[&str], text: &str| {
+            let sign = signs.iter().find(|sign| text.starts_with(**sign));
+            sign.map_or(0, |sign| sign.len())
         };
-        if first == '#' {
-            scan.line();
+        let blank = length(&["\\\n", " ", "\t"], rest);
+        if blank > 0 || rest.starts_with('#') {
+            let comment = rest.find('\n').unwrap_or(rest.len());
+            at += if blank > 0 { blank } else { comment };
             continue;
         }
-        let rest = scan.rest();
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let behind = rest.get(digits..).unwrap_or_default();
-        let redirection = REDIRECTIONS.iter().find(|r| behind.starts_with(**r));
-        let is_process = behind.starts_with("<(") || behind.starts_with(">(");
-        let kind = if let Some(sign) = redirection.filter(|_| !is_process) {
-            scan.at += digits + sign.len();
-            Kind::Redirection(sign)
-        } else if let Some(sign) = OPERATORS.iter().find(|o| rest.starts_with(**o)) {
-            scan.at += sign.len();
-            if *sign == "\n" {
-                for (end, tabs) in documents.drain(..) {
-                    scan.document(&end, tabs);
-                }
-            }
-            Kind::Operator(sign)
+        let unnumbered = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let redirection = length(REDIRECTIONS, unnumbered);
+        let operator = length(OPERATORS, rest);
+        let is_process = unnumbered.starts_with("<(") || unnumbered.starts_with(">(");
+        let kind = if redirection > 0 && !is_process {
+            at += rest.len() - unnumbered.len() + redirection;
+            Kind::Redirection
+        } else if operator > 0 {
+            at += operator;
+            Kind::Operator
         } else {
-            Kind::Word(scan.word())
+            at += word(rest);
+            Kind::Word
         };
-        let previous = tokens.last().map(|token| &token.kind);
-        if let Some(Kind::Redirection(sign @ ("<<" | "<<-"))) = previous {
-            let raw = text.get(start..scan.at).unwrap_or_default();
-            documents.push((raw.replace(['\'', '"', '\\'], ""), *sign == "<<-"));
+        let raw = text.get(start..at).unwrap_or_default();
+        let before = tokens
+            .last()
+            .filter(|token| token.kind == Kind::Redirection);
+        match before.map(|token| token.raw.trim_start_matches(|c: char| c.is_ascii_digit())) {
+            Some(sign @ ("<<" | "<<-")) => {
+                documents.push((raw.replace(['\'', '"', '\\'], ""), sign == "<<-"));
+            }
+            _ if raw == "\n" => {
+                for (end, tabs) in documents.drain(..) {
+                    at += document(text.get(at..).unwrap_or_default(), &end, tabs);
+                }
+            }
+            _ => {}
         }
-        tokens.push(Token {
-            kind,
-            start,
-            end: scan.at,
-        });
+        tokens.push(Token { kind, raw, start });
+    }
+    tokens
+}
+
+/// The bytes of a here-document with its last line.
+fn document(text: &str, end: &str, tabs: bool) -> usize {
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        length += line.len();
+        let line = line.trim_end_matches('\n');
+        if end == if tabs { line.trim_start() } else { line } {
+            break;
+        }
+    }
+    length
+}
+
+/// The bytes of the word with which a text begins.
+fn word(text: &str) -> usize {
+    let mut length = 0;
+    loop {
+        let rest = text.get(length..).unwrap_or_default();
+        let next = piece(rest, false);
+        // Brackets belong to a word as the values of an array.
+        let is_array = text.get(..length).is_some_and(|word| word.ends_with('='));
+        if next.is_empty() || next.starts_with('(') && !is_array {
+            return length.max(1);
+        }
+        length += next.len();
     }
 }
 
-/// The pieces of a text inside double quotes.
-fn quoted(text: &str, depth: usize) -> Vec<Piece> {
-    let mut scan = Scan { text, at: 0, depth };
-    let mut pieces = Vec::new();
-    while let Some(next) = scan.peek() {
-        scan.piece(next, true, &mut pieces);
-    }
-    pieces
+/// The piece with which a word begins, or a text in double quotes: what is quoted, what a `$` or a
+/// bracket begins, or plain text. Empty at the end of a word.
+pub(super) fn piece(text: &str, quotes: bool) -> &str {
+    let mut chars = text.chars();
+    let first = chars.next();
+    let rest = chars.as_str();
+    let length = match first {
+        Some('\\') => 1 + rest.chars().next().map_or(0, char::len_utf8),
+        Some('`') => enclosed(text),
+        Some('$') => 1 + dollar(rest, quotes),
+        Some('\'' | '"' | '(') if !quotes => enclosed(text),
+        Some('<' | '>') if !quotes && rest.starts_with('(') => 1 + enclosed(rest),
+        _ => {
+            let special = if quotes { "\\`$" } else { SPECIAL };
+            text.find(|c| special.contains(c)).unwrap_or(text.len())
+        }
+    };
+    text.get(..length).unwrap_or(text)
 }
 
-struct Scan<'t> {
-    text: &'t str,
-    at: usize,
-    depth: usize,
+/// The bytes of what follows a `$`.
+fn dollar(text: &str, quotes: bool) -> usize {
+    if text.starts_with("{{") {
+        return text.find("}}").map_or(text.len(), |end| end + 2);
+    }
+    match text.chars().next() {
+        Some('(' | '{') => enclosed(text),
+        Some('\'') if !quotes => enclosed(text),
+        _ => name_of(text).len(),
+    }
 }
 
-impl Scan<'_> {
-    fn rest(&self) -> &str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
-        self.at += next.len_utf8();
-        Some(next)
-    }
-
-    /// The text up to a character, which is skipped; nothing is where it does not come.
-    fn to(&mut self, end: char) -> Option<String> {
-        let (inner, _) = self.rest().split_once(end)?;
-        let inner = inner.to_owned();
-        self.at += inner.len() + end.len_utf8();
-        Some(inner)
-    }
-
-    fn blanks(&mut self) {
-        loop {
-            let rest = self.rest();
-            let mark = ["\\\r\n", "\\\n", " ", "\t", "\r"];
-            let Some(blank) = mark.iter().find(|m| rest.starts_with(**m)) else {
-                return;
-            };
-            self.at += blank.len();
-        }
-    }
-
-    fn line(&mut self) {
-        let length = self.rest().find('\n');
-        self.at += length.unwrap_or(self.rest().len());
-    }
-
-    fn document(&mut self, end: &str, tabs: bool) {
-        while !self.rest().is_empty() {
-            let start = self.at;
-            self.line();
-            let line = self.text.get(start..self.at).unwrap_or_default();
-            let line = line.trim_end_matches('\r');
-            let ends = end == if tabs { line.trim_start() } else { line };
-            self.next();
-            if ends {
-                return;
-            }
-        }
-    }
-
-    fn word(&mut self) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        while let Some(next) = self.peek() {
-            let rest = self.rest();
-            let array = rest.starts_with('(')
-                && matches!(&*pieces, [Piece::Text(name, false)] if name.ends_with('='));
-            let process = rest.starts_with("<(") || rest.starts_with(">(");
-            if array || process {
-                let start = self.at;
-                self.at += usize::from(process);
-                self.enclosed('(', ')');
-                let raw = self.text.get(start..self.at).unwrap_or_default();
-                pieces.push(Piece::Unread(raw.to_owned()));
-            } else if rest.starts_with("\\\n") || rest.starts_with("\\\r\n") {
-                self.blanks();
-                let blank = self.text.get(..self.at).unwrap_or_default();
-                if !blank.ends_with('\n') {
-                    break;
-                }
-            } else if " \t\r\n;&|()<>".contains(next) {
-                break;
-            } else {
-                self.piece(next, false, &mut pieces);
-            }
-        }
-        pieces
-    }
-
-    fn piece(&mut self, next: char, quotes: bool, pieces: &mut Vec<Piece>) {
-        let mut add = |text: &str, is_quoted: bool| match pieces.last_mut() {
-            Some(Piece::Text(last, was)) if *was == is_quoted => last.push_str(text),
-            _ => pieces.push(Piece::Text(text.to_owned(), is_quoted)),
-        };
-        let start = self.at;
-        self.next();
-        match next {
-            '\\' => {
-                let escaped = self.next().map_or(String::new(), String::from);
-                if quotes && !"\"\\$`\n".contains(&escaped) {
-                    add("\\", true);
-                }
-                add(if escaped == "\n" { "" } else { &escaped }, true);
-            }
-            '\'' if !quotes => match self.to('\'') {
-                Some(inner) => add(&inner, true),
-                None => pieces.push(self.unread(start, true)),
-            },
-            '"' if !quotes => {
-                if let Some(inner) = self.until_quote() {
-                    add("", true);
-                    pieces.extend(quoted(&inner, self.depth + 1));
-                } else {
-                    pieces.push(self.unread(start, true));
+/// The bytes up to what closes the quote or bracket with which a text begins; all of them where
+/// nothing does.
+fn enclosed(text: &str) -> usize {
+    let mut open: Vec<char> = Vec::new();
+    let mut before = ' ';
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (open.last(), c) {
+            (Some(closing), c) if *closing == c => {
+                open.pop();
+                if open.is_empty() {
+                    return at + 1;
                 }
             }
-            '`' => {
-                let output = self.to('`').map(Piece::Output);
-                pieces.push(output.unwrap_or_else(|| self.unread(start, true)));
-            }
-            '$' => pieces.push(self.dollar(start, quotes)),
-            other => add(other.encode_utf8(&mut [0; 4]), quotes),
+            (Some('\'' | '`'), _) => {}
+            (_, '\\') => drop(chars.next()),
+            (Some('"'), '(' | '{') if before != '$' => {}
+            (Some('}'), '(') | (Some(')'), '{') => {}
+            (_, '(') => open.push(')'),
+            (_, '{') => open.push('}'),
+            (Some('"'), _) => {}
+            (_, '\'' | '"' | '`') => open.push(c),
+            _ => {}
         }
+        before = c;
     }
-
-    /// The text from `start`; with `whole`, all that follows belongs to it.
-    fn unread(&mut self, start: usize, whole: bool) -> Piece {
-        if whole {
-            self.at = self.text.len();
-        }
-        Piece::Unread(self.text.get(start..self.at).unwrap_or_default().to_owned())
-    }
-
-    /// Reads to the closing quote, over what is nested in it.
-    fn until_quote(&mut self) -> Option<String> {
-        let start = self.at;
-        loop {
-            match self.peek()? {
-                '"' => {
-                    let inner = self.text.get(start..self.at)?.to_owned();
-                    self.at += 1;
-                    return Some(inner);
-                }
-                '\\' => {
-                    self.next();
-                    self.next();
-                }
-                '$' if self.rest().starts_with("$(") => {
-                    self.at += 1;
-                    self.enclosed('(', ')');
-                }
-                _ => {
-                    self.next();
-                }
-            }
-        }
-    }
-
-    /// Skips from an opening bracket to its closing one, over quotes.
-    fn enclosed(&mut self, opening: char, closing: char) {
-        let mut open = 0_usize;
-        while let Some(next) = self.next() {
-            match next {
-                '\\' => {
-                    self.next();
-                }
-                '\'' | '"' => drop(self.to(next)),
-                _ if next == opening => open += 1,
-                _ if next == closing => {
-                    open = open.saturating_sub(1);
-                    if open == 0 {
-                        return;
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Reads what follows a `$`.
-    fn dollar(&mut self, start: usize, quotes: bool) -> Piece {
-        let rest = self.rest();
-        if rest.starts_with("{{") {
-            let length = rest.find("}}").map_or(rest.len(), |end| end + 2);
-            self.at += length;
-            return self.unread(start, false);
-        }
-        if rest.starts_with("((") {
-            self.enclosed('(', ')');
-            return self.unread(start, false);
-        }
-        for (opening, closing) in [('(', ')'), ('{', '}')] {
-            if self.rest().starts_with(opening) {
-                let inner = self.at + 1;
-                self.enclosed(opening, closing);
-                let inner = self.text.get(inner..self.at).unwrap_or_default();
-                let inner = inner.strip_suffix(closing).unwrap_or(inner);
-                return match opening {
-                    '(' => Piece::Output(inner.to_owned()),
-                    _ => self.variable(start, inner, quotes),
-                };
-            }
-        }
-        let rest = self.rest();
-        if rest.starts_with('\'') && !quotes {
-            self.at += 1;
-            self.to('\'');
-            return self.unread(start, false);
-        }
-        let name = name_of(rest).to_owned();
-        if name.is_empty() {
-            return Piece::Text("$".to_owned(), true);
-        }
-        self.at += name.len();
-        self.variable(start, &name, quotes)
-    }
-
-    fn variable(&self, start: usize, inner: &str, quotes: bool) -> Piece {
-        let raw = self.text.get(start..self.at).unwrap_or_default().to_owned();
-        let name = name_of(inner);
-        let rest = inner.get(name.len()..).unwrap_or_default();
-        let rest = rest.strip_prefix(':').unwrap_or(rest);
-        if name.is_empty() || self.depth > MAX_DEPTH {
-            return Piece::Unread(raw);
-        }
-        let operator = rest.chars().next().map(|sign| {
-            let rest = rest.get(sign.len_utf8()..).unwrap_or_default();
-            let bare = rest.trim_matches(['"', '\'']);
-            match sign {
-                '-' | '=' => ('-', quoted(bare, self.depth + 1)),
-                '+' => ('+', quoted(bare, self.depth + 1)),
-                _ => ('?', Vec::new()),
-            }
-        });
-        Piece::Variable(Variable {
-            name: name.to_owned(),
-            operator,
-            quoted: quotes,
-            raw,
-        })
-    }
+    text.len()
 }
 
 /// The name of a variable at the beginning of a text: letters, or one special character.
-fn name_of(text: &str) -> &str {
-    let end = text
-        .char_indices()
-        .find(|(_, c)| !c.is_ascii_alphanumeric() && *c != '_')
-        .map_or(text.len(), |(at, _)| at);
-    let name = text.get(..end).unwrap_or_default();
+pub(super) fn name_of(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = text.get(..end.unwrap_or(text.len())).unwrap_or_default();
     if is_env_name(name) {
         return name;
     }

@@ -1,0 +1,235 @@
+//! The words of shell text with their variables put in.
+
+use super::words::{name_of, piece};
+use super::{Value, Walk, one_line};
+use crate::listed::listed;
+use crate::source::quoted;
+use vplan_base::command::is_env_name;
+
+/// Names that each shell or CI system sets, `*` at an end for any rest.
+const MACHINE: &str = "\
+    ! # $ - ? HOME PATH USER SHELL RANDOM TMPDIR OLDPWD HOSTNAME UID BASH_SOURCE LINENO \
+    SECONDS CI GITHUB_* RUNNER_* CI_* CIRCLE_* BUILD_* SYSTEM_* AGENT_* TRAVIS_* ACTIONS_* \
+    ANDROID_* JAVA_HOME* GOPATH CONDA* VCPKG_* GITLAB_* pythonLocation";
+/// Variables with the root of the repository.
+const ROOTS: &str = "\
+    GITHUB_WORKSPACE CI_PROJECT_DIR BUILD_SOURCESDIRECTORY TRAVIS_BUILD_DIR \
+    CIRCLE_WORKING_DIRECTORY";
+/// Programs whose output is put in: the processors of a common runner, the folder, the root (`/`).
+const OUTPUTS: &[(&str, &str)] = &[
+    ("nproc", "4"),
+    ("getconf _NPROCESSORS_ONLN", "4"),
+    ("pwd", "."),
+    ("git rev-parse --show-toplevel", "/"),
+];
+/// Programs that only list files: a shell expands them.
+const LISTS: &[&str] = &["git ls-files", "git grep -l", "find", "ls", "go list", "fd"];
+/// The deepest nesting of `${…:-…}` that is read.
+const MAX_DEPTH: usize = 8;
+
+/// A word with its variables put in.
+#[derive(Default)]
+pub(super) struct Filled {
+    pub(super) fields: Vec<String>,
+    /// As a shell must read it.
+    pub(super) spelled: String,
+    pub(super) needs_shell: bool,
+    pub(super) unknown: Option<String>,
+}
+
+/// A part of a word with its value.
+struct Part<'w> {
+    raw: &'w str,
+    value: Value,
+    is_text: bool,
+    /// Whether a shell leaves it as it is.
+    is_quoted: bool,
+}
+
+impl Walk<'_> {
+    pub(super) fn fill(&self, word: &str) -> Filled {
+        let parts = self.parts(word, false, 0);
+        let mut out = Filled::default();
+        // An unset variable is not an argument; inside a word it is unclear.
+        let is_nothing = |part: &Part<'_>| match &part.value {
+            Value::Known(text) => part.is_text && text.is_empty(),
+            value => *value == Value::Unset,
+        };
+        if parts.iter().all(is_nothing) && parts.iter().any(|part| part.value == Value::Unset) {
+            return out;
+        }
+        if word.starts_with('~') {
+            out.unknown = Some(piece(word, false).to_owned());
+        }
+        let literal = parts.iter().all(|part| part.is_text);
+        // The last field, once it has begun, even if it is empty.
+        let mut field: Option<String> = None;
+        for part in parts {
+            let raw = part.raw;
+            let Value::Known(value) = part.value else {
+                let field = field.get_or_insert_default();
+                if output(raw).is_some_and(lists) {
+                    out.needs_shell = true;
+                    out.spelled.push_str(raw);
+                } else {
+                    field.push_str(raw);
+                    out.unknown.get_or_insert_with(|| raw.to_owned());
+                }
+                continue;
+            };
+            if part.is_quoted && !value.is_empty() {
+                out.spelled.push_str(&quoted(&value));
+            } else {
+                out.spelled.push_str(&value);
+            }
+            if part.is_text || part.is_quoted && !value.is_empty() {
+                field.get_or_insert_default().push_str(&value);
+            }
+            if part.is_quoted {
+                continue;
+            }
+            out.needs_shell |= value.contains(['*', '?']);
+            let words = value.split_whitespace().filter(|_| !part.is_text);
+            for (at, part) in words.enumerate() {
+                if at > 0 {
+                    out.fields.extend(field.take());
+                }
+                field.get_or_insert_default().push_str(part);
+            }
+        }
+        let field = field.filter(|field| literal || !field.is_empty());
+        out.fields.extend(field);
+        out
+    }
+
+    /// The name and value of `NAME=VALUE`.
+    pub(super) fn assignment<'w>(&self, word: &'w str) -> Option<(&'w str, Value)> {
+        let (name, value) = word.split_once('=')?;
+        let (name, value) = match name.strip_suffix('+') {
+            Some(name) => (name, Value::Unknown),
+            None => (name, self.joined(value, false, 0)),
+        };
+        is_env_name(name).then_some((name, value))
+    }
+
+    /// The text of a word that is one value; unset variables are empty.
+    fn joined(&self, word: &str, quotes: bool, depth: usize) -> Value {
+        let mut all = String::new();
+        for part in self.parts(word, quotes, depth) {
+            match part.value {
+                Value::Known(text) => all.push_str(&text),
+                Value::Unset => {}
+                Value::Unknown => return Value::Unknown,
+            }
+        }
+        Value::Known(all)
+    }
+
+    /// The parts of a word, or of a text in double quotes.
+    fn parts<'w>(&self, word: &'w str, quotes: bool, depth: usize) -> Vec<Part<'w>> {
+        let mut parts = Vec::new();
+        let mut rest = word;
+        while !rest.is_empty() {
+            let raw = piece(rest, quotes);
+            // What ends a word is part of none.
+            let raw = if raw.is_empty() { rest } else { raw };
+            rest = rest.get(raw.len()..).unwrap_or_default();
+            let within = |mark: char| raw.strip_prefix(mark)?.strip_suffix(mark);
+            let is_mark = |c: &char| !quotes || "\\$`".contains(*c);
+            let first = raw.chars().next().filter(is_mark);
+            let text = match first {
+                Some('\\') => match raw.get(1..).unwrap_or_default() {
+                    "\n" => Some(""),
+                    escaped if quotes && !"\"\\$`".contains(escaped) => Some(raw),
+                    escaped => Some(escaped),
+                },
+                Some(mark @ ('\'' | '"')) => within(mark),
+                Some('$') if raw == "$" => Some(raw),
+                Some('$' | '`' | '(' | '<' | '>') => None,
+                _ => Some(raw),
+            };
+            let is_text = text.is_some();
+            let is_quoted = quotes || is_text && first.is_some_and(|c| "\\'\"$".contains(c));
+            let (text, inner) = match first {
+                Some('"') => (text.map(|_| ""), text),
+                _ => (text, None),
+            };
+            let value = match text {
+                Some(text) => Value::Known(text.to_owned()),
+                None => self.value(raw, depth),
+            };
+            parts.push(Part {
+                raw,
+                value,
+                is_text,
+                is_quoted,
+            });
+            parts.extend(self.parts(inner.unwrap_or_default(), true, depth));
+        }
+        parts
+    }
+
+    /// The value of what a `$` or a backquote begins.
+    fn value(&self, raw: &str, depth: usize) -> Value {
+        if let Some(inner) = output(raw).map(one_line) {
+            return match OUTPUTS.iter().find(|(program, _)| *program == inner) {
+                Some((_, "/")) => Value::Known(self.up()),
+                Some((_, output)) => Value::Known((*output).to_owned()),
+                None => Value::Unknown,
+            };
+        }
+        let inner = raw.strip_prefix('$').unwrap_or_default();
+        let braces = inner
+            .strip_prefix('{')
+            .and_then(|inner| inner.strip_suffix('}'));
+        let inner = braces.unwrap_or(inner);
+        let name = name_of(inner);
+        if name.is_empty() || depth > MAX_DEPTH {
+            return Value::Unknown;
+        }
+        let value = match self.scope.variables.get(name) {
+            Some(value) => value.clone(),
+            None if listed(ROOTS, name) => Value::Known(self.up()),
+            None if name == "PWD" => Value::Known(".".to_owned()),
+            None if listed(MACHINE, name) => Value::Unknown,
+            None => Value::Unset,
+        };
+        let is_empty = matches!(&value, Value::Unset) || value == Value::Known(String::new());
+        let operator = inner.get(name.len()..).unwrap_or_default();
+        let operator = operator.strip_prefix(':').unwrap_or(operator);
+        let alternative = operator.get(1..).unwrap_or_default();
+        let alternative = alternative.trim_matches(['"', '\'']);
+        match (operator.chars().next(), value) {
+            (None, value) | (Some(_), value @ Value::Unknown) => value,
+            (Some('-' | '='), value) if !is_empty => value,
+            (Some('-' | '='), _) => self.joined(alternative, true, depth + 1),
+            (Some('+'), _) if !is_empty => self.joined(alternative, true, depth + 1),
+            _ if is_empty => Value::Known(String::new()),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The root of the repository, from the current folder.
+    fn up(&self) -> String {
+        if self.scope.dir.is_root() {
+            return ".".to_owned();
+        }
+        let steps: Vec<&str> = self.scope.dir.segments().map(|_| "..").collect();
+        steps.join("/")
+    }
+}
+
+/// The text of `$(…)` or backquotes.
+fn output(raw: &str) -> Option<&str> {
+    let inner = raw.strip_prefix("$(");
+    let inner = inner.map(|inner| inner.strip_suffix(')').unwrap_or(inner));
+    inner.or_else(|| raw.strip_prefix('`')?.strip_suffix('`'))
+}
+
+/// Whether a command lists files, and nothing in it is a variable.
+pub(super) fn lists(inner: &str) -> bool {
+    let mut rests = LISTS
+        .iter()
+        .filter_map(|name| inner.trim_start().strip_prefix(name));
+    !inner.contains('$') && rests.any(|rest| rest.starts_with(' '))
+}
