@@ -13,77 +13,26 @@ pub(crate) fn any_of<T: AsRef<str>>(globs: &[T]) -> impl Fn(&RepoPath) -> bool +
     move |path| globs.iter().any(|glob| glob.matches(path))
 }
 
-/// The most globs that one pattern becomes, and the most `?` in it.
-const MAX_GLOBS: usize = 16;
-const MAX_OPTIONAL: usize = 4;
-
-/// Translates a pattern of a workflow: `?` and `+` repeat what is before them, braces mean themselves.
-/// `None` where it cannot be translated.
-pub(crate) fn translate(pattern: &str) -> Option<Vec<String>> {
+/// Translates a pattern of a workflow, in which braces mean themselves and `**` need be no whole
+/// segment: `src/**.md` is `src/**/*.md`. `None` where it cannot be translated.
+pub(crate) fn translate(pattern: &str) -> Option<String> {
     let pattern = pattern.trim();
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let pattern = pattern.trim_start_matches('/');
-    if pattern.is_empty() {
+    // `?` and `+` repeat what is before them.
+    if pattern.is_empty() || pattern.contains(['?', '+', '\\']) {
         return None;
     }
-    let mut globs: Vec<String> = Vec::new();
-    for one in repeated(pattern)? {
-        globs.extend(stars(&one)?);
-        if globs.len() > MAX_GLOBS {
-            return None;
-        }
-    }
-    let valid = globs.iter().all(|glob| Glob::parse(glob).is_ok());
-    valid.then_some(globs)
-}
-
-/// Writes out `x?` (none or one of it); `+` repeats without an end.
-fn repeated(pattern: &str) -> Option<Vec<String>> {
-    if pattern.contains(['+', '\\']) || pattern.matches('?').count() > MAX_OPTIONAL {
-        return None;
-    }
-    let Some((before, after)) = pattern.split_once('?') else {
-        return Some(vec![pattern.replace('{', "\\{").replace('}', "\\}")]);
-    };
-    let unit = match before.strip_suffix(']') {
-        Some(before) => before.rfind('[')?,
-        None => before.char_indices().next_back()?.0,
-    };
-    let without = repeated(&format!("{}{after}", before.get(..unit)?))?;
-    Some([without, repeated(&format!("{before}{after}"))?].concat())
-}
-
-/// Gives `**` segments of their own: `**.md` is `**/*.md`, `src**` is `src*` and `src*/**`.
-fn stars(pattern: &str) -> Option<Vec<String>> {
-    let mut all = vec![String::new()];
-    let last = pattern.matches('/').count();
-    for (at, segment) in pattern.split('/').enumerate() {
-        let ways = match segment.split_once("**") {
-            None => vec![segment.to_owned()],
-            Some(("", "")) => vec!["**".to_owned()],
-            Some((_, after)) if after.contains("**") => return None,
-            Some(("", after)) => vec![format!("**/*{}", after.trim_start_matches('*'))],
-            Some((before, "")) if at == last => vec![format!("{before}*"), format!("{before}*/**")],
-            Some((before, after)) => {
-                let after = after.trim_start_matches('*');
-                vec![
-                    format!("{before}*{after}"),
-                    format!("{before}*/**/*{after}"),
-                ]
-            }
-        };
-        let slash = if at == 0 { "" } else { "/" };
-        let join = |start: &String| -> Vec<String> {
-            ways.iter()
-                .map(|way| format!("{start}{slash}{way}"))
-                .collect()
-        };
-        all = all.iter().flat_map(join).collect();
-        if all.len() > MAX_GLOBS {
-            return None;
-        }
-    }
-    Some(all)
+    let segments = pattern
+        .split('/')
+        .map(|segment| match segment.split_once("**") {
+            None | Some(("", "")) => Some(segment.to_owned()),
+            Some(("", after)) if !after.contains('*') => Some(format!("**/*{after}")),
+            Some(_) => None,
+        });
+    let segments: Option<Vec<String>> = segments.collect();
+    let glob = segments?.join("/").replace('{', "\\{").replace('}', "\\}");
+    Glob::parse(&glob).is_ok().then_some(glob)
 }
 
 /// Translates `paths`, in which a later pattern overrides an earlier one. Empty: all files, or a list
@@ -94,13 +43,12 @@ pub(crate) fn list(patterns: &[String]) -> Vec<String> {
         let rest = patterns.iter().skip(at + 1);
         match pattern.trim().strip_prefix('!') {
             None => match translate(pattern) {
-                Some(translated) => globs.extend(translated),
+                Some(translated) => globs.push(translated),
                 None => return Vec::new(),
             },
             // A later pattern may select again what this one excludes.
             Some(excluded) if rest.clone().all(|later| later.trim().starts_with('!')) => {
-                let excluded = translate(excluded).unwrap_or_default();
-                globs.extend(excluded.iter().map(|glob| format!("!{glob}")));
+                globs.extend(translate(excluded).map(|glob| format!("!{glob}")));
             }
             Some(_) => {}
         }
@@ -114,7 +62,7 @@ pub(crate) fn all_but(patterns: &[String]) -> Vec<String> {
         .iter()
         .rposition(|pattern| pattern.trim().starts_with('!'));
     let excluded = patterns.iter().skip(last.map_or(0, |at| at + 1));
-    let globs = excluded.flat_map(|pattern| translate(pattern).unwrap_or_default());
+    let globs = excluded.filter_map(|pattern| translate(pattern));
     let all = std::iter::once("**".to_owned());
     condition(all.chain(globs.map(|glob| format!("!{glob}"))).collect())
 }
@@ -148,21 +96,21 @@ mod tests {
     #[test]
     fn patterns_become_globs() {
         for (pattern, want) in [
-            ("src/**", Some(&["src/**"][..])),
-            ("**.md", Some(&["**/*.md"])),
-            ("docs/**.md", Some(&["docs/**/*.md"])),
-            ("src**", Some(&["src*", "src*/**"])),
-            ("**/*.jsx?", Some(&["**/*.js", "**/*.jsx"])),
-            ("*.{a}", Some(&["*.\\{a\\}"])),
+            ("src/**", Some("src/**")),
+            ("**.md", Some("**/*.md")),
+            ("docs/**.md", Some("docs/**/*.md")),
+            ("src**", None),
+            ("**/*.jsx?", None),
+            ("*.{a}", Some("*.\\{a\\}")),
             ("[0-9]+", None),
-            ("[CB]at.md", Some(&["[CB]at.md"])),
-            ("./a", Some(&["a"])),
-            ("a/**/b**c", Some(&["a/**/b*c", "a/**/b*/**/*c"])),
+            ("[CB]at.md", Some("[CB]at.md")),
+            ("./a", Some("a")),
+            ("a/**/b**c", None),
             ("", None),
             ("?", None),
             ("[", None),
         ] {
-            assert_eq!(translate(pattern), want.map(of), "{pattern}");
+            assert_eq!(translate(pattern).as_deref(), want, "{pattern}");
         }
     }
 
@@ -188,7 +136,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_pattern_gives_globs_or_none(pattern in "[a-c*?+!/\\[\\]{},.\\\\]{0,24}") {
-            for glob in translate(&pattern).unwrap_or_default() {
+            if let Some(glob) = translate(&pattern) {
                 proptest::prop_assert!(Glob::parse(&glob).is_ok());
             }
         }

@@ -60,16 +60,16 @@ fn on_branch(tree: &Tree, branches: &[String], ignored: &[String]) -> bool {
     let Some(name) = tree.default_branch.as_deref() else {
         return true;
     };
-    let matches = |pattern: &str| {
-        let path = RepoPath::from_exact(name.as_bytes());
-        path.zip(globs::translate(pattern))
-            .is_none_or(|(path, globs)| any_of(&globs)(&path))
+    let path = RepoPath::from_exact(name.as_bytes());
+    let matches = |pattern: &str, unknown: bool| {
+        let both = path.as_ref().zip(globs::translate(pattern));
+        both.map_or(unknown, |(path, glob)| any_of(&[glob])(path))
     };
     let selected = branches
         .iter()
         .fold(false, |on, pattern| match pattern.strip_prefix('!') {
-            Some(excluded) => on && !matches(excluded),
-            None => on || matches(pattern),
+            Some(excluded) => on && !matches(excluded, false),
+            None => on || matches(pattern, true),
         });
-    (branches.is_empty() || selected) && !ignored.iter().any(|pattern| matches(pattern))
+    (branches.is_empty() || selected) && !ignored.iter().any(|pattern| matches(pattern, false))
 }
