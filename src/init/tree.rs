@@ -11,8 +11,6 @@ use vplan_base::source::{Source, Sources};
 use vplan_base::span;
 use vplan_front::tree::{self, Key, Node, Value};
 
-mod flow;
-
 /// A repository: its tracked files by path, and the text of those that may declare something.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
@@ -59,20 +57,50 @@ impl DataFile {
         self.place(node.place).below(u32::from(block))
     }
 
-    /// Reads a text into it.
+    /// Reads a text into it. Lines of YAML inside brackets that begin too far left are moved to the
+    /// right: CI systems and hook managers take what the standard does not.
     fn add(&mut self, file: &RepoPath, text: &str) -> Result<Node, String> {
-        let id = self.sources.add(Source::new(file.to_string(), text));
-        self.files.push(file.clone());
-        let mut sink = Diagnostics::default();
-        let root = match ending(file) {
-            b"toml" => tree::toml(&self.sources, id, &mut sink),
-            b"json" | b"jsonc" => tree::json_with_comments(&self.sources, id, &mut sink),
-            _ => tree::yaml_merged(&self.sources, id, &mut sink),
+        let mut text = text.to_owned();
+        let mut left = if text.len() > MAX_MOVABLE {
+            0
+        } else {
+            MAX_MOVED
         };
-        let why = || Some(sink.iter().next()?.message.clone());
-        root.ok_or_else(|| why().unwrap_or_else(|| "it cannot be read".to_owned()))
+        loop {
+            let id = self.sources.add(Source::new(file.to_string(), &text));
+            self.files.push(file.clone());
+            let mut sink = Diagnostics::default();
+            let root = match ending(file) {
+                b"toml" => tree::toml(&self.sources, id, &mut sink),
+                b"json" | b"jsonc" => tree::json_with_comments(&self.sources, id, &mut sink),
+                _ => tree::yaml_merged(&self.sources, id, &mut sink),
+            };
+            let (Some(fault), None) = (sink.iter().next(), &root) else {
+                return root.ok_or_else(|| "it cannot be read".to_owned());
+            };
+            let is_flow = FLOW.iter().any(|end| fault.message.ends_with(end));
+            let at = fault
+                .labels
+                .first()
+                .map_or(0, |label| label.place.span.start);
+            let (Some(before), true) = (text.get(..at), is_flow && left > 0) else {
+                return Err(fault.message.clone());
+            };
+            text.insert_str(before.rfind('\n').map_or(0, |end| end + 1), MARGIN);
+            left -= 1;
+        }
     }
 }
+
+/// How the reader of YAML says that a line inside brackets begins too far left.
+const FLOW: [&str; 2] = [
+    "invalid indentation",
+    "invalid indentation in flow construct",
+];
+/// The space that is put in front of such a line, the most of them, and the longest text.
+const MARGIN: &str = "                                ";
+const MAX_MOVED: usize = 64;
+const MAX_MOVABLE: usize = 64 << 10;
 
 fn ending(file: &RepoPath) -> &[u8] {
     let mut parts = file.name().rsplit(|b| *b == b'.');
@@ -208,16 +236,7 @@ impl Tree {
     /// merge keys (`<<`) and tags (`!reference`), where a tagged value is a mapping whose only key is
     /// the tag.
     pub(crate) fn read_into(&self, data: &mut DataFile, file: &RepoPath) -> Result<Node, String> {
-        let text = self.source(file)?;
-        let read = data.add(file, text);
-        // CI systems and hook managers take what the standard does not.
-        read.or_else(|why| {
-            let is_yaml = !matches!(ending(file), b"toml" | b"json" | b"jsonc");
-            let indented = flow::indented(text).filter(|_| is_yaml);
-            indented
-                .and_then(|text| data.add(file, &text).ok())
-                .ok_or(why)
-        })
+        data.add(file, self.source(file)?)
     }
 }
 
@@ -312,6 +331,24 @@ mod tests {
         let root = tree.read(&RepoPath::parse(b"a.yml").unwrap()).unwrap().root;
         assert_eq!(root.scalar_at("b"), "3.5");
         assert_eq!(root.scalars_at("c"), ["3.5", "x"]);
+    }
+
+    #[test]
+    fn brackets_may_close_below_their_key() {
+        let list = "m:\n  os: [\n    \"a\",\n  # one\n  b,\n  ]\n  x: 1\n";
+        let map = "- on: {\n  push: {},\n}\n- b\n";
+        let tree = Tree::of(&[("a.yml", list), ("b.yml", map), ("c.yml", "a: 'b\n c: 1")]);
+        let read = |name: &str| tree.read(&RepoPath::parse(name.as_bytes()).unwrap());
+        let root = read("a.yml").unwrap().root;
+        assert_eq!(root.scalars_at("m.os"), ["a", "b"]);
+        assert_eq!(root.scalar_at("m.x"), "1");
+        let data = read("b.yml").unwrap();
+        let second = data.root.list().last().unwrap();
+        assert_eq!(
+            (scalar(second), data.line(second.place)),
+            ("b".to_owned(), 4)
+        );
+        assert!(read("c.yml").is_err());
     }
 
     #[test]
