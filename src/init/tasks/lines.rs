@@ -136,62 +136,55 @@ fn merged(tasks: Vec<Task>, variables: &Variables) -> Vec<Task> {
     out
 }
 
-/// The sessions of a `noxfile.py`, with the commands whose words are literals.
+/// The sessions of a `noxfile.py`, with the commands that they run.
 pub(super) fn nox(text: &str) -> Lines {
-    static DEF: Pattern = LazyLock::new(|| pattern(r"^def\s+(\w+)\s*\("));
+    static SESSION: Pattern =
+        LazyLock::new(|| pattern(r"(?s)\n@(?:nox\.)?session(.*?)\ndef\s+(\w+)\s*\("));
     static NAME: Pattern = LazyLock::new(|| pattern(r#"name\s*=\s*["']([^"']+)["']"#));
-    static RUN: Pattern =
-        LazyLock::new(|| pattern(r"\bsession\.(run|install|run_always|run_install)\("));
-    static WORD: Pattern = LazyLock::new(|| {
-        pattern(r#"^\s*(?:["']([^"']*)["']|\*\w[\w.]*|\*\(?session\.posargs[^,]*)\s*(?:,|\)|$)"#)
-    });
+    static NEXT: Pattern = LazyLock::new(|| pattern(r"\n[^\s#)]"));
+    // What a session installs in its own environment is no concern of the checkout.
+    static RUN: Pattern = LazyLock::new(|| pattern(r"\bsession\.run(?:_always)?\(([^)]*)\)"));
+    let line_of = |at: usize| {
+        let above = text.get(..at).unwrap_or_default().matches('\n').count();
+        u32::try_from(above).unwrap_or(u32::MAX).saturating_add(1)
+    };
     let mut tasks: Vec<Task> = Vec::new();
-    let mut decorator: Option<String> = None;
-    let mut inside = false;
-    for (at, (number, line)) in (1..).zip(text.lines()).enumerate() {
-        let start = line.trim_start();
-        if start.starts_with("@nox.session") || start.starts_with("@session") {
-            decorator = Some(line.to_owned());
-        } else if let Some(found) = captures(&DEF, line) {
-            inside = decorator.is_some();
-            if let Some(own) = decorator.take() {
-                let given = captures(&NAME, &own);
-                let name = given.map_or(part(&found, 1), |given| part(&given, 1));
-                tasks.push(Task::new(name, number));
-            }
-        } else if let Some(own) = &mut decorator {
-            own.push_str(line);
-        } else if !line.is_empty() && !line.starts_with([' ', '\t', '#', ')']) {
-            inside = false;
+    for found in SESSION.iter().flat_map(|one| one.captures_iter(text)) {
+        let name = captures(&NAME, part(&found, 1));
+        let name = name.map_or(part(&found, 2), |name| part(&name, 1));
+        let start = found.get(0).map_or(0, |all| all.end());
+        let body = text.get(start..).unwrap_or_default();
+        let end = NEXT.as_ref().and_then(|next| next.find(body));
+        let body = body.get(..end.map_or(body.len(), |end| end.start()));
+        let mut task = Task::new(name, line_of(start));
+        let calls = RUN
+            .iter()
+            .flat_map(|run| run.captures_iter(body.unwrap_or_default()));
+        for call in calls {
+            let line = line_of(start + call.get(0).map_or(0, |all| all.start()));
+            let words = part(&call, 1).split(',').filter_map(nox_word);
+            task.commands
+                .push((line, words.collect::<Vec<_>>().join(" ")));
         }
-        let Some(call) = captures(&RUN, line).filter(|_| inside) else {
-            continue;
-        };
-        let rest: Vec<&str> = text.lines().skip(at).take(20).collect();
-        let rest = rest.join("\n");
-        let end = call.get(0).map_or(0, |m| m.end());
-        let mut rest = rest.get(end..).unwrap_or_default();
-        let installs = part(&call, 1).contains("install");
-        let mut words: Vec<String> = Vec::new();
-        let mut is_whole = false;
-        while let Some(found) = captures(&WORD, rest) {
-            words.extend(found.get(1).map(|m| quoted(m.as_str())));
-            let whole = part(&found, 0);
-            rest = rest.get(whole.len()..).unwrap_or_default();
-            is_whole = whole.trim_end().ends_with(')');
-            if is_whole || whole.is_empty() {
-                break;
-            }
-        }
-        if !is_whole && !rest.trim_start().starts_with(')') && !words.is_empty() {
-            words.push("{{computed}}".to_owned());
-        }
-        // A session makes its own environment, so what it installs is no concern of the checkout.
-        if let (Some(task), false, false) = (tasks.last_mut(), installs, words.is_empty()) {
-            task.commands.push((number, words.join(" ")));
-        }
+        tasks.push(task);
     }
     (tasks, Variables::new())
+}
+
+/// An argument of `session.run` as a word, if it is one.
+fn nox_word(argument: &str) -> Option<String> {
+    let argument = argument.trim();
+    let text = |quote: char| argument.strip_prefix(quote)?.strip_suffix(quote);
+    let is_name = |list: &str| {
+        list.chars()
+            .all(|c| c.is_alphanumeric() || "_.".contains(c))
+    };
+    match text('"').or_else(|| text('\'')) {
+        Some(text) => Some(quoted(text)),
+        // Further arguments.
+        None if argument.is_empty() || argument.strip_prefix('*').is_some_and(is_name) => None,
+        None => Some("{{computed}}".to_owned()),
+    }
 }
 
 /// The recipes of a justfile.

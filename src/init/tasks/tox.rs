@@ -1,13 +1,10 @@
-//! The environments of tox, of its three formats: names that are generated (`py3{12,13}-{a,b}`),
-//! commands under conditions of factors, what a command line selects.
+//! The environments of tox, of its three formats.
 
 use super::task::{Lines, Task, Variables};
 use crate::makefile::lines;
 use crate::source::quoted;
 use crate::tree::{DataFile, Keys};
-use regex::Regex;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 use vplan_front::tree::{Node, Value};
 
 /// The most names that one pattern generates.
@@ -15,34 +12,25 @@ const MAX_NAMES: usize = 256;
 /// The variable with the environments that run by default.
 const DEFAULT: &str = "env_list";
 
-/// A section of an environment.
-#[derive(Clone, Debug, Default)]
-struct Section {
-    line: u32,
-    commands: Option<Vec<(u32, String)>>,
-    dir: Option<String>,
-}
+/// An environment without what the base (`[testenv]`, without a name) gives it, and its folder.
+type Section = (Task, Option<String>);
 
-/// The environments of a `tox.ini`. The base (`[testenv]`) has no name.
+/// The environments of a `tox.ini`.
 pub(super) fn ini(text: &str) -> Lines {
-    let mut sections: Vec<(String, Section)> = Vec::new();
+    let mut sections: Vec<Section> = Vec::new();
     let mut listed = String::new();
-    let (mut section, mut key) = (String::new(), String::new());
+    let mut key = String::new();
     for (line, text) in lines(text) {
         let trimmed = text.trim();
-        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+        if trimmed.starts_with(['#', ';']) {
             continue;
         }
         if let Some(name) = trimmed.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
-            name.clone_into(&mut section);
             key.clear();
-            if let Some(env) = name.strip_prefix("testenv") {
-                let own = Section {
-                    line,
-                    ..Section::default()
-                };
-                sections.push((env.trim_start_matches(':').to_owned(), own));
-            }
+            let env = name.strip_prefix("testenv");
+            let env = env.map(|env| env.trim_start_matches(':'));
+            // Others have no commands.
+            sections.push((Task::new(env.unwrap_or("[other]"), line), None));
             continue;
         }
         let value = match text.split_once('=') {
@@ -52,21 +40,16 @@ pub(super) fn ini(text: &str) -> Lines {
             }
             _ => trimmed,
         };
-        let own = sections
-            .last_mut()
-            .filter(|_| section.starts_with("testenv"));
-        match (&*key, own) {
-            ("envlist" | "env_list", _) if section == "tox" => {
-                listed.push_str(&format!("{value},"))
+        match (&*key, sections.last_mut()) {
+            ("envlist" | "env_list", _) => listed.push_str(&format!("{value},")),
+            ("commands", Some((task, _))) if !value.is_empty() => {
+                task.commands.push((line, value.to_owned()));
             }
-            ("commands", Some((_, own))) => {
-                let commands = own.commands.get_or_insert_default();
-                commands.extend((!value.is_empty()).then(|| (line, value.to_owned())));
-            }
-            ("changedir" | "change_dir", Some((_, own))) => own.dir = Some(value.to_owned()),
+            ("changedir" | "change_dir", Some((_, dir))) => *dir = Some(value.to_owned()),
             _ => {}
         }
     }
+    sections.retain(|(task, _)| task.name != "[other]");
     environments(&sections, &names(&listed))
 }
 
@@ -74,29 +57,21 @@ pub(super) fn ini(text: &str) -> Lines {
 pub(super) fn data(data: &DataFile, table: &str) -> Lines {
     let root = data.root.at(table).unwrap_or(&data.root);
     if let Some(node) = root.get("legacy_tox_ini") {
-        let (mut tasks, variables) = ini(node.text().unwrap_or_default());
-        let places = tasks.iter_mut().flat_map(|task| {
-            let commands = task.commands.iter_mut().map(|(line, _)| line);
-            commands.chain([&mut task.line])
-        });
-        places.for_each(|line| *line = line.saturating_add(data.line(node.place)));
-        return (tasks, variables);
+        let above = "\n".repeat(data.line(node.place) as usize);
+        return ini(&format!("{above}{}", node.text().unwrap_or_default()));
     }
-    let own = |node: &Node, line: u32| Section {
-        line,
-        commands: node.get("commands").map(|commands| {
-            let of = |node: &Node| (data.line(node.place), command(node));
-            commands.list().iter().map(of).collect()
-        }),
-        dir: node.text_at("change_dir").map(str::to_owned),
+    let own = |name: &str, node: &Node| {
+        let of = |node: &Node| (data.line(node.place), command(node));
+        let mut task = Task::new(name, data.line(node.place));
+        task.commands = node.list_at("commands").iter().map(of).collect();
+        (task, node.text_at("change_dir").map(str::to_owned))
     };
-    let base = root.get("env_run_base");
-    let base = base.map(|node| (String::new(), own(node, data.line(node.place))));
+    let base = root.get("env_run_base").map(|node| own("", node));
     let all = root.entries_at("env").iter();
-    let all = all.map(|(key, node)| (key.name.clone(), own(node, data.line(key.place))));
-    let sections: Vec<(String, Section)> = base.into_iter().chain(all).collect();
-    let listed = root.list_at("env_list").iter().flat_map(listed_names);
-    environments(&sections, &listed.collect::<Vec<_>>())
+    let all = all.map(|(key, node)| own(&key.name, node));
+    let sections: Vec<Section> = base.into_iter().chain(all).collect();
+    let listed = root.list_at("env_list").iter().filter_map(Node::text);
+    environments(&sections, &listed.flat_map(names).collect::<Vec<_>>())
 }
 
 /// The words of a command; a reference to arguments is their default.
@@ -109,27 +84,6 @@ fn command(node: &Node) -> String {
         _ => "{computed}".to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// The names of an entry of `env_list`: a name, or the product of lists of factors.
-fn listed_names(node: &Node) -> Vec<String> {
-    let Some(product) = node.get("product") else {
-        return node.text().map(names).unwrap_or_default();
-    };
-    let pattern = product.list().iter().map(|part| {
-        let texts = part.list().iter().filter_map(Node::text);
-        let range = part.get("prefix").and_then(Node::text).map(|prefix| {
-            let end = |key| {
-                part.get(key).map_or(0, |node| match &node.value {
-                    Value::Whole(number) => *number,
-                    _ => 0,
-                })
-            };
-            format!("{prefix}{{{}-{}}}", end("start"), end("stop"))
-        });
-        range.unwrap_or_else(|| format!("{{{}}}", texts.collect::<Vec<_>>().join(",")))
-    });
-    names(&pattern.collect::<Vec<_>>().join("-"))
 }
 
 /// The names of a list, with those that are generated.
@@ -170,75 +124,63 @@ fn range(text: &str) -> Vec<String> {
     }
 }
 
-fn environments(sections: &[(String, Section)], listed: &[String]) -> Lines {
-    let section = |name: &str| sections.iter().find(|(own, _)| own == name);
-    let base = section("")
-        .map(|(_, base)| base.clone())
-        .unwrap_or_default();
+/// The environments that have a section, and those that are listed.
+fn environments(sections: &[Section], listed: &[String]) -> Lines {
+    let base = sections.iter().find(|(task, _)| task.name.is_empty());
+    let base = base.cloned().unwrap_or_default();
     let mut all: Vec<Task> = Vec::new();
-    let mut add = |name: &str, own: &Section| {
-        if all.iter().any(|task| task.name == name) {
-            return;
-        }
-        let dir = own.dir.as_ref().or(base.dir.as_ref());
-        let in_dir = |text: String| match (dir, conditional(&text)) {
-            (None, _) => text,
-            (Some(dir), (condition, command)) => format!("{condition}cd {dir} && {command}"),
-        };
-        let mut task = Task::new(name, own.line);
-        let commands = own.commands.as_ref().or(base.commands.as_ref());
-        for (line, text) in commands.into_iter().flatten() {
-            let (condition, command) = conditional(text);
-            // `{[testenv:other]commands}`
-            let other = command.strip_prefix("{[testenv").and_then(|rest| {
-                let name = rest.strip_suffix("]commands}")?;
-                section(name.trim_start_matches(':'))?.1.commands.as_ref()
-            });
-            let own = vec![(*line, command.to_owned())];
-            let started = other.unwrap_or(&own).iter();
-            let started = started.map(|(at, text)| (*at, in_dir(format!("{condition}{text}"))));
-            task.commands.extend(started);
-        }
-        // The base is read for each name that it has no section for.
-        if !name.is_empty() {
-            task = selected(&task, name);
-        }
-        all.push(task);
+    let with_names = |section: &'_ Section| {
+        let names = names(&section.0.name);
+        let own = names.into_iter().map(|name| (name, section.clone()));
+        own.collect::<Vec<_>>()
     };
-    for (pattern, own) in sections {
-        match &**pattern {
-            "" => add("", own),
-            pattern => names(pattern).iter().for_each(|name| add(name, own)),
+    let of_base = |name: &String| (name.clone(), base.clone());
+    let named = sections.iter().flat_map(with_names);
+    for (name, (task, dir)) in named.chain(listed.iter().map(of_base)) {
+        if all.iter().any(|task| task.name == name) {
+            continue;
         }
+        let mut own = selected(
+            if task.commands.is_empty() {
+                &base.0
+            } else {
+                &task
+            },
+            &name,
+        );
+        own.line = task.line;
+        if let Some(dir) = dir.or_else(|| base.1.clone()) {
+            for (_, text) in &mut own.commands {
+                *text = format!("cd {} && {text}", filled(&dir));
+            }
+        }
+        all.push(own);
     }
-    listed.iter().for_each(|name| add(name, &base));
+    // The base is read for each name that it has no section for.
+    all.extend(
+        sections
+            .iter()
+            .map(|(task, _)| task.clone())
+            .filter(|task| task.name.is_empty()),
+    );
     let default = BTreeMap::from([(DEFAULT.to_owned(), listed.join(","))]);
     (all, default)
 }
 
-/// A command and the condition in front of it (`py312,lint: `), if it has one.
-fn conditional(text: &str) -> (&str, &str) {
-    static CONDITION: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"^[\w.!,{}-]+:\s+").ok());
-    let found = CONDITION.as_ref().and_then(|pattern| pattern.find(text));
-    text.split_at_checked(found.map_or(0, |found| found.end()))
-        .unwrap_or(("", text))
-}
-
-/// An environment with the commands that a name selects.
+/// An environment with the commands that a name selects (`py312,!lint: COMMAND`).
 fn selected(task: &Task, name: &str) -> Task {
     let factors: Vec<&str> = name.split('-').collect();
     let has = |factor: &str| match factor.strip_prefix('!') {
         Some(factor) => !factors.contains(&factor),
         None => factors.contains(&factor),
     };
-    let holds = |condition: &str| {
-        let list = condition.trim().trim_end_matches(':');
-        list.is_empty() || names(list).iter().any(|one| one.split('-').all(has))
-    };
     let commands = task.commands.iter().filter_map(|(line, text)| {
-        let (condition, command) = conditional(text);
-        holds(condition).then(|| (*line, filled(command)))
+        let parts = text.split_once(": ");
+        let parts = parts.filter(|(list, _)| !list.contains([' ', '=', '/']));
+        let (condition, command) = parts.unwrap_or(("", text));
+        let holds =
+            condition.is_empty() || names(condition).iter().any(|one| one.split('-').all(has));
+        holds.then(|| (*line, filled(command.trim())))
     });
     Task {
         name: name.to_owned(),
@@ -271,13 +213,11 @@ fn filled(text: &str) -> String {
 }
 
 /// What a command line selects.
-fn option<'w>(words: &'w [String], names: &[&str]) -> Option<(usize, &'w str)> {
-    words.iter().enumerate().find_map(|(at, word)| {
-        let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let next = words.get(at + 1).map_or("", String::as_str);
-        names
-            .contains(&name)
-            .then_some((at, if value.is_empty() { next } else { value }))
+fn option<'w>(words: &'w [String], names: &[&str]) -> Option<&'w str> {
+    let next = words.iter().skip(1).map(String::as_str).chain([""]);
+    words.iter().zip(next).find_map(|(word, next)| {
+        let (name, value) = word.split_once('=').unwrap_or((word, next));
+        names.contains(&name).then_some(value)
     })
 }
 
@@ -287,9 +227,9 @@ pub(crate) fn started(
     words: &[String],
     env: &BTreeMap<String, String>,
 ) -> Vec<Task> {
-    let by_name = option(words, &["-e", "--env"]).map(|(_, list)| names(list));
+    let by_name = option(words, &["-e", "--env"]).map(names);
     let by_name = by_name.or_else(|| env.get("TOXENV").map(|list| names(list)));
-    let by_factor = option(words, &["-f"]).map(|(_, factor)| {
+    let by_factor = option(words, &["-f"]).map(|factor| {
         let names = all.iter().map(|task| task.name.clone());
         names
             .filter(|name| name.split('-').any(|own| own == factor))
@@ -308,44 +248,25 @@ fn default(variables: &Variables) -> Vec<String> {
     names(variables.get(DEFAULT).map_or("", String::as_str))
 }
 
-/// The words of a command that selects an environment by something that only CI knows: of those that
-/// run by default the newest one with the factors that are known, for the Python that is there; all
-/// of them where no factor is known.
+/// The words of a command with a part of an environment that only CI knows: it is the Python that is
+/// there, where a default environment has the other factors.
 pub(crate) fn resolved(
     variables: &Variables,
     words: &[String],
     unknown: &str,
 ) -> Option<Vec<String>> {
-    static PYTHON: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"^(py|pypy|cpython)?\d[\d.]*t?$").ok());
-    let (at, value) =
-        option(words, &["-e", "--env"]).filter(|(_, value)| value.contains(unknown))?;
-    let is_spread = words.get(at).is_some_and(|word| !word.contains('='));
-    let mut out = words.to_vec();
-    out.drain(at..(at + 1 + usize::from(is_spread)).min(words.len()));
-    let rest = value.replace(unknown, "");
-    let known: Vec<&str> = rest
-        .split('-')
-        .filter(|factor| !factor.is_empty())
+    let value = option(words, &["-e", "--env"]).filter(|value| value.contains(unknown))?;
+    let value = value.replace(unknown, "py");
+    let has =
+        |name: &String, factor: &str| factor == "py" || name.split('-').any(|own| own == factor);
+    let mut default = default(variables).into_iter();
+    default.find(|name| value.split('-').all(|factor| has(name, factor)))?;
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.replace(unknown, "py"))
         .collect();
-    if !known.is_empty() {
-        let default = default(variables);
-        let fits = |name: &&String| {
-            known
-                .iter()
-                .all(|known| name.split('-').any(|own| own == *known))
-        };
-        let is_version = |factor: &str| {
-            !known.contains(&factor)
-                && PYTHON
-                    .as_ref()
-                    .is_some_and(|python| python.is_match(factor))
-        };
-        let factors = default.iter().rfind(fits)?.split('-');
-        let factors: Vec<&str> = factors
-            .map(|own| if is_version(own) { "py" } else { own })
-            .collect();
-        out.splice(at..at, ["-e".to_owned(), factors.join("-")]);
-    }
-    out.iter().all(|word| !word.contains('$')).then_some(out)
+    words
+        .iter()
+        .all(|word| !word.contains('$'))
+        .then_some(words)
 }
