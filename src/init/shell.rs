@@ -1,8 +1,8 @@
 //! The commands of shell text, as a script, a step of CI or a recipe has it. A splitter that never
 //! fails: what it does not understand is a command with a reason.
 //!
-//! Followed: `cd`, assignments, `export`, conditions that are known, loops around one command. Not
-//! read: `case`, functions, here-documents. The commands of other loops have that reason.
+//! Followed: `cd`, assignments, `export`, all branches of a condition. Not read: `case`, functions,
+//! here-documents. The commands of loops have that reason.
 
 mod fill;
 mod words;
@@ -10,7 +10,7 @@ mod words;
 use crate::found::{Ending, Place, SourceCommand};
 use crate::listed::listed;
 use fill::Filled;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::table::Class;
@@ -42,10 +42,6 @@ pub struct Script {
     pub sets: Vec<(String, Value)>,
 }
 
-/// Commands that do not count as the work of a loop.
-const IDLE: &str = "echo printf sleep break continue exit return read let date cat";
-/// The most values of a loop that are put in.
-const MAX_VALUES: usize = 8;
 /// The most commands of a text.
 const MAX_COMMANDS: usize = 2000;
 /// The most pipes that are read, those of repeated loops counted each time.
@@ -95,7 +91,7 @@ struct Walk<'t> {
     scope: Scope,
     /// The `cd` that leads to an unknown folder.
     lost: Option<String>,
-    exported: BTreeMap<String, String>,
+    exported: BTreeSet<String>,
     folders: Vec<RepoPath>,
     /// Whether it is not known that the current command runs.
     unsure: bool,
@@ -103,8 +99,6 @@ struct Walk<'t> {
     condition: bool,
     /// The pipes that may still be read.
     left: usize,
-    /// The byte of the last command, and its line.
-    last: (usize, u32),
     out: Script,
 }
 
@@ -178,32 +172,29 @@ impl<'t> Walk<'t> {
         one_line(&raw.unwrap_or_default().replace("\\\n", " "))
     }
 
-    /// Reads a list; the result is its exit code where it is known. Commands are taken to pass.
-    fn list(&mut self) -> Option<bool> {
-        let (unsure, mut status, mut chain) = (self.unsure, Some(true), 0);
+    /// Reads a list; the result is whether it is taken to pass: all but tests are.
+    fn list(&mut self) -> bool {
+        let (unsure, mut passes, mut chain) = (self.unsure, true, 0);
         let (mut join, mut previous) = ("", 0..0);
         loop {
             self.skip(&["\n", ";", "&"]);
             let next = [self.operator(), self.word()];
             if self.at >= self.tokens.len() || next.iter().any(|sign| ENDS.contains(sign)) {
                 self.unsure = unsure;
-                return status;
+                return passes;
             }
             if join.is_empty() {
                 self.unsure = unsure;
-                status = Some(true);
+                passes = true;
                 chain = self.out.commands.len();
             }
             let item = self.at..self.end(PIPE_ENDS);
-            match (join, status) {
-                ("||", Some(true)) => self.fallback(chain, &item, previous),
-                ("&&", Some(false)) => {}
-                _ if self.left == 0 => status = None,
-                _ => {
-                    self.left -= 1;
-                    self.unsure |= !join.is_empty() && status.is_none();
-                    status = self.pipe(&item);
-                }
+            if join == "||" && passes {
+                self.fallback(chain, &item, previous);
+            } else if self.left > 0 {
+                self.left -= 1;
+                self.unsure |= !passes;
+                passes = self.pipe(&item);
             }
             // Nothing is read twice, whatever it is.
             self.at = self.at.max(item.end);
@@ -240,26 +231,25 @@ impl<'t> Walk<'t> {
             })
     }
 
-    fn pipe(&mut self, item: &Range<usize>) -> Option<bool> {
+    fn pipe(&mut self, item: &Range<usize>) -> bool {
         let start = self.out.commands.len();
         let mut negated = false;
         while self.take("!") {
             negated = !negated;
         }
         let is_pipe = |walk: &Self| matches!(walk.operator(), "|" | "|&");
-        let mut status = None;
-        let mut piped = false;
+        let (mut passes, mut piped) = (true, false);
         if self.lists(item) {
             let words = ["sh", "-c", &self.raw(item.clone())].map(str::to_owned);
             self.emit(item.clone(), words.to_vec(), None, BTreeMap::new());
         } else {
-            status = self.command();
+            passes = self.command();
             while is_pipe(self) {
                 piped = true;
                 self.at += 1;
                 self.skip(&["\n"]);
                 let first = self.out.commands.len();
-                status = self.command();
+                passes = self.command();
                 for command in self.out.commands.iter_mut().skip(first) {
                     let why = "it reads the output of another command".to_owned();
                     command.unknown.get_or_insert(why);
@@ -275,10 +265,7 @@ impl<'t> Walk<'t> {
                 command.unknown.get_or_insert("it must fail".to_owned());
             }
         }
-        if piped && self.out.commands.len() > start {
-            return Some(true);
-        }
-        status.map(|passes| passes != negated)
+        piped && self.out.commands.len() > start || passes && !negated
     }
 
     /// Whether a pipe is `find … | xargs TOOL`, which is one command of a shell.
@@ -288,19 +275,19 @@ impl<'t> Walk<'t> {
         last.starts_with(" xargs ") && fill::lists(&text)
     }
 
-    fn command(&mut self) -> Option<bool> {
+    fn command(&mut self) -> bool {
         let start = self.at;
         self.depth += 1;
-        let status = self.compound(start);
+        let passes = self.compound(start);
         self.depth -= 1;
         // Redirections of all of it.
         while self.at < self.tokens.len() && self.operator().is_empty() {
             self.at += 1;
         }
-        status
+        passes
     }
 
-    fn compound(&mut self, start: usize) -> Option<bool> {
+    fn compound(&mut self, start: usize) -> bool {
         if self.depth > MAX_DEPTH {
             self.at = self.tokens.len();
             return self.unread(start, "it is nested too deep");
@@ -314,23 +301,19 @@ impl<'t> Walk<'t> {
             "" if opens(start) => {
                 self.at += 1;
                 let before = (self.scope.clone(), self.lost.clone(), self.exported.clone());
-                let status = self.list();
+                let passes = self.list();
                 (self.scope, self.lost, self.exported) = before;
                 self.at += 1;
-                status
+                passes
             }
             "{" => {
                 self.at += 1;
-                let status = self.list();
+                let passes = self.list();
                 self.at += 1;
-                status
+                passes
             }
             "if" => self.branches(),
-            "for" | "select" => self.values(start),
-            "while" | "until" => {
-                self.at += 1;
-                self.around_one(start)
-            }
+            "for" | "select" | "while" | "until" => self.repeated(start),
             "case" => {
                 self.at = self.end(PIPE_ENDS);
                 self.unread(start, "a `case` is not read")
@@ -347,105 +330,61 @@ impl<'t> Walk<'t> {
 
     /// Notes a construct that is not read, as a command without words. What it assigns is not known
     /// after it.
-    fn unread(&mut self, start: usize, why: &str) -> Option<bool> {
+    fn unread(&mut self, start: usize, why: &str) -> bool {
         self.forget(start);
         let why = Some(why.to_owned());
         self.emit(start..self.at, Vec::new(), why, BTreeMap::new());
-        None
+        false
     }
 
-    /// Reads `if`: the branch that runs, or all of them where that is not known.
-    fn branches(&mut self) -> Option<bool> {
+    /// Reads all branches of `if`.
+    fn branches(&mut self) -> bool {
         let fails = self.fails(self.at..self.end(PIPE_ENDS));
-        let (unsure, mut unclear, mut done) = (self.unsure, false, false);
-        loop {
-            let is_else = self.take("else");
-            if !is_else && !self.take("if") && !self.take("elif") {
-                break;
-            }
-            let mut status = Some(!done);
-            if done && !is_else {
-                self.at = self.end(&[]);
-            } else if !is_else {
-                let start = self.out.commands.len();
-                let was = std::mem::replace(&mut self.condition, true);
-                status = self.list();
-                self.condition = was;
-                let conditions = self.out.commands.get_mut(start..).unwrap_or_default();
-                if !conditions.is_empty() {
-                    status = None;
-                }
-                for command in conditions.iter_mut().filter(|_| !fails) {
-                    command.ending = Ending::Ignored("it only decides what runs next".to_owned());
-                }
+        let unsure = std::mem::replace(&mut self.unsure, true);
+        while self.take("if") || self.take("elif") {
+            let start = self.out.commands.len();
+            let was = std::mem::replace(&mut self.condition, true);
+            self.list();
+            self.condition = was;
+            let conditions = self.out.commands.iter_mut().skip(start);
+            for command in conditions.filter(|_| !fails) {
+                command.ending = Ending::Ignored("it only decides what runs next".to_owned());
             }
             self.take("then");
-            unclear |= status.is_none();
-            if status == Some(false) {
-                self.at = self.end(&[]);
-                continue;
-            }
-            self.unsure = unsure || unclear;
             self.list();
-            done |= status == Some(true);
+        }
+        if self.take("else") {
+            self.list();
         }
         self.unsure = unsure;
         self.take("fi");
-        None
+        false
     }
 
-    /// Reads `for`: with each of a few values that are known, else as a loop.
-    fn values(&mut self, start: usize) -> Option<bool> {
-        let text = self.raw(start..self.end(PIPE_ENDS));
-        self.at += 1;
-        let name = self.word();
-        self.at += 1;
-        self.skip(&["\n"]);
-        self.take("in");
-        let (mut fields, mut known) = (Vec::new(), names(&text, name));
-        while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
-            let filled = self.fill(self.word());
-            known &= filled.unknown.is_none() && !filled.needs_shell;
-            fields.extend(filled.fields);
-            self.at += 1;
-        }
-        self.skip(&[";", "\n"]);
-        self.take("do");
-        if !known || !(1..=MAX_VALUES).contains(&fields.len()) {
-            self.set(name, Value::Unknown);
-            return self.around_one(start);
-        }
-        let body = self.at;
-        for field in fields {
-            self.set(name, Value::Known(field));
-            self.at = body;
-            self.list();
-        }
-        self.take("done");
-        None
-    }
-
-    /// Reads a loop around one command, such as a retry; any other loop is not read.
-    fn around_one(&mut self, start: usize) -> Option<bool> {
+    /// Reads the commands of a loop, which are no checks.
+    fn repeated(&mut self, start: usize) -> bool {
         let first = self.out.commands.len();
         let unsure = std::mem::replace(&mut self.unsure, true);
-        let was = std::mem::replace(&mut self.condition, true);
+        if matches!(self.word(), "for" | "select") {
+            self.at += 1;
+            self.set(self.word(), Value::Unknown);
+            while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
+                self.at += 1;
+            }
+        } else {
+            self.at += 1;
+        }
         self.list();
         if self.take("do") {
             self.list();
         }
         self.take("done");
-        (self.unsure, self.condition) = (unsure, was);
-        let mut work = self.out.commands.split_off(first);
-        work.retain(|c| c.words.first().is_none_or(|w| !listed(IDLE, w)));
-        if work.len() > 1 || work.iter().any(|one| one.unknown.is_some()) {
-            for one in &mut work {
-                one.unknown = Some("a loop is not read".to_owned());
-            }
-            self.forget(start);
+        self.unsure = unsure;
+        for command in self.out.commands.iter_mut().skip(first) {
+            command.unknown = Some("a loop is not read".to_owned());
         }
-        self.out.commands.append(&mut work);
-        None
+        self.forget(start);
+        false
     }
 
     /// What a part that is not read assigns is not known after it.
@@ -471,13 +410,7 @@ impl<'t> Walk<'t> {
         if self.out.commands.len() >= MAX_COMMANDS {
             return;
         }
-        let start = self.tokens.get(part.start).map_or(0, |token| token.start);
-        let (last, lines) = Some(self.last)
-            .filter(|last| last.0 <= start)
-            .unwrap_or_default();
-        let between = self.text.get(last..start).unwrap_or_default();
-        let line = lines + u32::try_from(between.matches('\n').count()).unwrap_or_default();
-        self.last = (start, line);
+        let line = self.tokens.get(part.start).map_or(0, |token| token.line);
         let text = self.raw(part);
         let compares_tree = compares_tree(&text) || assigns_tree(&text);
         if compares_tree {
@@ -488,8 +421,10 @@ impl<'t> Walk<'t> {
                 }
             }
         }
-        for (name, value) in &self.exported {
-            env.entry(name.clone()).or_insert_with(|| value.clone());
+        for name in &self.exported {
+            if let Some(Value::Known(value)) = self.scope.variables.get(name) {
+                env.entry(name.clone()).or_insert_with(|| value.clone());
+            }
         }
         self.out.commands.push(SourceCommand {
             words,
@@ -503,9 +438,9 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn simple(&mut self, start: usize) -> Option<bool> {
+    fn simple(&mut self, start: usize) -> bool {
         self.at = match self.word() {
-            "[[" => self.end(&["&&", "||", ";", "\n", "&", "|", "|&"]),
+            "[[" => self.end(PIPE_ENDS),
             _ => self.at,
         };
         while self.at < self.tokens.len() && self.operator().is_empty() {
@@ -554,12 +489,12 @@ impl<'t> Walk<'t> {
             if assigns_tree(&text) {
                 self.emit(item, vec!["git".to_owned()], None, BTreeMap::new());
             }
-            return Some(true);
+            return true;
         }
         let first = filled.first().and_then(|word| word.fields.first()).cloned();
         let first = first.unwrap_or_default();
-        if let Some(status) = self.builtin(&first, &filled, item.clone()) {
-            return status;
+        if let Some(passes) = self.builtin(&first, &filled, item.clone()) {
+            return passes;
         }
         let mut assigned = BTreeMap::new();
         for (name, value) in env {
@@ -579,51 +514,49 @@ impl<'t> Walk<'t> {
             filled.into_iter().flat_map(|word| word.fields).collect()
         };
         self.emit(item, words, unknown, assigned);
-        Some(true)
+        true
     }
 
     /// Reads a command of the shell itself. `None` for any other.
-    #[allow(clippy::option_option)]
-    fn builtin(
-        &mut self,
-        name: &str,
-        filled: &[Filled],
-        item: Range<usize>,
-    ) -> Option<Option<bool>> {
+    fn builtin(&mut self, name: &str, filled: &[Filled], item: Range<usize>) -> Option<bool> {
         let arguments = filled.get(1..).unwrap_or_default();
         match name {
             "cd" | "pushd" | "popd" => self.enter(name, arguments),
             "export" | "declare" | "local" | "readonly" => {
                 for token in self.tokens.get(item).into_iter().flatten().skip(1) {
-                    let variable = match self.assignment(token.raw) {
-                        Some((variable, value)) => {
-                            self.assign(variable, value);
-                            variable
-                        }
-                        None => token.raw,
-                    };
-                    let value = self.scope.variables.get(variable);
-                    if let (Some(Value::Known(value)), "export") = (value, name) {
-                        self.exported.insert(variable.to_owned(), value.clone());
+                    let assigned = self.assignment(token.raw);
+                    let variable = assigned.as_ref().map_or(token.raw, |(name, _)| name);
+                    if let Some((_, value)) = assigned {
+                        self.assign(variable, value);
+                    }
+                    if name == "export" {
+                        self.exported.insert(variable.to_owned());
                     }
                 }
             }
-            "unset" => {
+            "unset" | "read" => {
+                let value = if name == "read" {
+                    Value::Unknown
+                } else {
+                    Value::Unset
+                };
                 for field in arguments.iter().flat_map(|word| &word.fields) {
-                    self.set(field, Value::Unset);
-                    self.exported.remove(field);
+                    self.set(field, value.clone());
                 }
             }
-            "read" => {
-                let fields = arguments.iter().flat_map(|word| &word.fields);
-                fields.for_each(|field| self.set(field, Value::Unknown));
+            "set" | "shopt" | "trap" | "exit" | "return" | "true" | "false" | ":" | "shift"
+            | "wait" | "break" | "continue" => {}
+            "[" | "[[" | "test" => {
+                let text = self.raw(item.clone());
+                if compares_tree(&text) || text.contains("$(") && !self.condition {
+                    let why = Some("it compares an output".to_owned());
+                    self.emit(item, vec!["test".to_owned()], why, BTreeMap::new());
+                }
+                return Some(false);
             }
-            "set" | "shopt" | "trap" | "exit" | "return" | "true" | ":" | "shift" | "wait" => {}
-            "false" => return Some(Some(false)),
-            "[" | "[[" | "test" => return Some(self.test(filled, item)),
             _ => return None,
         }
-        Some(Some(true))
+        Some(true)
     }
 
     fn enter(&mut self, name: &str, arguments: &[Filled]) {
@@ -651,38 +584,6 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Compares what a test compares. One of the tree's state is a command.
-    fn test(&mut self, filled: &[Filled], item: Range<usize>) -> Option<bool> {
-        let text = self.raw(item.clone());
-        if compares_tree(&text) || (text.contains("$(") && !self.condition) {
-            let why = "it compares an output".to_owned();
-            self.emit(item, vec!["test".to_owned()], Some(why), BTreeMap::new());
-            return None;
-        }
-        let unclear = filled.iter().any(|word| word.unknown.is_some());
-        if unclear || text.contains("&&") || text.contains("||") {
-            return None;
-        }
-        // An empty word is a word here.
-        let word = |filled: &Filled| filled.fields.first().cloned().unwrap_or_default();
-        let mut words: Vec<String> = filled.iter().map(word).collect();
-        words.retain(|word| !matches!(&**word, "]" | "]]"));
-        let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-        let (negated, words) = match words.split_first() {
-            Some((&"!", rest)) => (true, rest),
-            _ => (false, &*words),
-        };
-        let glob = |word: &str| word.contains(['*', '?', '[']);
-        let holds = match *words {
-            ["-n", value] | [value] if !value.starts_with('-') => !value.is_empty(),
-            ["-z", value] => value.is_empty(),
-            [left, "=" | "==" | "-eq", right] if !glob(right) => left == right,
-            [left, "!=" | "-ne", right] if !glob(right) => left != right,
-            _ => return None,
-        };
-        Some(holds != negated)
-    }
-
     /// Reads `echo NAME=VALUE >> "$GITHUB_ENV"`.
     fn sets(&mut self, filled: &[Filled]) {
         let unknown = filled.iter().any(|word| word.unknown.is_some()) || self.unsure;
@@ -697,13 +598,6 @@ impl<'t> Walk<'t> {
 
     fn assign(&mut self, name: &str, value: Value) {
         let value = if self.unsure { Value::Unknown } else { value };
-        match (&value, self.exported.get_mut(name)) {
-            (Value::Known(text), Some(exported)) => exported.clone_from(text),
-            (_, Some(_)) => {
-                self.exported.remove(name);
-            }
-            _ => {}
-        }
         self.set(name, value);
     }
 }

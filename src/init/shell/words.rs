@@ -18,6 +18,8 @@ pub(super) struct Token<'t> {
     pub(super) raw: &'t str,
     /// Its first byte in the text.
     pub(super) start: usize,
+    /// Its line in the text, from 0.
+    pub(super) line: u32,
 }
 
 impl Token<'_> {
@@ -41,7 +43,7 @@ const SPECIAL: &str = " \t\n;&|()<>\\`$'\"";
 pub(super) fn split(text: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut documents: Vec<(String, bool)> = Vec::new();
-    let mut at = 0;
+    let (mut at, mut line) = (0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let start = at;
         let length = |signs: &[&str], text: &str| {
@@ -83,7 +85,15 @@ pub(super) fn split(text: &str) -> Vec<Token<'_>> {
             }
             _ => {}
         }
-        tokens.push(Token { kind, raw, start });
+        let last = tokens.last().map_or(0, |token| token.start);
+        let between = text.get(last..start).unwrap_or_default();
+        line += u32::try_from(between.matches('\n').count()).unwrap_or_default();
+        tokens.push(Token {
+            kind,
+            raw,
+            start,
+            line,
+        });
     }
     tokens
 }
