@@ -476,16 +476,8 @@ impl<'t> Walk<'t> {
             for (name, value) in env {
                 self.assign(&name, value);
             }
+            self.outputs(&item, "its output is put into a variable");
             let text = self.raw(item.clone());
-            for words in text
-                .replace('`', "$(")
-                .split("$(")
-                .skip(1)
-                .filter_map(verifying)
-            {
-                let why = "its output is put into a variable".to_owned();
-                self.emit(item.clone(), words, Some(why), BTreeMap::new());
-            }
             if assigns_tree(&text) {
                 self.emit(item, vec!["git".to_owned()], None, BTreeMap::new());
             }
@@ -515,6 +507,14 @@ impl<'t> Walk<'t> {
         };
         self.emit(item, words, unknown, assigned);
         true
+    }
+
+    /// Notes the tools whose output only a shell reads.
+    fn outputs(&mut self, item: &Range<usize>, why: &str) {
+        let text = self.raw(item.clone()).replace('`', "$(");
+        for words in text.split("$(").skip(1).filter_map(verifying) {
+            self.emit(item.clone(), words, Some(why.to_owned()), BTreeMap::new());
+        }
     }
 
     /// Reads a command of the shell itself. `None` for any other.
@@ -547,10 +547,10 @@ impl<'t> Walk<'t> {
             "set" | "shopt" | "trap" | "exit" | "return" | "true" | "false" | ":" | "shift"
             | "wait" | "break" | "continue" => {}
             "[" | "[[" | "test" => {
-                let text = self.raw(item.clone());
-                if compares_tree(&text) || text.contains("$(") && !self.condition {
-                    let why = Some("it compares an output".to_owned());
-                    self.emit(item, vec!["test".to_owned()], why, BTreeMap::new());
+                if compares_tree(&self.raw(item.clone())) {
+                    self.emit(item, vec!["test".to_owned()], None, BTreeMap::new());
+                } else {
+                    self.outputs(&item, "its output is compared");
                 }
                 return Some(false);
             }

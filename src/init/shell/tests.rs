@@ -126,7 +126,7 @@ fn commands_of_texts() {
         ),
         (
             "a\nif [ -n \"$(git status --porcelain)\" ]; then exit 1; fi",
-            &["a [tree]", "test ?it compares an output"],
+            &["a [tree]", "test"],
         ),
         (
             "a | tee log",
@@ -167,6 +167,10 @@ fn commands_of_texts() {
         (
             "X=$(ruff check .); Y=$(date)",
             &["ruff_check_. ?its output is put into a variable"],
+        ),
+        (
+            "test -z \"$(gofmt -l .)\"; [ `date` = x ]",
+            &["gofmt_-l_. ?its output is compared"],
         ),
         (
             "while read -r f; do a \"$f\"; done < x",
