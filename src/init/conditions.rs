@@ -4,12 +4,8 @@ use super::check::{Check, Condition};
 use super::listed::listed;
 use super::tree::{Tree, is_prose};
 use std::collections::BTreeSet;
-use vplan_base::glob::escape;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::table;
-
-/// The most patterns of prose in `code`.
-const MAX_PROSE: usize = 8;
 
 /// The condition of a command: that of its source, else the set of its row.
 pub fn of(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
@@ -57,27 +53,17 @@ fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
         words.iter().any(is)
     };
     let prose: Vec<&RepoPath> = tree.files.iter().filter(|file| is_prose(file)).collect();
-    let at_root = |file: &&&RepoPath| file.segments().count() == 1;
     let mut out = BTreeSet::new();
-    if prose.iter().any(|file| words.contains(&&*file.to_string())) {
-        // A command or a test reads one of them: those in folders of prose stay excluded.
-        let own = prose.iter().filter(at_root).map(ToString::to_string);
-        let own = own.filter(|name| !names(name) && name.contains('.'));
-        out.extend(
-            own.take(MAX_PROSE)
-                .map(|name| format!("!{}", escape(&name))),
-        );
-    } else {
-        let endings = prose
+    let endings = prose
+        .iter()
+        .filter_map(|file| std::str::from_utf8(file.name()).ok()?.rsplit('.').next());
+    for ending in endings.filter(|ending| listed("md markdown adoc rst", ending)) {
+        // A command that reads one of them may read others.
+        if !words
             .iter()
-            .filter_map(|file| file.name().rsplit(|b| *b == b'.').next());
-        for ending in endings.filter_map(|ending| std::str::from_utf8(ending).ok()) {
-            let is_glob = words
-                .iter()
-                .any(|word| word.ends_with(&format!("*.{ending}")));
-            if listed("md markdown adoc rst", ending) && !is_glob {
-                out.insert(format!("!**/*.{ending}"));
-            }
+            .any(|word| word.ends_with(&format!(".{ending}")))
+        {
+            out.insert(format!("!**/*.{ending}"));
         }
     }
     for folder in ["docs", "doc"] {
@@ -87,8 +73,10 @@ fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
         }
     }
     for licence in ["LICENSE", "LICENCE", "COPYING"] {
-        let mut own = prose.iter().filter(at_root);
-        if own.any(|file| file.as_bytes().starts_with(licence.as_bytes())) {
+        let is_own = |file: &&RepoPath| {
+            file.segments().count() == 1 && file.as_bytes().starts_with(licence.as_bytes())
+        };
+        if prose.iter().any(is_own) {
             out.insert(format!("!{licence}*"));
         }
     }
