@@ -83,22 +83,11 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
 pub fn read(tree: &Tree, file: &RepoPath, kind: Kind) -> Reading {
     match (kind, kind.manager(), kind.runner()) {
         (GITHUB, ..) => github::read(tree, std::slice::from_ref(file)),
-        (GITLAB, ..) => gitlab(tree, file),
+        (GITLAB, ..) => gitlab::read(tree, std::slice::from_ref(file)),
         (_, Some(manager), _) => hooks::read_file(tree, manager, file),
         (_, None, Some(runner)) => tasks(tree, file, runner),
         _ => Reading::default(),
     }
-}
-
-/// A pipeline under another name is read as the repository's.
-fn gitlab(tree: &Tree, file: &RepoPath) -> Reading {
-    let mut own = tree.clone();
-    let home = RepoPath::parse(GITLAB.home().as_bytes()).unwrap_or_default();
-    if let Some(text) = own.texts.get(file).cloned() {
-        own.files.insert(home.clone());
-        own.texts.insert(home.clone(), text);
-    }
-    gitlab::read(&own, &[home])
 }
 
 /// Each task of a file as a command that starts it.
