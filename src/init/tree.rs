@@ -242,26 +242,18 @@ impl Tree {
 
 /// Names of files that may declare something, wherever they are.
 const NAMES: &str = "\
-    .envrc .java-version .justfile .mise.toml .node-version .nvmrc \
-    .pre-commit-config.yaml .pre-commit-config.yml .python-version .ruby-version .ruff.toml \
-    .simple-git-hooks.json .tool-versions CMakeLists.txt Cargo.toml GNUmakefile Justfile \
-    Makefile Rakefile Taskfile.yaml Taskfile.yml action.yaml action.yml biome.json biome.jsonc \
-    build.gradle build.gradle.kts build.sbt composer.json configure.ac deno.json deno.jsonc \
-    go.mod go.work justfile makefile meson.build mise.toml mix.exs moon.yml noxfile.py nx.json \
-    package.json pnpm-workspace.yaml pom.xml prek.toml project.json pyproject.toml ruff.toml \
-    rust-toolchain rust-toolchain.toml setup.cfg simple-git-hooks.json taskfile.yaml \
-    taskfile.yml tox.ini tox.toml turbo.json turbo.jsonc *.gitlab-ci.yml *lefthook.yml \
-    *lefthook.yaml *lefthook.toml *lefthook.json .lintstagedrc*";
+    .justfile .lintstagedrc* .mise.toml .pre-commit-config.yaml .pre-commit-config.yml .ruff.toml \
+    .simple-git-hooks.json Cargo.toml GNUmakefile Justfile Makefile Rakefile Taskfile.yaml \
+    Taskfile.yml action.yaml action.yml composer.json deno.json deno.jsonc go.mod go.work justfile \
+    makefile mise.toml moon.yml noxfile.py nx.json package.json pnpm-workspace.yaml prek.toml \
+    project.json pyproject.toml ruff.toml simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini \
+    tox.toml turbo.json turbo.jsonc *.gitlab-ci.yml *lefthook.yml *lefthook.yaml *lefthook.toml \
+    *lefthook.json";
 
-/// Folders in which every file may declare something.
-const FOLDERS: &str = "\
-    .ci/* .circleci/* .config/mise/* .forgejo/workflows/* .gitea/workflows/* \
-    .github/workflows/* .gitlab-ci/* .gitlab/* .husky/* .mise/tasks/* .moon/* gitlab-ci/* \
-    mise-tasks/*";
-
-/// Folders whose files without an ending are scripts.
-const SCRIPTS: &str = "\
-    bin build-aux ci .ci .github hack script scripts tools";
+/// Files that may declare something by their paths.
+const PATHS: &str = "\
+    .cargo/config.toml .ci/* .circleci/* .forgejo/workflows/* .gitea/workflows/* .github/*.yaml \
+    .github/*.yml .gitlab-ci/* .gitlab/* .husky/* .moon/* ci/*.yaml ci/*.yml gitlab-ci/*";
 
 /// Folders of others' files.
 const FOREIGN: &str = "\
@@ -290,14 +282,7 @@ pub fn may_declare(file: &RepoPath) -> bool {
     if folders.len() > MAX_DEPTH || folders.iter().any(|f| listed(FOREIGN, f)) {
         return false;
     }
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    listed(NAMES, name)
-        || listed(FOLDERS, path)
-        || matches!(ending, "sh" | "bash" | "mk" | "just")
-        || path == ".cargo/config.toml"
-        || path.starts_with(".github/") && matches!(ending, "yml" | "yaml")
-        || path.starts_with("ci/") && matches!(ending, "yml" | "yaml")
-        || !name.contains('.') && folders.last().is_some_and(|folder| listed(SCRIPTS, folder))
+    listed(NAMES, name) || listed(PATHS, path)
 }
 
 /// Whether a tracked file is in a programming language.
@@ -360,8 +345,9 @@ mod tests {
             ("a/b/package.json", true),
             ("node_modules/x/package.json", false),
             ("vendor/x/Makefile", false),
-            ("scripts/check", true),
-            ("scripts/check.sh", true),
+            (".github/check.sh", false),
+            ("scripts/check.sh", false),
+            ("ci/jobs/test.yml", true),
             ("src/main.rs", false),
             ("a/b/c/d/e/f/g/Makefile", false),
         ] {
